@@ -2,7 +2,7 @@
 # Only features of make 3.81 are used, which is what macOS has.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full check fmt-check lint types imports names docs docs-check assets assets-check screenshots bench mutants fmt lock clean \
+.PHONY: help demo test test-full check fmt-check lint types imports names docs docs-check assets assets-check screenshots bench mutants words release fmt lock clean \
 	setup setup-run
 
 # Another project's Python settings must not reach ours.
@@ -31,7 +31,7 @@ test: setup ## the tests (TESTS=tests/unit for a part)
 test-full: setup ## the tests, the slow faults and long fuzzing included
 	@$(PYTEST) -m "" --hypothesis-profile slow $(TESTS)
 
-check: fmt-check lint types imports names docs-check assets-check ## format, lint, types, imports, names, documents, built files
+check: fmt-check lint types imports names words docs-check assets-check ## format, lint, types, imports, names, words, documents, built files
 
 fmt-check: setup
 	@$(PY) -m ruff format --check $(CODE)
@@ -50,10 +50,13 @@ imports: setup ## the import contracts: which package may import which
 names: setup ## every public type has its own noun, functions have verbs
 	@$(PY) -m tools.names
 
+words: setup ## what people read uses plain words: tools/words.toml lists what is banned
+	@$(PY) -m tools.words
+
 docs-check: setup ## the generated documents are the ones in the tree
 	@$(PY) tools/docs.py --check
 
-docs: setup ## make the generated documents anew
+docs: setup ## make the generated documents again
 	@$(PY) tools/docs.py --write
 
 assets: setup ## build the pages' islands and style sheet into the package
@@ -62,7 +65,7 @@ assets: setup ## build the pages' islands and style sheet into the package
 assets-check: setup ## the built files of the pages are the ones in the tree
 	@$(PY) tools/assets.py --check
 
-screenshots: setup ## make the pictures of the documents anew: look at them
+screenshots: setup ## make the pictures of the documents again: look at them
 	@$(PY) tools/screenshots.py
 
 bench: setup ## measure, against named baselines
@@ -70,6 +73,9 @@ bench: setup ## measure, against named baselines
 
 mutants: setup ## mutation score of the pure packages (MUTANTS="--seed 7" repeats a draw)
 	@$(PY) -m tools.mutants $(MUTANTS)
+
+release: setup ## build wheel, source archive and manual pages with checksums into dist
+	@$(PY) tools/release.py
 
 fmt: setup ## format, and fix what ruff can fix
 	@$(PY) -m ruff check --fix-only $(CODE)

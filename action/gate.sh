@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# The steps of action.yml: install custody beside the checkout, pull the evidence, judge, and say so.
-# Every value comes from the environment. Nothing of the checkout is run, and custody itself runs none of it.
+# The steps of action.yml: install custody beside the checkout, pull the evidence, judge, and report.
+# Every value comes from the environment. No code of the checkout is run.
 set -euo pipefail
 
 fail() { echo "::error title=custody::$1"; exit 2; }
 
-[[ "${CUSTODY_BASE:-}" =~ ^[0-9a-f]{40}([0-9a-f]{24})?$ ]] || fail "no base commit: run this on pull_request, or give 'base'"
-[[ "${CUSTODY_HEAD:-}" =~ ^[0-9a-f]{40}([0-9a-f]{24})?$ ]] || fail "no head commit: run this on pull_request, or give 'head'"
-[[ "${CUSTODY_FAIL_ON:-block}" =~ ^(block|nothing)$ ]] || fail "'fail-on' is 'block' or 'nothing'"
+[[ "${CUSTODY_BASE:-}" =~ ^[0-9a-f]{40}([0-9a-f]{24})?$ ]] || fail "no base commit: run this on pull_request, or set 'base'"
+[[ "${CUSTODY_HEAD:-}" =~ ^[0-9a-f]{40}([0-9a-f]{24})?$ ]] || fail "no head commit: run this on pull_request, or set 'head'"
+[[ "${CUSTODY_FAIL_ON:-block}" =~ ^(block|nothing)$ ]] || fail "invalid 'fail-on': use 'block' or 'nothing'"
 
 work="$(mktemp -d "${RUNNER_TEMP:-/tmp}/custody.XXXXXX")"
 if [[ -n "${CUSTODY_PROGRAM:-}" ]]; then
-  custody="$CUSTODY_PROGRAM"  # one that is installed already
+  custody="$CUSTODY_PROGRAM"  # an installed program
 else
-  # -I: without it Python would look for its modules in the checkout first, and a change may bring a 'venv.py'.
+  # -I: without it Python would import modules of the checkout first, and a change may add a 'venv.py'.
   "${CUSTODY_PYTHON:-python3}" -I -m venv "$work/venv"
   "$work/venv/bin/pip" install --quiet --disable-pip-version-check "$CUSTODY_ACTION"
   custody="$work/venv/bin/custody"
@@ -24,23 +24,23 @@ for commit in "$CUSTODY_BASE" "$CUSTODY_HEAD"; do
 done
 
 if [[ -n "${CUSTODY_EVIDENCE:-}" ]]; then
-  "$custody" pull "$CUSTODY_EVIDENCE" || echo "::warning title=custody::no evidence could be pulled; the verdict says what is missing"
+  "$custody" pull "$CUSTODY_EVIDENCE" || echo "::warning title=custody::cannot pull evidence; the verdict lists what is missing"
 fi
 
 printf '%s\n\n%s\n' "${CUSTODY_TITLE:-}" "${CUSTODY_BODY:-}" > "$work/description"
 range="$CUSTODY_BASE..$CUSTODY_HEAD"
 judge() { "$custody" gate "$range" --description "$work/description" "$@"; }
 
-# 0 and 1 are verdicts; anything else is no answer, and no answer is not a mild one.
+# 0 and 1 are verdicts; any other status is an error and must not pass.
 status=0
 judge --json > "$work/verdict.json" || status=$?
-[[ $status -le 1 ]] || fail "custody could not judge the change (exit $status)"
+[[ $status -le 1 ]] || fail "custody failed with exit status $status"
 judge --format markdown >> "${GITHUB_STEP_SUMMARY:-/dev/stdout}" || true
 if [[ "${CUSTODY_ANNOTATIONS:-true}" == true ]]; then
   judge --format annotations || true
 fi
 if [[ -n "${CUSTODY_SARIF:-}" ]]; then
-  rm -f -- "$CUSTODY_SARIF"  # the change may have brought a link of that name
+  rm -f -- "$CUSTODY_SARIF"  # the change may have added a link of that name
   judge --format sarif > "$CUSTODY_SARIF" || true
 fi
 

@@ -30,7 +30,7 @@ def main(
     out: TextIO | None = None,
     err: TextIO | None = None,
 ) -> int:
-    """Run the benches named by ``argv`` and say how they came out; see :func:`exit_status` for the number."""
+    """Run the benches in ``argv`` and print their results; return :func:`exit_status`."""
     out, err = out or sys.stdout, err or sys.stderr
     words = list(sys.argv[1:] if argv is None else argv)
     if words and words[0] in COMMANDS:
@@ -51,7 +51,7 @@ def main(
 
 
 def arguments() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure ratios against named baselines.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="a bench (default: all of them)")
     parser.add_argument("--list", action="store_true", help="list the benches and run none")
@@ -65,14 +65,14 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def enough_pairs(text: str) -> int:
-    """A number of pairs that a median may be taken of."""
+    """Parse a number of pairs that is large enough for a median."""
     if not text.isdecimal() or int(text) < PAIRS_MIN:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number from {PAIRS_MIN} on")
     return int(text)
 
 
 def folder(text: str) -> Path:
-    """A folder that is there."""
+    """Parse the path of an existing folder."""
     path = Path(text).resolve()
     if not path.is_dir():
         raise argparse.ArgumentTypeError(f"'{text}' is not a folder")
@@ -80,7 +80,7 @@ def folder(text: str) -> Path:
 
 
 def run(bench: Bench | Growth, data: Path | None, pairs: int, clock: Clock, tell: Tell) -> Result:
-    """Run one bench in a temporary folder; what keeps it from a figure becomes the reason there is none."""
+    """Run one bench in a temporary folder; without a figure, return the reason."""
     with tempfile.TemporaryDirectory(prefix="custody-bench-") as temporary:
         ground = Ground(Path(temporary), data)
         try:
@@ -94,7 +94,7 @@ def run(bench: Bench | Growth, data: Path | None, pairs: int, clock: Clock, tell
 
 
 def show(results: Sequence[Result], target: str | None, out: TextIO) -> None:
-    """Tables on ``out``, and JSON in the file ``target``; with ``-`` only JSON, on ``out``."""
+    """Print tables to ``out`` and write JSON to the file ``target``; ``-`` prints only JSON."""
     if target != "-":
         out.write(report.tables(results))
     if target is not None:
@@ -106,7 +106,7 @@ def show(results: Sequence[Result], target: str | None, out: TextIO) -> None:
 
 
 def exit_status(results: Sequence[Result], *, strict: bool) -> int:
-    """1 when a bench could not be measured; a missed bar is only reported, unless ``strict``."""
+    """Return 1 when a bench could not be measured; a missed bar is only reported, unless ``strict``."""
     seen = set(report.verdicts(results))
     return int(Verdict.FAILED in seen or (strict and not seen <= FINE))
 

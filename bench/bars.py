@@ -1,4 +1,4 @@
-"""What a figure has to reach, and the error of a figure that cannot be taken."""
+"""The bar for a figure, and the error for a figure that cannot be measured."""
 
 from dataclasses import dataclass
 from typing import Literal, assert_never
@@ -7,7 +7,7 @@ Sense = Literal["≤", "≥", "="]
 
 
 class BenchError(Exception):
-    """The figure cannot be taken: a wrong output, nothing found, no measurable time. Never a missed bar."""
+    """A figure cannot be measured: wrong output, nothing found, no measurable time. Never a missed bar."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Bar:
         return f"{self.sense} {self.limit:,}"
 
     def holds(self, figure: float) -> bool:
-        """Whether ``figure`` reaches the bar; one that is not a number never does."""
+        """Return whether ``figure`` reaches the bar; NaN never does."""
         match self.sense:
             case "≤":
                 return figure <= self.limit

@@ -1,7 +1,7 @@
-"""How long it takes to say who wrote the lines of a long-lived file, against ``git blame`` of the same commits.
+"""The time to attribute the lines of a file with a long history, against ``git blame`` of the same commits.
 
 Every bar leaves room for the start of the program: a time may be ``ratio`` times git's and 120 ms more. The bench shows
-the plain ratio, and the ratio after these 120 ms, which is what the bar is held against.
+the plain ratio, and the ratio after these 120 ms, which is compared with the bar.
 """
 
 import argparse
@@ -35,14 +35,14 @@ FUNCTION_LINES = 14
 """More than one has, gaps included: the file grows beyond what is asked for while it changes."""
 STEP_S = 3_600
 KEPT = frozenset({"lineage_state", "lineage_line"})
-"""Replayed once when evidence arrives, not when a question is asked."""
+"""Replayed once when evidence arrives, not for each query."""
 
 BENCHES = blame_growth.BENCHES
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A repository, the file that is asked about, and the line that single questions ask for."""
+    """A repository, the file to query, and the line for single-line queries."""
 
     repository: Path
     environment: dict[str, str]
@@ -50,17 +50,17 @@ class Place:
     line: int
 
     def git(self, *words: str, given: bytes = b"") -> bytes:
-        """What git says here."""
+        """Run git here and return its output."""
         said: bytes = ran(["git", *words], self.repository, self.environment, given)
         return said
 
     def custody(self, *words: str) -> bytes:
-        """What our command says here."""
+        """Run custody here and return its output."""
         said: bytes = ran([CUSTODY, *words], self.repository, self.environment)
         return said
 
     def drop_caches(self) -> None:
-        """Forget every answer that was kept; evidence and its replay stay."""
+        """Delete every cached answer; evidence and its replay stay."""
         path = self.repository / ".git" / "custody" / "custody.db"
         with closing(sqlite3.connect(path)) as connection, connection:
             tables = [str(row[0]) for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
@@ -71,7 +71,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Something that is asked of us and of git in turn; ``before`` is done first, and not timed."""
+    """A query for custody and git in turn; ``before`` runs first and is not timed."""
 
     name: str
     ours: Callable[[Place], object]
@@ -113,7 +113,7 @@ QUESTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """The ratios of one question, plain and after what a start may cost; ``failure`` says why there are none."""
+    """The ratios of one query, plain and after the allowance for program start; ``failure`` is the reason for none."""
 
     question: Question
     plain: tuple[float, ...] = ()
@@ -122,7 +122,7 @@ class Timed:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the median, after what a start may cost, reaches the bar."""
+        """Return whether the median, after the allowance for program start, reaches the bar."""
         if self.failure:
             return Verdict.NOT_RUN
         if not spread(self.plain).steady:
@@ -131,7 +131,7 @@ class Timed:
 
 
 def timed(question: Question, place: Place, pairs: int, tell: Tell) -> Timed:
-    """Alternating pairs, again while the quartiles are too far apart; the last round is the answer."""
+    """Measure alternating pairs, again while the quartiles are too far apart; return the last round."""
     try:
         once(question, "subject", place)
     except BenchError as error:
@@ -145,7 +145,7 @@ def timed(question: Question, place: Place, pairs: int, tell: Tell) -> Timed:
 
 
 def one_round(question: Question, place: Place, pairs: int, tell: Tell) -> Timed:
-    """So many pairs, who goes first changing from pair to pair."""
+    """Measure pairs; which side goes first alternates."""
     plain, allowed = [], []
     for n, turn in enumerate(turns(pairs)):
         tell(f"{question.name}: pair {n + 1} of {pairs}")
@@ -156,7 +156,7 @@ def one_round(question: Question, place: Place, pairs: int, tell: Tell) -> Timed
 
 
 def once(question: Question, side: str, place: Place) -> int:
-    """How long one side takes, in nanoseconds."""
+    """Time one side, in nanoseconds."""
     ask = question.gits
     if side == "subject":
         question.before(place)
@@ -166,11 +166,11 @@ def once(question: Question, side: str, place: Place) -> int:
     return time.perf_counter_ns() - start
 
 
-# The repository that is asked.
+# The repository to query.
 
 
 def generated(folder: Path) -> Place:
-    """A repository of one file, long and often changed, made by chance but always the same."""
+    """Make a repository with one long, often changed file; random, but always the same."""
     place = Place(folder / "repository", surroundings(folder), "app.py", 1)
     place.repository.mkdir()
     place.git("init", "--quiet", "--initial-branch=main")
@@ -192,14 +192,14 @@ def _commit(n: int, text: str) -> bytes:
 
 
 def cloned(folder: Path, git_dir: Path, file: str) -> Place:
-    """A clone of a real repository, so that nothing is changed in it."""
+    """Clone a real repository, so that the original is not changed."""
     place = Place(folder / "repository", surroundings(folder), file, 1)
     ran(["git", "clone", "--quiet", "--shared", str(git_dir), str(place.repository)], folder, place.environment)
     return place
 
 
 def captured(place: Place, count: int) -> Place:
-    """The last ``count`` commits of the file as an agent's work, by a transcript; a line of theirs is asked about."""
+    """Record the file's last ``count`` commits as an agent's work, and choose one of their lines to query."""
     log = place.git("log", "--no-merges", f"-{count}", "--format=%H %at", "--", place.file).decode().splitlines()
     transcripts = Transcripts(place.repository.parent / "projects")
     transcripts.begin(place.repository, place.environment)
@@ -237,7 +237,7 @@ def _write(place: Place, sha: str, n: int) -> list[claude.Event]:
 
 
 def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
-    """Ask every question in turns with git; 1 when nothing could be measured."""
+    """Run every query in turns with git; return 1 when nothing could be measured."""
     out, err = out or sys.stdout, err or sys.stderr
     parser = arguments()
     args = parser.parse_args(argv)
@@ -261,14 +261,14 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
 
 
 def sizes(place: Place) -> dict[str, int]:
-    """How long the file is, and by how many commits it was changed."""
+    """Return the length of the file and the number of its commits."""
     lines = place.git("show", f"HEAD:{place.file}").count(b"\n")
     commits = int(place.git("rev-list", "--count", "HEAD", "--", place.file))
     return {"lines": lines, "commits": commits, "line": place.line}
 
 
 def arguments() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="python -m bench blame", description="Time blame against git's own.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="a question (default: all of them)")
     parser.add_argument("--repo", type=Path, metavar="GITDIR", help="a real repository (default: a generated one)")
@@ -283,7 +283,7 @@ HEADER = ("blame", "ratio [quartiles]", "after 120 ms", "pairs", "bar", "verdict
 
 
 def table(size: dict[str, int], results: Sequence[Timed]) -> str:
-    """The figures for people."""
+    """Format the figures for people."""
     said = (
         f"a file of {size['lines']:,} lines and {size['commits']:,} commits; single questions ask line {size['line']}\n"
     )
@@ -302,7 +302,7 @@ def _words(found: Spread) -> str:
 
 
 def as_json(size: dict[str, int], results: Sequence[Timed]) -> dict[str, object]:
-    """The figures for programs, every ratio among them."""
+    """Return the figures for programs, with every ratio."""
     rows = [
         {
             "name": one.question.name,

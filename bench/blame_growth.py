@@ -1,4 +1,4 @@
-"""How the steps of a blame grow with what was captured in other files."""
+"""How the steps of a blame grow with the evidence about other files."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.queries.lineage import LineageTables, StateRow
 from custody.core.ids import EventId, RecordRef, Seq
 from custody.core.paths import RepoPath
-from custody.core.wire.arrival import Arrival, arrival_of
+from custody.core.wire.arrival import Arrival, arrival_from_bytes
 from custody.store import Store
 from custody.store.sqlite import SqliteDb
 from custody.workspace.workspace import Workspace
@@ -50,7 +50,7 @@ def a_repository(folder: Path) -> Iterator[Arrival]:
 
 
 def an_edit(n: int, at: float, before: str, after: str) -> Arrival:
-    """What was captured of one version."""
+    """Return the captured evidence of one version."""
     event = {
         "custody": 1,
         "kind": "edit",
@@ -62,11 +62,11 @@ def an_edit(n: int, at: float, before: str, after: str) -> Arrival:
         "before": before,
         "after": after,
     }
-    return arrival_of(EventId(f"{n:020d}-2-{n:016x}"), json.dumps(event).encode())
+    return arrival_from_bytes(EventId(f"{n:020d}-2-{n:016x}"), json.dumps(event).encode())
 
 
 def populate(ground: Ground, size: int) -> Population:
-    """A repository whose store holds what was captured of one file among ``size`` traces of others."""
+    """Make a repository with the evidence of one file among ``size`` traces of other files."""
     captured = list(a_repository(ground.folder))
     workspace = Workspace(ground.folder)
     with workspace.writing() as store:
@@ -83,7 +83,7 @@ def populate(ground: Ground, size: int) -> Population:
 
 
 def look_ups(evidence: AttributionContext) -> dict[str, Thunk]:
-    """The same question with nothing kept from before, and asked again."""
+    """Return the same query with an empty cache, and with a full one."""
     path = RepoPath(FILE.encode())
     head = evidence.repository.head().commit
 
@@ -92,7 +92,7 @@ def look_ups(evidence: AttributionContext) -> dict[str, Thunk]:
             with evidence.store.writing():
                 evidence.store.db.run("DELETE FROM lineage_version WHERE path = ?", (path.raw,))
         fresh = AttributionContext(evidence.workspace, evidence.store, evidence.objects, evidence.rules)
-        found = BlameReporter(fresh).blamed(path, head, ()).report.attributions
+        found = BlameReporter(fresh).blame_file(path, head, ()).report.attributions
         fresh.save()
         return [one for one in found if one.kind == "agent"]
 
@@ -102,7 +102,7 @@ def look_ups(evidence: AttributionContext) -> dict[str, Thunk]:
 def fill(store: Store, size: int, version: str) -> None:
     """Records of other files, and their replayed states.
 
-    The states are laid down and not replayed: how long replaying takes is another question, and the rows are the same.
+    The states are written directly, not replayed: the rows are the same, and replaying is not measured here.
     """
     pattern = LineageTables(store).last_of(RepoPath(FILE.encode()))
     if pattern is None:
@@ -125,7 +125,7 @@ def lay_states(store: Store, arrivals: Sequence[Arrival], version: str, pattern:
             pattern,
             id=first + place,
             path=RepoPath(f"src/f{(seq + place) // PER_FILE}.py".encode()),
-            told=replace(pattern.told, at_ns=arrival.entry.at_ns, ref=RecordRef(head.store, Seq(seq + place))),
+            author=replace(pattern.author, at_ns=arrival.entry.at_ns, ref=RecordRef(head.store, Seq(seq + place))),
             keys=keys,
         )
         LineageTables(store).put(row, keys)
@@ -133,7 +133,7 @@ def lay_states(store: Store, arrivals: Sequence[Arrival], version: str, pattern:
 
 
 def key_of(event: str, line: int) -> int:
-    """The key of a line that stands nowhere else."""
+    """Return the key of a unique line."""
     digest = hashlib.sha256(f"{event} {line}".encode()).digest()
     return int.from_bytes(digest[:8], "big", signed=True)
 

@@ -1,15 +1,15 @@
-"""What it takes to convert and to audit a report, against parsing its Markdown alone.
+"""The time to convert and to audit a report, against only parsing its Markdown.
 
 The parse is pyromark's, with the range of every event, taken out of it one by one: what any reader of Markdown does
-first. The reports are made up: paragraphs with markers, headings, a table, code, a list of thirty sources.
+first. The reports are generated: paragraphs with markers, headings, a table, code, a list of thirty sources.
 """
 
 import pyromark
 
 from bench.bars import BenchError, at_most
 from bench.runner import Bench, Ground, Sides
-from custody.cite.audit import audit_of
-from custody.cite.convert import ConversionTarget, convert
+from custody.cite.audit import audit_citations
+from custody.cite.convert import ConversionTarget, convert_citations
 from custody.cite.markdown import OPTIONS
 from custody.cite.rules import CiteRules
 from custody.cite.subject import AuditSubject
@@ -51,14 +51,14 @@ def _sides(ground: Ground, paragraph: str, *, auditing: bool) -> Sides:
     text = data.decode()
     rules = CiteRules()
     if (
-        audit_of(AuditSubject.of(data), rules).markers < CITATIONS_MIN
-        or convert(data, ConversionTarget.FOOTNOTES).text.count(b"[^") < CITATIONS_MIN
+        audit_citations(AuditSubject.of(data), rules).markers < CITATIONS_MIN
+        or convert_citations(data, ConversionTarget.FOOTNOTES).text.count(b"[^") < CITATIONS_MIN
     ):
         raise BenchError("the report was not read as it was written")
     return Sides(
-        subject=(lambda: audit_of(AuditSubject.of(data), rules))
+        subject=(lambda: audit_citations(AuditSubject.of(data), rules))
         if auditing
-        else (lambda: convert(data, ConversionTarget.FOOTNOTES)),
+        else (lambda: convert_citations(data, ConversionTarget.FOOTNOTES)),
         baseline=lambda: list(pyromark.events_with_range(text, options=OPTIONS)),
     )
 

@@ -1,4 +1,4 @@
-"""How many near copies of real texts each way of searching finds, and how many of what it finds are none.
+"""How many near copies of real texts each search method finds, and how many of its results are wrong.
 
 The texts are the documents of a repository at HEAD, given by path. Each is changed in ways of growing strength, and
 every changed text is searched for among all originals. Found is the original; wrong is any other text that has hardly a
@@ -22,10 +22,10 @@ from bench.bars import BenchError
 from bench.facts import contents_of
 from bench.progress import Progress, Tell
 from bench.runner import MissingData
-from custody.cite.keys import split_compared_words
-from custody.cite.near_copies import WAYS, Way, near_to
+from custody.cite.keys import split_source_words
+from custody.cite.near_copies import WAYS, Way, find_near_sources
 from custody.cite.vectors import VectorIndex
-from custody.sketch.tokens import containment, shingles_of
+from custody.sketch.tokens import compute_set_containment, shingle_tokens
 
 OWN = Path(__file__).resolve().parents[1]
 ENDINGS = (".md", ".rst", ".txt", ".mdx")
@@ -42,7 +42,7 @@ Edit = Callable[[str, random.Random, Sequence[str]], str]
 
 @dataclass(slots=True)
 class Counts:
-    """What one way of searching came to."""
+    """The counts of one search method."""
 
     found: dict[str, int] = field(default_factory=dict)
     asked: dict[str, int] = field(default_factory=dict)
@@ -74,7 +74,7 @@ def texts_of(repo: Path, folder: Path, most: int = TEXTS) -> list[str]:
     given = b"".join(blob + b"\n" for blob in blobs)
     contents = contents_of(ran([*git, "cat-file", "--batch"], folder, environment, given))
     texts = [one.decode("utf-8", "replace") for one in contents if one is not None]
-    fitting = [text for text in texts if WORDS_MIN <= len(split_compared_words(text)) <= WORDS_MAX]
+    fitting = [text for text in texts if WORDS_MIN <= len(split_source_words(text)) <= WORDS_MAX]
     if not fitting:
         raise MissingData(f"'{repo}' holds no documents of {WORDS_MIN} to {WORDS_MAX} words")
     count = min(most, len(fitting))
@@ -82,30 +82,30 @@ def texts_of(repo: Path, folder: Path, most: int = TEXTS) -> list[str]:
 
 
 def respelled(text: str, chance: random.Random, _others: Sequence[str]) -> str:
-    """Other capitals, other line ends, no punctuation."""
+    """Change capitals and line endings, and remove punctuation."""
     plain = re.sub(r"[^\w\s]", " ", text)
     return re.sub(r"\s+", lambda _: chance.choice((" ", "\n")), plain.upper())
 
 
 def replaced(share: float) -> Edit:
-    """So many of the words are others."""
+    """Replace a share of the words."""
 
     def edit(text: str, chance: random.Random, others: Sequence[str]) -> str:
-        words = split_compared_words(chance.choice(others))
+        words = split_source_words(chance.choice(others))
         return re.sub(r"\w+", lambda word: chance.choice(words) if chance.random() < share else word[0], text)
 
     return edit
 
 
 def moved(text: str, chance: random.Random, _others: Sequence[str]) -> str:
-    """The paragraphs in another order."""
+    """Reorder the paragraphs."""
     parts = re.split(r"\n\s*\n", text)
     chance.shuffle(parts)
     return "\n\n".join(parts)
 
 
 def part(share: float) -> Edit:
-    """Only so much of it, in one piece."""
+    """Keep a share of the text, in one piece."""
 
     def edit(text: str, chance: random.Random, _others: Sequence[str]) -> str:
         words = text.split()
@@ -136,9 +136,9 @@ EDITS: dict[str, Edit] = {
 
 
 def measured(texts: Sequence[str], seed: int, least: dict[str, float], tell: Tell) -> dict[Way, Counts]:
-    """What each way finds of the same changed texts."""
+    """Search for the same changed texts with each method."""
     chance = random.Random(seed)
-    runs = [frozenset(shingles_of(split_compared_words(text), RUN_WORDS)) for text in texts]
+    runs = [frozenset(shingle_tokens(split_source_words(text), RUN_WORDS)) for text in texts]
     counts = {way: Counts() for way in WAYS}
     indexes = {way: make() for way, make in WAYS.items()}
     for number, text in enumerate(texts, start=1):
@@ -151,7 +151,7 @@ def measured(texts: Sequence[str], seed: int, least: dict[str, float], tell: Tel
             asked = edit(text, chance, others)
             related = _related(asked, runs) | {f"S{number}"}
             for way, index in indexes.items():
-                found = {one for one, _ in near_to(index, asked, least.get(way))}
+                found = {one for one, _ in find_near_sources(index, asked, least.get(way))}
                 count = counts[way]
                 count.asked[name] = count.asked.get(name, 0) + 1
                 count.found[name] = count.found.get(name, 0) + (f"S{number}" in found)
@@ -161,8 +161,11 @@ def measured(texts: Sequence[str], seed: int, least: dict[str, float], tell: Tel
 
 def _related(asked: str, runs: Sequence[frozenset[str]]) -> set[str]:
     """The texts that share more than a little with what is searched for, told from all runs and no sketch."""
-    ours = frozenset(shingles_of(split_compared_words(asked), RUN_WORDS))
-    shares = ((at, max(containment(ours, one) or 0.0, containment(one, ours) or 0.0)) for at, one in enumerate(runs, 1))
+    ours = frozenset(shingle_tokens(split_source_words(asked), RUN_WORDS))
+    shares = (
+        (at, max(compute_set_containment(ours, one) or 0.0, compute_set_containment(one, ours) or 0.0))
+        for at, one in enumerate(runs, 1)
+    )
     return {f"S{at}" for at, share in shares if share >= RELATED_MIN}
 
 

@@ -1,6 +1,6 @@
 """Whether a source is known: how the look-up grows with the registry, and what it costs against a look-up by number.
 
-The rows are laid down and not replayed: how long registering takes is another question, and the rows are the same.
+The rows are written directly, not replayed: they are the same, and registering is not measured here.
 """
 
 import msgspec
@@ -8,16 +8,16 @@ import msgspec
 from bench.bars import BenchError, at_most
 from bench.growth import Growth, Population
 from bench.runner import Bench, Ground, Sides
-from custody.cite.event_fold import with_registration
-from custody.cite.keys import keys_of
+from custody.cite.catalog import CatalogEntry, RegistrationReason, SourceRegistration, Stamp
+from custody.cite.event_fold import add_source_registration
+from custody.cite.keys import compute_source_keys
 from custody.cite.model import ResearchSource
-from custody.cite.queries.registry import RegistryTables, TableShelf
-from custody.cite.registry import identity_of, to_register
-from custody.cite.shelf import RegistrationReason, ShelfEntry, SourceRegistration, Stamp
+from custody.cite.queries.registry import RegistryTables, TableCatalog
+from custody.cite.registry import identify_source, plan_source_registration
 from custody.core.ids import StoreId
 from custody.store import Heads, Store, StoreEnvironment, open_sqlite
 from custody.store.sqlite import SqliteDb
-from custody.store.tables import key_digest
+from custody.store.tables import digest_table_key
 from custody.workspace.wiring import VIEWS
 
 BATCH = 10_000
@@ -43,8 +43,10 @@ def a_source(n: int, site: int | None = None, year: int | None = None) -> Resear
 
 def an_entry(n: int, said: ResearchSource) -> tuple[bytes, str]:
     """What registering a source puts under its number, and the key that leads there."""
-    event = SourceRegistration(stamp=STAMP, number=n, how=RegistrationReason.NEW, keys=keys_of(said), source=said)
-    return msgspec.json.encode(with_registration(ShelfEntry(number=n), event)), event.keys.canonical
+    event = SourceRegistration(
+        stamp=STAMP, number=n, how=RegistrationReason.NEW, keys=compute_source_keys(said), source=said
+    )
+    return msgspec.json.encode(add_source_registration(CatalogEntry(number=n), event)), event.keys.canonical
 
 
 PLACE, SITE, YEAR = 7_000_000_001, 8_000_000_002, 9_000_000_003
@@ -61,7 +63,7 @@ def a_row(n: int) -> tuple[bytes, str]:
     return state, key
 
 
-def filled(ground: Ground, size: int) -> tuple[SqliteDb, TableShelf]:
+def filled(ground: Ground, size: int) -> tuple[SqliteDb, TableCatalog]:
     """A registry of ``size`` sources."""
     db = open_sqlite(ground.folder / "custody.db")
     store = Store(db, VIEWS, StoreEnvironment(lambda: 0, lambda: REGISTRY, Heads(ground.folder)))
@@ -74,33 +76,33 @@ def filled(ground: Ground, size: int) -> tuple[SqliteDb, TableShelf]:
             )
             db.many(
                 "INSERT INTO registry_key (registry, key, n) VALUES (?, ?, ?)",
-                [(REGISTRY, key_digest(key), n) for n, _, key in made],
+                [(REGISTRY, digest_table_key(key), n) for n, _, key in made],
             )
     if a_row(size // 2) != an_entry(size // 2, a_source(size // 2)):
         raise BenchError("the rows that were laid down are not those that registering makes")
-    return db, RegistryTables(store).shelf(REGISTRY)
+    return db, RegistryTables(store).catalog(REGISTRY)
 
 
-def known_by_key(shelf: TableShelf, key: str) -> object:
+def known_by_key(catalog: TableCatalog, key: str) -> object:
     """The dedupe check: who is registered under a canonical key."""
-    number = shelf.number_at(key)
-    entry = None if number is None else shelf.entry(number)
-    return None if entry is None else identity_of(shelf, entry)
+    number = catalog.number_at(key)
+    entry = None if number is None else catalog.entry(number)
+    return None if entry is None else identify_source(catalog, entry)
 
 
 def populate(ground: Ground, size: int) -> Population:
     """The look-ups that a registration is made of."""
-    db, shelf = filled(ground, size)
+    db, catalog = filled(ground, size)
     n = size // 2
     source = a_source(n)
-    key = keys_of(source).canonical
+    key = compute_source_keys(source).canonical
     return Population(
         db.connection,
         {
-            "source by number (primary key)": lambda: shelf.entry(n),
-            "number by canonical key (primary key)": lambda: shelf.number_at(key),
-            "dedupe check: identity by canonical key": lambda: known_by_key(shelf, key),
-            "registering what is known": lambda: to_register(shelf, source, STAMP)[0],
+            "source by number (primary key)": lambda: catalog.entry(n),
+            "number by canonical key (primary key)": lambda: catalog.number_at(key),
+            "dedupe check: identity by canonical key": lambda: known_by_key(catalog, key),
+            "registering what is known": lambda: plan_source_registration(catalog, source, STAMP)[0],
         },
         db.close,
     )
@@ -108,10 +110,10 @@ def populate(ground: Ground, size: int) -> Population:
 
 def against_number(ground: Ground) -> Sides:
     """The dedupe check among 1,000,000 sources against reading one of them by its number."""
-    db, shelf = filled(ground, LARGE)
+    db, catalog = filled(ground, LARGE)
     n = LARGE // 2
-    key = keys_of(a_source(n)).canonical
-    return Sides(lambda: known_by_key(shelf, key), lambda: shelf.entry(n), db.close)
+    key = compute_source_keys(a_source(n)).canonical
+    return Sides(lambda: known_by_key(catalog, key), lambda: catalog.entry(n), db.close)
 
 
 BENCHES = (

@@ -1,4 +1,4 @@
-"""How well the audit finds faults that were put into real reports, and whether converting these leaves the rest alone.
+"""How well the audit finds faults in real reports, and whether converting changes anything else.
 
     python -m bench.cite_reports FOLDER [--seed S]
 
@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from custody.cite.audit import audit_of
+from custody.cite.audit import audit_citations
 from custody.cite.codes import CitationCode
-from custody.cite.convert import ConversionTarget, convert
+from custody.cite.convert import ConversionTarget, convert_citations
 from custody.cite.document import CiteError
 from custody.cite.rules import CiteRules
 from custody.cite.subject import AuditSubject
@@ -213,7 +213,7 @@ def main() -> None:
 
 
 def _codes(text: str) -> Counter[CitationCode]:
-    return Counter(finding.code for finding in audit_of(AuditSubject.of(text.encode()), CiteRules()).findings)
+    return Counter(finding.code for finding in audit_citations(AuditSubject.of(text.encode()), CiteRules()).findings)
 
 
 def _conversions(texts: list[bytes]) -> None:
@@ -226,7 +226,7 @@ def _conversions(texts: list[bytes]) -> None:
 
 def _converted(text: bytes, to: ConversionTarget) -> Iterator[str]:
     try:
-        once = convert(text, to)
+        once = convert_citations(text, to)
     except CiteError:
         yield "conversions refused"
         return
@@ -237,7 +237,7 @@ def _converted(text: bytes, to: ConversionTarget) -> Iterator[str]:
         at = change.end
     if b"".join([*made, text[at:]]) != once.text:
         yield "bytes changed elsewhere"
-    if convert(once.text, to).text != once.text:
+    if convert_citations(once.text, to).text != once.text:
         yield "not the same twice"
 
 

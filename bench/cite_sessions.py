@@ -1,9 +1,9 @@
-"""What the audit says of files, names and dependencies in Markdown that people wrote about their own repositories.
+"""The audit's findings on files, names and dependencies in Markdown that people wrote about their repositories.
 
     python -m bench cite-sessions GITDIR… [--files N] [--show N] [--seed S]
 
-Nobody recorded these texts, so every line is judged. People rarely name what is not there: what is found is mostly
-wrong of us, and has to be little. With ``--show`` some findings are printed to be looked at.
+These texts were not recorded, so every line is checked. People rarely name a file that does not exist, so most
+findings are false and there should be few. ``--show`` prints some findings for review.
 """
 
 import argparse
@@ -15,32 +15,32 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
-from custody.cite.app.records import holding_of
+from custody.cite.app.records import read_cited_repository_content
 from custody.cite.codes import CitationCode
 from custody.cite.missing_names import (
     NameMention,
     RepositoryContent,
-    absent_names,
-    files_named,
-    names_named,
-    no_file,
-    no_package,
-    no_symbol,
+    find_file_mentions,
+    find_missing_files,
+    find_missing_mentioned_names,
+    find_missing_packages,
+    find_missing_symbols,
+    find_name_mentions,
 )
 from custody.cite.subject import AuditSubject, CheckFinding
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
-from custody.git import FileAt, Object, ObjectReader, discover
+from custody.git import FileAt, Object, ObjectReader, discover_repository
 
 FILES = 200
 FAULTS_EACH = 2
-"""So many right names of each kind in one file are made wrong, one at a time."""
+"""The number of correct names of each kind per file that are made wrong, one at a time."""
 ENDINGS = (".md", ".markdown")
 BYTES_MAX = 1 << 20
 
 
 class Seen(NamedTuple):
-    """A finding in a file of a repository, with the line it stands in."""
+    """A finding in a file of a repository, with its line."""
 
     repository: str
     path: str
@@ -51,7 +51,7 @@ class Seen(NamedTuple):
 
 
 class Looked(NamedTuple):
-    """What was looked at in one repository; of ``put`` wrong names that we wrote into it, ``caught`` were found."""
+    """The counts of one repository: ``caught`` of the ``put`` wrong names that the bench inserted were found."""
 
     files: int
     lines: int
@@ -61,7 +61,7 @@ class Looked(NamedTuple):
 
 
 def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
-    """Look at the Markdown of repositories and count what is found; 1 when there is nothing to look at."""
+    """Audit the Markdown of repositories and count the findings; return 1 when there is none to audit."""
     out, err = out or sys.stdout, err or sys.stderr
     args = arguments().parse_args(argv)
     dice = random.Random(args.seed)
@@ -102,12 +102,12 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def _look(place: Path, limit: int, dice: random.Random) -> Looked:
-    repository = discover(place.resolve())
+    repository = discover_repository(place.resolve())
     head = repository.head().commit
     if head is None:
         return Looked(0, 0, [], Counter(), Counter())
     with repository.objects() as objects:
-        holding = holding_of(repository, head, objects)
+        holding = read_cited_repository_content(repository, head, objects)
         paths = sorted(path for path in holding.paths if path.lower().endswith(ENDINGS))
         chosen = sorted(dice.sample(paths, min(limit, len(paths))))
         lines, put, caught = 0, Counter[CitationCode](), Counter[CitationCode]()
@@ -126,21 +126,23 @@ def _look(place: Path, limit: int, dice: random.Random) -> Looked:
 def _right(data: bytes, holding: RepositoryContent) -> Iterator[tuple[CitationCode, int, bytes]]:
     """Some of the files and names that a text names and that are there, each with its place and as it is written."""
     subject = AuditSubject.of(data)
-    files = [one for one in files_named(subject) if not one.link and "/" in one.path and one.path in holding.paths]
+    files = [
+        one for one in find_file_mentions(subject) if not one.link and "/" in one.path and one.path in holding.paths
+    ]
     for one in files[:FAULTS_EACH]:
         yield CitationCode.NOFILE, one.at, one.path.rpartition("/")[2].encode()
-    for name in [one for one in names_named(subject) if is_judged(one, holding)][:FAULTS_EACH]:
+    for name in [one for one in find_name_mentions(subject) if is_judged(one, holding)][:FAULTS_EACH]:
         yield CitationCode.NOSYMBOL, name.at, name.names[0 if name.path is not None else -1].encode()
 
 
 def is_judged(mention: NameMention, holding: RepositoryContent) -> bool:
     """Whether a name is said to be in a file that is there: a name that cannot stand in it is found to be absent."""
     wrong = mention._replace(names=(*mention.names[:-1], f"{mention.names[-1]}_"))
-    return any(True for _ in absent_names(wrong, holding))
+    return any(True for _ in find_missing_mentioned_names(wrong, holding))
 
 
 def _is_caught(data: bytes, path: str, holding: RepositoryContent, fault: tuple[CitationCode, int, bytes]) -> bool:
-    """Whether a wrong name in the same place is found."""
+    """Return whether a wrong name in the same place is found."""
     code, start, name = fault
     at = data.index(name, start)
     wrong = data[:at] + b"wrong_" + data[at:]
@@ -155,9 +157,9 @@ def _read(objects: ObjectReader[Object], head: CommitSha, path: str) -> bytes:
 def _findings(data: bytes, path: str, holding: RepositoryContent) -> Iterator[CheckFinding]:
     subject = AuditSubject.of(data)
     judged = dict.fromkeys(range(1, data.count(b"\n") + 2))
-    yield from no_file(subject, judged, holding, path).found
-    yield from no_symbol(subject, judged, holding, path)
-    yield from no_package(subject, judged, holding)
+    yield from find_missing_files(subject, judged, holding, path).found
+    yield from find_missing_symbols(subject, judged, holding, path)
+    yield from find_missing_packages(subject, judged, holding)
 
 
 def _seen(name: str, path: str, data: bytes, one: CheckFinding) -> Seen:

@@ -1,4 +1,4 @@
-"""Plain text tables: the same to a person and to ``grep``."""
+"""Plain text tables, for people and for ``grep``."""
 
 from collections.abc import Sequence
 

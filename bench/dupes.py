@@ -1,10 +1,10 @@
-"""How a search for duplicates grows with what is indexed, and the fitting of the shipped model.
+"""How a search for duplicates grows with the index, and the fitting of the shipped model.
 
     python -m bench dupes fit --pairs FILE GITDIR [--pairs FILE GITDIR]   fit, and print weights.py
     python -m bench dupes-steps                                           steps of a search
 
-A synthetic change has terms as real ones have them: a few that nobody shares, some that a handful share, some that
-stand in nearly all changes. They are made up, not read from a diff; the index and the search are the product's.
+A synthetic change has terms as real ones have them: a few that are unique, some that a handful of changes share,
+some that nearly all changes have. They are generated, not read from a diff; the index and the search are custody's.
 """
 
 import argparse
@@ -22,17 +22,17 @@ from bench.growth import Growth, Population
 from bench.runner import Ground
 from custody.core.ids import CommitSha
 from custody.dupes.app.change_reader import ChangeRef, SketchedChange, UnreadableChange
-from custody.dupes.app.index import sketch_all
+from custody.dupes.app.index import sketch_changes
 from custody.dupes.app.search import ChangeSearch
-from custody.dupes.chance import CalibrationStep, Model, calibration_of, features
+from custody.dupes.chance import CalibrationStep, Model, features_from_similarities, fit_duplicate_calibration
 from custody.dupes.model import ChangeSketch, Signature
 from custody.dupes.packing import pack_signature
 from custody.dupes.queries import DupesTables
 from custody.dupes.rules import DedupeRules
-from custody.dupes.score import SIGNALS, asked_terms, kept_terms, similarities
+from custody.dupes.score import SIGNALS, measure_similarities, select_index_terms, select_query_terms
 from custody.dupes.signature import KEPT_IDENTIFIERS, SIGNATURE_VERSION
 from custody.dupes.weights import SHIPPED
-from custody.sketch.hashing import bottom_of, hash32, hash64
+from custody.sketch.hashing import hash32, hash64, make_bottom_sketch
 from custody.store import Store, StoreEnvironment, ViewWiring, open_sqlite
 from custody.store.sqlite import SqliteDb
 from custody.workspace.workspace import Workspace
@@ -41,7 +41,7 @@ COMMITTED = 20_000
 """Changes in one transaction."""
 CACHE_KILOBYTES = 4_000_000
 COMMON, SHARED, OWN = 40, 30, 30
-"""Terms of a synthetic change that stand in many changes, in a few, and in itself alone."""
+"""Terms of a synthetic change that many changes have, that a few have, and unique ones."""
 ALIKE_EVERY = 10
 """One of so many changes is a near copy of an earlier one."""
 RULES = DedupeRules()
@@ -55,7 +55,7 @@ def a_change(n: int, size: int) -> SketchedChange:
     words += [f"own {n} {m}" for m in range(OWN)]
     terms = tuple(sorted({hash64("identifier", word) for word in words}))
     paths = tuple(sorted({hash64("path", f"src/f{int(2_000 * chance.random() ** 2)}.py") for _ in range(3)}))
-    names = bottom_of((hash32("identifier", word) for word in words), KEPT_IDENTIFIERS)
+    names = make_bottom_sketch((hash32("identifier", word) for word in words), KEPT_IDENTIFIERS)
     signature = Signature(identifiers=names, lines=names, files=names, added=40, removed=5)
     head = CommitSha(f"{n:040x}")
     asked = ChangeRef(base=CommitSha("0" * 40), head=head)
@@ -68,10 +68,10 @@ def populate(ground: Ground, size: int) -> Population:
     store = Store(db, ViewWiring({}), StoreEnvironment(lambda: 0, lambda: "0" * 32, None))
     fill(db, size)
     searching = ChangeSearch(DupesTables(store), RULES, SHIPPED)
-    asked = [a_change(n, size).sketched for n in range(size // 2, size // 2 + 20)]
+    asked = [a_change(n, size).sketch for n in range(size // 2, size // 2 + 20)]
 
     def search() -> int:
-        return sum(len(searching.find(one).likes) for one in asked)
+        return sum(len(searching.find(one).matches) for one in asked)
 
     if not search():
         raise BenchError("a search finds nothing: there is nothing to measure")
@@ -87,8 +87,8 @@ def fill(db: SqliteDb, size: int) -> None:
         rows = []
         for n in range(start, min(start + COMMITTED, size)):
             change = a_change(n, size)
-            known = {term: counts[term] for term in asked_terms(change.sketched.terms) if term in counts}
-            terms = kept_terms(change.sketched.terms, known)
+            known = {term: counts[term] for term in select_query_terms(change.sketch.terms) if term in counts}
+            terms = select_index_terms(change.sketch.terms, known)
             for term in terms:
                 counts[term] = counts.get(term, 0) + 1
             posts.extend((term, n + 1) for term in terms)
@@ -101,8 +101,8 @@ def fill(db: SqliteDb, size: int) -> None:
 
 
 def _row(number: int, change: SketchedChange) -> tuple[int | str | bytes, ...]:
-    signature = pack_signature(change.sketched.signature)
-    named = ("", change.asked.base, change.asked.head, "", change.title)
+    signature = pack_signature(change.sketch.signature)
+    named = ("", change.ref.base, change.ref.head, "", change.title)
     return (number, *named, change.opened_ns, 0, SIGNATURE_VERSION, signature)
 
 
@@ -119,7 +119,7 @@ BENCHES = (
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A labelled pair as the model sees it."""
+    """A labeled pair as the model sees it."""
 
     kind: str
     label: bool
@@ -132,8 +132,8 @@ def examples(workspace: Workspace, pairs: Path) -> Iterator[Example]:
     labelled = list(read_pairs(pairs))
     folder = str(workspace.repository.git_dir)
     made: dict[tuple[str, str], Signature] = {
-        (one.asked.base, one.asked.head): one.sketched.signature
-        for one in sketch_all(folder, changes_of_pairs(workspace, labelled), RULES, workers=2)
+        (one.ref.base, one.ref.head): one.sketch.signature
+        for one in sketch_changes(folder, changes_of_pairs(workspace, labelled), RULES, workers=2)
         if not isinstance(one, UnreadableChange)
     }
     for pair in labelled:
@@ -142,19 +142,21 @@ def examples(workspace: Workspace, pairs: Path) -> Iterator[Example]:
             a, b = (side for side in sides if side is not None)
             # Changes for one issue are only probably the same: silver, not gold.
             weight = SILVER_WEIGHT if pair.kind == "same_issue" else 1.0
-            yield Example(pair.kind, pair.label != NOT_RELATED, weight, features(similarities(a, b)))
+            yield Example(
+                pair.kind, pair.label != NOT_RELATED, weight, features_from_similarities(measure_similarities(a, b))
+            )
 
 
 SILVER_WEIGHT = 0.3
 RIDGE = 2.0
 REFERENCES_RIDGE = 200.0
-"""In labelled pairs a common issue always means the same; in life one issue may take several changes."""
+"""In labeled pairs a common issue always means a duplicate; in practice an issue may need several changes."""
 ROUNDS = 300
 NAMES = tuple(name for signal in SIGNALS for name in (signal, f"{signal} squared", f"{signal} missing"))
 
 
 def fitted(some: Sequence[Example], version: str) -> Model:
-    """Logistic weights by Newton's method with a ridge; those of references are held down."""
+    """Logistic weights by Newton's method with a ridge; those of references are limited."""
     import numpy as np
 
     values = np.array([[1.0, *(one.features.get(name, 0.0) for name in NAMES)] for one in some])
@@ -198,16 +200,18 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
     for place, some in enumerate(sets):
         rest = [one for other, more in enumerate(sets) if other != place for one in more]
         answers += [(round(raw_of(fitted(rest or some, "1"), one), 2), one.label) for one in some]
-    steps = calibration_of(answers).steps
-    out.write(as_module(model, [CalibrationStep(step.raw, float(step.asked), float(step.right)) for step in steps]))
+    steps = fit_duplicate_calibration(answers).steps
+    out.write(
+        as_module(model, [CalibrationStep(step.raw, float(step.pairs), float(step.duplicates)) for step in steps])
+    )
     return 0
 
 
 def as_module(model: Model, steps: Sequence[CalibrationStep]) -> str:
     """The text of ``dupes/weights.py``."""
     weights = "".join(f'            "{name}": {weight!r},\n' for name, weight in model.weights.items())
-    rows = "".join(f"    Step({step.raw!r}, {step.asked!r}, {step.right!r}),\n" for step in steps)
-    return f'''"""The shipped model and what its numbers mean; ``python -m bench dupes`` prints this file."""
+    rows = "".join(f"    Step({step.raw!r}, {step.pairs!r}, {step.duplicates!r}),\n" for step in steps)
+    return f'''"""The shipped model and its calibration; ``python -m bench dupes`` prints this file."""
 
 from types import MappingProxyType
 

@@ -1,9 +1,9 @@
-"""How well duplicates are found in a repository, over pairs that people or the history itself have labelled.
+"""How well duplicates are found in a repository, over pairs that people or the history itself have labeled.
 
     python -m bench dupes-pairs --pairs FILE --repo GITDIR [--others N] [--pointers] [--json]
 
-The changes of the pairs and others of the repository are indexed in the order of time, in a folder that is gone
-afterwards. For every pair the later change is searched for among all earlier ones. The last line is one JSON object.
+The changes of the pairs and others of the repository are indexed in the order of time, in a temporary
+folder. For every pair the later change is searched for among all earlier ones. The last line is one JSON object.
 """
 
 import argparse
@@ -21,17 +21,17 @@ import msgspec
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.dupes.app.change_reader import COMMITS_READ_MAX, NS, ChangeRef, SketchedChange, UnreadableChange
-from custody.dupes.app.index import index_one, sketch_all
+from custody.dupes.app.index import index_sketched_change, sketch_changes
 from custody.dupes.app.search import ChangeMatch, ChangeSearch, SearchResult
-from custody.dupes.app.select import REFS, changes_in, graph_of, own_commits
-from custody.dupes.chance import Model, chance_of
+from custody.dupes.app.select import REFS, list_change_commits, read_change_ancestry, select_changes
+from custody.dupes.chance import Model, compute_duplicate_probability
 from custody.dupes.model import Category, DuplicateVerdict
 from custody.dupes.queries import DupesTables
 from custody.dupes.rules import DedupeRules
-from custody.dupes.score import NAMED, similarities, verdict
+from custody.dupes.score import NAMED, decide_duplicate_verdict, measure_similarities
 from custody.dupes.weights import SHIPPED
 from custody.store import Store, StoreEnvironment, ViewWiring, open_sqlite
-from custody.workspace.rules_in_force import load_rules
+from custody.workspace.rules_in_force import load_workspace_rules
 from custody.workspace.workspace import Workspace
 
 NOT_RELATED = "NOT_RELATED"
@@ -45,7 +45,7 @@ BINS = 10
 
 
 class PairFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """How well duplicates are found, over labelled pairs of a repository; a figure without any pairs is None."""
+    """How well duplicates are found, over labeled pairs of a repository; a figure without any pairs is None."""
 
     pairs: int
     changes: int
@@ -67,7 +67,7 @@ class PairFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LabelledPair(msgspec.Struct, frozen=True, kw_only=True):
-    """A labelled pair as a file has it: two changes, each the diff from its base, with the time it was opened."""
+    """A labeled pair as a file has it: two changes, each the diff from its base, with the time it was opened."""
 
     a_sha: str
     b_sha: str
@@ -83,7 +83,7 @@ class LabelledPair(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class PairPrediction:
-    """What was said of one labelled pair: at which place a search found it (from 0), and with which chance.
+    """The answer for one labeled pair: its rank in the search (from 0), and the predicted probability.
 
     ``place`` is None where it was not found among those scored; ``exact`` says that it was found as the same diff;
     ``by_document`` that the document's rules alone would flag it.
@@ -116,7 +116,7 @@ def dupes_bench(workspace: Workspace, pairs: Path, *, others: int = OTHERS, poin
 
     Without ``pointers``, commits that messages name as their origin are not used: labels are often made from them.
     """
-    rules = load_rules(workspace)[0].of(DedupeRules)
+    rules = load_workspace_rules(workspace)[0].of(DedupeRules)
     labelled = list(read_pairs(pairs))
     asked = _select_changes(workspace, labelled, others, rules)
     with TemporaryDirectory() as folder:
@@ -138,7 +138,7 @@ def read_pairs(path: Path) -> Iterator[LabelledPair]:
                     yield _pair(line, number)
     except OSError as error:
         raise InputError(
-            f"cannot read '{path}': {error.strerror or error}", hint="name a file of labelled pairs"
+            f"cannot read '{path}': {error.strerror or error}", hint="name a file of labeled pairs"
         ) from error
 
 
@@ -146,7 +146,9 @@ def _pair(line: bytes, number: int) -> LabelledPair:
     try:
         return msgspec.json.decode(line[:_LINE_BYTES_MAX], type=LabelledPair)
     except msgspec.MsgspecError as error:
-        raise InputError(f"line {number} is no labelled pair: {error}", hint="each line is one JSON object") from error
+        raise InputError(
+            f"line {number} is not a labeled pair: {error}", hint="each line is one JSON object"
+        ) from error
 
 
 def changes_of_pairs(workspace: Workspace, pairs: Sequence[LabelledPair]) -> list[ChangeRef]:
@@ -157,9 +159,9 @@ def changes_of_pairs(workspace: Workspace, pairs: Sequence[LabelledPair]) -> lis
             named.setdefault(
                 (base, head), ChangeRef(base=CommitSha(base), head=CommitSha(head), opened_ns=seconds * NS)
             )
-    graph = graph_of(workspace.repository, [asked.head for asked in named.values()])
+    graph = read_change_ancestry(workspace.repository, [asked.head for asked in named.values()])
     return [
-        replace(asked, commits=tuple(own_commits(graph, asked.base, asked.head, COMMITS_READ_MAX)))
+        replace(asked, commits=tuple(list_change_commits(graph, asked.base, asked.head, COMMITS_READ_MAX)))
         for asked in named.values()
     ]
 
@@ -172,7 +174,7 @@ def _select_changes(
     if not others:
         return mine
     heads = {asked.head for asked in mine}
-    every = changes_in(workspace.repository, REFS, rules, commits=True).asked
+    every = select_changes(workspace.repository, REFS, rules, commits=True).changes
     rest = [change for change in every if change.head not in heads]
     return [*mine, *rest[:: max(1, -(-len(rest) // others))]]
 
@@ -183,27 +185,27 @@ def _index(
     workspace.progress.start("reading changes", len(asked))
     made: dict[PairKey, SketchedChange] = {}
     unread = 0
-    for sketched_change in sketch_all(str(workspace.repository.git_dir), asked, rules, workers=WORKERS):
+    for sketched_change in sketch_changes(str(workspace.repository.git_dir), asked, rules, workers=WORKERS):
         workspace.progress.step(1)
         if isinstance(sketched_change, UnreadableChange):
             unread += 1
             continue
-        made[sketched_change.asked.base, sketched_change.asked.head] = (
+        made[sketched_change.ref.base, sketched_change.ref.head] = (
             sketched_change if pointers else _without_pointers(sketched_change)
         )
     workspace.progress.start("indexing changes", len(made))
     numbers: dict[PairKey, int] = {}
     with store.writing():
         for key, change in sorted(made.items(), key=lambda item: (item[1].opened_ns, item[0])):
-            numbers[key] = index_one(store, change)
+            numbers[key] = index_sketched_change(store, change)
             workspace.progress.step(1)
     return _BenchIndex(made, numbers, unread)
 
 
 def _without_pointers(change: SketchedChange) -> SketchedChange:
-    terms = {name: terms for name, terms in change.sketched.terms.items() if name != NAMED}
-    signature = replace(change.sketched.signature, picked=frozenset(), reverted=frozenset())
-    return replace(change, sketched=replace(change.sketched, signature=signature, terms=terms))
+    terms = {name: terms for name, terms in change.sketch.terms.items() if name != NAMED}
+    signature = replace(change.sketch.signature, picked=frozenset(), reverted=frozenset())
+    return replace(change, sketch=replace(change.sketch, signature=signature, terms=terms))
 
 
 class _PairQuery:
@@ -226,8 +228,8 @@ class _PairQuery:
         early, late = sorted(keys, key=lambda key: self._indexed.numbers[key])
         found = self._search(late)
         wanted = self._indexed.numbers[early]
-        place = next((at for at, like in enumerate(found.likes) if like.change.id == wanted), None)
-        like = None if place is None else found.likes[place]
+        place = next((at for at, like in enumerate(found.matches) if like.change.id == wanted), None)
+        like = None if place is None else found.matches[place]
         flagged = like is not None and self._says(like) in FLAGS
         if flagged and pair.label == NOT_RELATED:
             self.flags.append(f"{pair.pair_id or late[1]}: {late[1]} and {early[1]}")
@@ -236,25 +238,25 @@ class _PairQuery:
             is_duplicate=pair.label != NOT_RELATED,
             is_exact=bool(pair.exact),
             place=place,
-            exact=like is not None and bool(like.exact) and like.scored.category is Category.SAME_CHANGE,
+            exact=like is not None and bool(like.exact) and like.score.category is Category.SAME_CHANGE,
             flagged=flagged,
-            by_document=like is not None and like.scored.category in DOCUMENT_FLAGS,
+            by_document=like is not None and like.score.category in DOCUMENT_FLAGS,
             chance=self._chance(early, late),
         )
 
     def _says(self, like: ChangeMatch) -> DuplicateVerdict:
-        return verdict(like.scored, like.chance, like.exact, like.terms, self._rules)
+        return decide_duplicate_verdict(like.score, like.chance, like.exact, like.shared_terms, self._rules)
 
     def _search(self, key: PairKey) -> SearchResult:
         number = self._indexed.numbers[key]
         if number not in self._found:
-            self._found[number] = self._searching.find(self._indexed.made[key].sketched, until=number - 1)
+            self._found[number] = self._searching.find(self._indexed.made[key].sketch, until=number - 1)
             self.candidates.append(self._found[number].candidates)
         return self._found[number]
 
     def _chance(self, early: PairKey, late: PairKey) -> float:
-        signatures = (self._indexed.made[key].sketched.signature for key in (late, early))
-        return chance_of(similarities(*signatures), self._model).probability
+        signatures = (self._indexed.made[key].sketch.signature for key in (late, early))
+        return compute_duplicate_probability(measure_similarities(*signatures), self._model).probability
 
 
 def _report(
@@ -341,7 +343,7 @@ def false_flags(told: Sequence[PairPrediction], kind: str) -> float | None:
 
 
 def calibration_error(predictions: Sequence[PairPrediction]) -> float | None:
-    """How far chances are from what happened, on average over equal stretches of chance."""
+    """Return the mean distance between predicted and observed rates, over equal bins of probability."""
     bins: list[list[PairPrediction]] = [[] for _ in range(BINS)]
     for prediction in predictions:
         bins[min(BINS - 1, int(prediction.chance * BINS))].append(prediction)
@@ -362,7 +364,7 @@ def render_figures(figures: PairFigures) -> Iterator[str]:
     yield f"{figures.pairs:,} pairs among {figures.changes:,} changes; {figures.unread} could not be read"
     for kind, values in figures.by_kind.items():
         yield f"  {kind:<16}" + "  ".join(f"{name} {value:g}" for name, value in values.items())
-    yield from (f"  flagged, labelled as not related: {flag}" for flag in figures.flags)
+    yield from (f"  flagged, labeled as not related: {flag}" for flag in figures.flags)
 
 
 def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
@@ -370,7 +372,7 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
     out, err = out or sys.stdout, err or sys.stderr
     parser = argparse.ArgumentParser(prog="python -m bench dupes-pairs", description="Measure duplicate search.")
     parser.add_argument(
-        "--pairs", metavar="FILE", type=Path, required=True, help="labelled pairs, one JSON object a line"
+        "--pairs", metavar="FILE", type=Path, required=True, help="labeled pairs, one JSON object per line"
     )
     parser.add_argument("--repo", metavar="GITDIR", type=Path, default=Path(), help="the repository of the pairs")
     parser.add_argument("--others", metavar="N", type=int, default=OTHERS, help="other changes to index")

@@ -1,6 +1,6 @@
-"""How long it takes to read the facts of files, against tree-sitter parsing the same files and looking at nothing.
+"""The time to read the facts of files, against tree-sitter only parsing the same files.
 
-The ratio says what our side adds to a parse that nobody can spare: the walk, the names, and handing over the text piece
+The ratio shows what custody adds to the parse, which every tool needs: the walk, the names, and passing the text piece
 by piece.
 """
 
@@ -24,7 +24,7 @@ from bench.bars import BenchError
 from bench.progress import Progress
 from bench.runner import Bench, Ground, MissingData, Sides, measure
 from bench.stats import PAIRS_MIN
-from custody.dupes.facts.extractor import READERS, facts_of, language_of
+from custody.dupes.facts.extractor import READERS, detect_file_language, extract_file_facts
 from custody.dupes.facts.model import FactLimits
 
 OWN = Path(__file__).resolve().parents[1]
@@ -89,7 +89,7 @@ def sides(files: Sequence[File]) -> Sides:
         return sum(tree.root_node.has_error for tree in parsers)
 
     def facts() -> int:
-        return sum(len(facts_of(file.path, file.content).declared) for file in files)
+        return sum(len(extract_file_facts(file.path, file.content).declared) for file in files)
 
     if not facts():
         raise BenchError("no declaration was found in any file")
@@ -128,12 +128,12 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
         except (BenchError, MissingData) as error:
             err.write(f"not measured: {error}\n")
             return 1
-    degraded = sum(facts_of(file.path, file.content).degraded is not None for file in files)
+    degraded = sum(extract_file_facts(file.path, file.content).degraded is not None for file in files)
     sizes = {"files": len(files), "bytes": sum(len(file.content) for file in files), "degraded": degraded}
     if args.json:
         out.write(json.dumps({**sizes, **report.as_json([result])}, indent=2, ensure_ascii=False) + "\n")
         return 0
-    languages = Counter(language_of(file.path) for file in files)
+    languages = Counter(detect_file_language(file.path) for file in files)
     told = ", ".join(f"{count} {language}" for language, count in languages.most_common())
     out.write(f"{sizes['files']:,} files ({told}), {sizes['bytes']:,} bytes; {degraded} not read in full\n")
     out.write(report.tables([result]))

@@ -1,13 +1,13 @@
-"""How long a verdict takes, against what git needs to compare and to blame the very lines that are judged.
+"""The time of a verdict, against git comparing and blaming the same lines.
 
     python -m bench gate [--records N] [--changes N] [--lines N] [NAME …]
 
 The bar leaves room for the start of the program and for the store: a time may be three times git's and 500 ms more. The
-bench shows the plain ratio, and the ratio after these 500 ms, which is what the bar is held against. On a busy machine
-the 500 ms pass while others run; so the same ratio is shown of the processor time that the processes used themselves.
+bench shows the plain ratio, and the ratio after these 500 ms, which is compared with the bar. On a busy machine
+the 500 ms pass while other programs run, so the ratio of the processor times is shown too.
 
-The store is made by the product's own append; the index of changes is the one of ``dupes-steps``. Most records are
-calls and prompts of other sessions, as in life; some are edits of other files, some are decisions.
+The store is made by custody's own append; the index of changes is the one of ``dupes-steps``. Most records are
+calls and prompts of other sessions, as in practice; some are edits of other files, some are decisions.
 """
 
 import argparse
@@ -31,9 +31,9 @@ from bench.progress import Progress, Tell
 from bench.runner import Verdict, judged
 from bench.stats import PAIRS_MIN, ROUNDS_MAX, Spread, spread, turns
 from custody.core.ids import EventId
-from custody.core.wire.arrival import Arrival, arrival_of
-from custody.core.wire.time import text_from
-from custody.store import Store, split_batches
+from custody.core.wire.arrival import Arrival, arrival_from_bytes
+from custody.core.wire.time import format_timestamp
+from custody.store import Store, split_row_batches
 from custody.store.sqlite import SqliteDb
 from custody.workspace.workspace import Workspace
 
@@ -42,7 +42,7 @@ ALLOWED_NS = 500_000_000
 RECORDS, CHANGES, LINES = 100_000, 20_000, 500
 FILES = 5
 COMMITS = 60
-"""Commits of the past; each changes one of the files."""
+"""Earlier commits; each changes one of the files."""
 FILE_LINES = 400
 BATCH = 1_000
 SESSION_RECORDS = 200
@@ -63,12 +63,12 @@ class Place:
     ranges: dict[str, list[tuple[int, int]]]
 
     def git(self, *words: str, given: bytes = b"") -> bytes:
-        """What git says here."""
+        """Run git here and return its output."""
         said: bytes = ran(["git", *words], self.repository, self.environment, given)
         return said
 
     def compared_and_blamed(self) -> None:
-        """What git alone does with the change: show it, and blame its lines."""
+        """Run only git: show the change, and blame its lines."""
         self.git("diff", self.base, self.head)
         for path, ranges in self.ranges.items():
             stretches = [word for first, last in ranges for word in ("-L", f"{first},{last}")]
@@ -80,19 +80,19 @@ class Place:
         return said
 
     def something_arrives(self) -> None:
-        """Another call is recorded, so that the next verb has to take it in."""
+        """Record another call, which the next command has to ingest."""
         event = _event("call", time.time_ns(), id=f"late-{time.time_ns()}", session="late", name="Bash")
         with Workspace(self.repository).writing() as store:
             store.append([_arrival(event)])
 
     def break_seal(self) -> None:
-        """Nothing is known of what was verified before."""
+        """Delete the record of what was verified before."""
         (self.repository / ".git" / "custody" / "seal").unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A state of the store in which a verdict is asked for; ``before`` is done first, and not timed."""
+    """A state of the store for a verdict; ``before`` runs first and is not timed."""
 
     name: str
     before: Callable[[Place], None] = lambda _: None
@@ -108,7 +108,7 @@ QUESTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """How long something took by the clock, and how long its processes ran, in nanoseconds."""
+    """Elapsed time and processor time, in nanoseconds."""
 
     clock: int
     processor: int
@@ -116,7 +116,7 @@ class Took:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """The ratios of one question: plain, after what is allowed, and that of processor time."""
+    """The ratios of one state: plain, after the allowance, and in processor time."""
 
     question: Question
     plain: tuple[float, ...]
@@ -125,14 +125,14 @@ class Timed:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the median, after what is allowed, reaches the bar."""
+        """Return whether the median, after the allowance, reaches the bar."""
         if not spread(self.plain).steady:
             return Verdict.UNSTABLE
         return judged(self.question.bar, spread(self.allowed).median)
 
 
 def timed(question: Question, place: Place, pairs: int, tell: Tell) -> Timed:
-    """Alternating pairs, again while the quartiles are too far apart; the last round is the answer."""
+    """Measure alternating pairs, again while the quartiles are too far apart; return the last round."""
     rounds = 0
     while True:
         rounds += 1
@@ -142,7 +142,7 @@ def timed(question: Question, place: Place, pairs: int, tell: Tell) -> Timed:
 
 
 def one_round(question: Question, place: Place, pairs: int, tell: Tell) -> Timed:
-    """So many pairs, who goes first changing from pair to pair."""
+    """Measure pairs; which side goes first alternates."""
     plain, allowed, processor = [], [], []
     for n, turn in enumerate(turns(pairs)):
         tell(f"{question.name}: pair {n + 1} of {pairs}")
@@ -155,7 +155,7 @@ def one_round(question: Question, place: Place, pairs: int, tell: Tell) -> Timed
 
 
 def once(question: Question, side: str, place: Place) -> Took:
-    """How long one side takes."""
+    """Time one side."""
     if side == "subject":
         question.before(place)
     clock, processor = time.perf_counter_ns(), _processor_ns()
@@ -164,7 +164,7 @@ def once(question: Question, side: str, place: Place) -> Took:
 
 
 def _processor_ns() -> int:
-    """What the processes that were started and have ended used."""
+    """Return the processor time of all ended child processes."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return int((used.ru_utime + used.ru_stime) * NS)
 
@@ -173,7 +173,7 @@ def _processor_ns() -> int:
 
 
 def a_place(folder: Path, lines: int) -> Place:
-    """A repository with some past, in which the last commit adds lines to every file."""
+    """Make a repository with some history; the last commit adds lines to every file."""
     repository, environment = folder / "repository", surroundings(folder)
     repository.mkdir()
     ran(["git", "init", "--quiet", "--initial-branch=main"], repository, environment)
@@ -216,7 +216,7 @@ def _commit(number: int, files: dict[str, list[str]]) -> bytes:
 
 
 def recorded(place: Place, records: int) -> Iterator[Arrival]:
-    """The edits of the change, and so many other records before them."""
+    """Yield other records, then the edits of the change."""
     start_ns = (_made_s(COMMITS) - 2 * 86_400) * NS
     for n in range(records):
         yield _arrival(_other(n, start_ns + n * NS))
@@ -242,26 +242,26 @@ def _other(n: int, at_ns: int) -> dict[str, object]:
 
 
 def _event(kind: str, at_ns: int, **fields: object) -> dict[str, object]:
-    return {"custody": 1, "kind": kind, "at": text_from(at_ns), "agent": AGENT, **fields}
+    return {"custody": 1, "kind": kind, "at": format_timestamp(at_ns), "agent": AGENT, **fields}
 
 
 def _arrival(event: dict[str, object]) -> Arrival:
-    return arrival_of(EventId(f"recorded-{event['kind']}-{event['id']}"), json.dumps(event).encode())
+    return arrival_from_bytes(EventId(f"recorded-{event['kind']}-{event['id']}"), json.dumps(event).encode())
 
 
 def filled(place: Place, records: int, changes: int, tell: Tell) -> None:
-    """Put everything into the store, then ask once: what is kept of an answer is there before the first pair."""
+    """Fill the store, then run one verdict, so that caches are full before the first pair."""
     with Workspace(place.repository).writing() as store:
-        for number, batch in enumerate(split_batches(recorded(place, records), BATCH)):
+        for number, batch in enumerate(split_row_batches(recorded(place, records), BATCH)):
             tell(f"recording: {number * BATCH:,} of {records:,}")
             store.append(batch)
         _indexed(store, changes)
     tell("the first verdict")
     said = json.loads(place.verdict())
     if said["added"]["agent"] != sum(last - first + 1 for some in place.ranges.values() for first, last in some):
-        raise BenchError(f"the lines are not shown to be the agent's: {said['added']}")
+        raise BenchError(f"the lines are not attributed to the agent: {said['added']}")
     if "duplicates" not in said["checks"]:
-        raise BenchError("nobody looked for duplicates: there is no index")
+        raise BenchError("not checked for duplicates: the index is missing")
 
 
 def _indexed(store: Store, changes: int) -> None:
@@ -273,7 +273,7 @@ def _indexed(store: Store, changes: int) -> None:
 
 
 def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
-    """Ask for the verdict in turns with git; 1 when nothing could be measured."""
+    """Measure the verdict in turns with git; return 1 when nothing could be measured."""
     out, err = out or sys.stdout, err or sys.stderr
     parser = arguments()
     args = parser.parse_args(argv)
@@ -294,7 +294,7 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
 
 
 def arguments() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="python -m bench gate", description="Time the gate against git's own.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="a state of the store (default: all of them)")
     parser.add_argument("--records", type=int, default=RECORDS, metavar="N", help="records (%(default)s)")
@@ -309,7 +309,7 @@ HEADER = ("gate", "ratio [quartiles]", "after 500 ms", "of processor time", "pai
 
 
 def table(args: argparse.Namespace, results: Sequence[Timed]) -> str:
-    """The figures for people."""
+    """Format the figures for people."""
     said = f"{args.lines:,} lines, {args.records:,} records, {args.changes:,} indexed changes\n"
     return said + columns(HEADER, [_row(one) for one in results])
 
@@ -325,7 +325,7 @@ def _words(found: Spread) -> str:
 
 
 def as_json(args: argparse.Namespace, results: Sequence[Timed]) -> dict[str, object]:
-    """The figures for programs, every ratio among them."""
+    """Return the figures for programs, with every ratio."""
     rows = [
         {
             "name": one.question.name,

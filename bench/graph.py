@@ -1,11 +1,11 @@
-"""Questions to a large graph, against networkx holding the same edges with the same attributes.
+"""Queries to a large graph, against networkx with the same edges and attributes.
 
     python -m bench graph --edges 1000 100000 1000000
 
 Both sides hold every edge with its type, source, counts and times; networkx as a multigraph with the type as key, since
-a pair of nodes may have an edge of each type. *pair* is the cheapest way between two nodes, on both sides searched from
-both ends; *oneway* is the same against networkx's plain Dijkstra. *hub* is Adamic-Adar from a node with a hundredth of
-all nodes as neighbours to all others, by the document's formula, which is networkx's own times the weight. *update* is
+a pair of nodes may have an edge of each type. *pair* is the cheapest path between two nodes, searched from both ends on
+both sides; *oneway* is the same against networkx's plain Dijkstra. *hub* is Adamic-Adar from a node with a hundredth of
+all nodes as neighbors to all others, by the document's formula, which is networkx's own times the weight. *update* is
 one observation of an edge in the large graph against the same in one of a thousand edges. Memory is what Python
 allocates while a graph is built, the matrix of *hub* included.
 """
@@ -40,7 +40,7 @@ SMALL = 1_000
 EDGES_PER_NODE = 10
 HUB_SHARE = 100
 ASKED = 20
-"""Pairs that one call asks for, one after another."""
+"""Pairs per call, one after another."""
 HUB = "s:hub"
 MEMORY = at_most(0.334)
 SEED = 4
@@ -48,7 +48,7 @@ RULES = GraphRules()
 
 
 def rows_of(edges: int) -> Iterator[Edge]:
-    """A random graph: nobody contains or needs somebody who comes earlier, and a hub knows one in a hundred."""
+    """Yield the edges of a random graph without cycles; a hub is connected to one node in a hundred."""
     chance = random.Random(SEED)
     nodes = edges // EDGES_PER_NODE
     seen: set[tuple[int, int, EdgeType]] = set()
@@ -82,7 +82,7 @@ def _row(chance: random.Random, start: str, end: str, kind: EdgeType) -> Edge:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A shelf that only gives."""
+    """A storage that can only be read."""
 
     count: int
 
@@ -128,7 +128,7 @@ def theirs(edges: int) -> Any:
 
 
 def pair_sides(edges: int) -> Sides:
-    """Against networkx's own search from both ends, which its ``shortest_path`` uses."""
+    """Against networkx's own search from both ends, which its ``find_cheapest_path`` uses."""
     import networkx as nx
 
     return _pairs(edges, nx.bidirectional_dijkstra)
@@ -169,7 +169,7 @@ def _pairs(edges: int, search: Callable[..., tuple[float, list[str]]]) -> Sides:
 
 
 def hub_sides(edges: int) -> Sides:
-    """The best ten of all nodes that are like the hub."""
+    """Find the ten nodes most similar to the hub."""
     import networkx as nx
 
     engine = ours(edges)
@@ -189,7 +189,7 @@ def hub_sides(edges: int) -> Sides:
 
 
 def update_sides(edges: int) -> Sides:
-    """One observation of an edge that is there, and one that is not: in the large graph and in a small one."""
+    """Observe an existing edge and a new one, in the large graph and in a small one."""
     return Sides(_updates(ours(edges)), _updates(ours(SMALL)))
 
 
@@ -200,7 +200,7 @@ def _updates(engine: GraphEngine) -> Callable[[], None]:
     def update() -> None:
         fresh = f"new:{next(number)}"
         engine.book.add(lesson)
-        engine.book.foresee((HUB, fresh, EdgeType.CONTAINS))
+        engine.book.add_template_edge((HUB, fresh, EdgeType.CONTAINS))
 
     return update
 
@@ -230,7 +230,7 @@ BENCHES = benches(SIZES[-1])
 
 
 def allocated(build: Callable[[int], object], edges: int) -> int:
-    """Bytes that stand after building, names of nodes included."""
+    """Return the bytes in use after building, including the names of nodes."""
     build(SMALL)  # so that no import is counted
     gc.collect()
     tracemalloc.start()
@@ -243,14 +243,14 @@ def allocated(build: Callable[[int], object], edges: int) -> int:
 
 
 def memory_row(edges: int) -> tuple[str, ...]:
-    """What both sides take for a graph of this size."""
+    """Return the memory of both sides for a graph of this size."""
     mine, judge = allocated(ours, edges), allocated(theirs, edges)
     verdict = judged(MEMORY, mine / judge)
     return f"{edges:,}", f"{mine:,}", f"{judge:,}", f"{mine / judge:.3f}", str(MEMORY), verdict.value
 
 
 def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
-    """Measure every size that is asked for."""
+    """Measure every requested size."""
     out, err = out or sys.stdout, err or sys.stderr
     args = _parser().parse_args(argv)
     wanted = [

@@ -1,11 +1,11 @@
-"""Which call comes next, on sessions that were not learnt from: our model, order-1 Markov, and popularity.
+"""Prediction of the next call on unseen sessions: our model, order-1 Markov, and popularity.
 
     python -m bench graph-next PATH
 
 PATH is a folder of Claude Code transcripts (``*.jsonl``, one session each, searched in depth) or a file of spans, one
 trace a line (``.jsonl`` or ``.jsonl.gz``: ``trace``, ``spans`` of ``id, parent, kind, name, start, dur, status``).
-Sessions are taken by time: everybody learns from the first part and is asked about the rest, call by call, and learns
-each call after being asked. Nothing of what is read is kept or printed but figures.
+Sessions are sorted by time. Every model learns from the first part and predicts the rest, call by call. It learns each
+call after predicting it. Only figures are stored or printed.
 """
 
 import argparse
@@ -22,10 +22,10 @@ from typing import Any, TextIO
 
 from bench.bars import BenchError
 from bench.columns import columns
-from custody.graph.calls import SequenceCall, calls_of
+from custody.graph.calls import SequenceCall, calls_from_spans
 from custody.graph.model import CallSpan, Kind, Status
 from custody.graph.prediction import NextModel, SessionState
-from custody.graph.spans import forest_of
+from custody.graph.spans import build_span_forest
 
 LEARN_SHARE = 0.7
 BINS = 10
@@ -37,7 +37,7 @@ _UNITS_S = (86_400, 3_600, 60, 1)
 
 @dataclass(slots=True)
 class Told:
-    """How often each was right, how sure ours was, and how often it was right when so sure."""
+    """How often each model was right, and the predicted and observed rates of ours."""
 
     asked: int = 0
     right: Counter[str] = field(default_factory=Counter)
@@ -45,7 +45,7 @@ class Told:
 
     @property
     def calibration(self) -> float:
-        """How far chance and share of hits are apart on average, over bins of equal width."""
+        """Return the mean distance between predicted and observed hit rates, over bins of equal width."""
         bins: dict[int, list[tuple[float, bool]]] = {}
         for chance, hit in self.chances:
             bins.setdefault(min(int(chance * BINS), BINS - 1), []).append((chance, hit))
@@ -54,7 +54,7 @@ class Told:
 
 
 class Markov:
-    """What followed the last call most often; what is most common where nothing did."""
+    """Predicts the most frequent successor of the last call; without one, the most common call."""
 
     def __init__(self) -> None:
         self.followed: dict[str, Counter[str]] = {}
@@ -75,7 +75,7 @@ def _top(counts: Counter[str]) -> str | None:
 
 
 def told_of(sessions: Sequence[Sequence[SequenceCall]]) -> Told:
-    """Learn from the first part of the sessions, then ask about every call of the rest."""
+    """Learn from the first part of the sessions, then predict every call of the rest."""
     cut = int(len(sessions) * LEARN_SHARE)
     model, markov, told = NextModel(), Markov(), Told()
     model.fit(sessions[:cut])
@@ -104,7 +104,7 @@ def sessions_of(path: Path, *, fine: bool) -> list[list[SequenceCall]]:
     found: list[tuple[int, list[SequenceCall]]] = []
     for spans in read:
         at_ns = min((span.start_ns for span in spans if span.start_ns is not None), default=0)
-        found += [(at_ns, calls) for calls in calls_of(forest_of(spans).spans, fine=fine).values()]
+        found += [(at_ns, calls) for calls in calls_from_spans(build_span_forest(spans).spans, detailed=fine).values()]
     return [calls for _, calls in sorted(found, key=lambda one: one[0])]
 
 
@@ -184,7 +184,7 @@ def _ns(text: str) -> int:
 
 
 def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
-    """Ask about every call of the unseen sessions, by fine and by plain names."""
+    """Predict every call of the unseen sessions, by fine and by plain names."""
     del err
     parser = argparse.ArgumentParser(prog="python -m bench graph-next", description=__doc__)
     parser.add_argument("path", type=Path, help="a folder of transcripts, or a file of spans")

@@ -1,4 +1,4 @@
-"""How a look-up grows with what is stored, counted in steps of SQLite's virtual machine: the same on every machine."""
+"""How a look-up grows with the store, in steps of SQLite's virtual machine. Steps are the same on every machine."""
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
@@ -47,7 +47,7 @@ class Grown:
     large: Mapping[str, int]
 
     def ratio(self, look_up: str) -> float:
-        """How many times the steps the larger population needs."""
+        """Return the ratio of steps, large population over small."""
         return self.large[look_up] / self.small[look_up]
 
     def verdict(self, look_up: str) -> Verdict:
@@ -78,7 +78,7 @@ def counted(growth: Growth, ground: Ground, size: int, tell: Tell) -> dict[str, 
 
 
 def found_steps(population: Population, name: str) -> int:
-    """The steps of one look-up that finds something: looking in vain is cheap and would prove nothing.
+    """Count the steps of one look-up; it must find something, because an empty result is always cheap.
 
     It runs once before it is counted, so that reading the schema and preparing the statement are not part of the count.
     """
@@ -89,7 +89,7 @@ def found_steps(population: Population, name: str) -> int:
 
 
 def steps(connection: sqlite3.Connection, fn: Thunk) -> int:
-    """How many virtual-machine steps ``fn`` takes on ``connection``; none at all is an error, not a cheap look-up.
+    """Count the virtual-machine steps of ``fn`` on ``connection``; zero steps are an error.
 
     A progress handler already set on the connection is lost. What ``fn`` answers must be fetched inside ``fn``.
     """

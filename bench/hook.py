@@ -44,7 +44,7 @@ class Scene:
         self._run([self.argv[0], *FLAGS, "-c", "pass"], b"")
 
     def plain(self) -> None:
-        """Start the same interpreter as anybody would."""
+        """Start the same interpreter without flags."""
         self._run([self.argv[0], "-c", "pass"], b"")
 
     def _run(self, argv: list[str], given: bytes) -> None:
@@ -172,7 +172,7 @@ _EVENTS = {"quiet": (quiet, 2.0, 1.5), "redact": (secret, 4.0, 2.5), "snapshot":
 _WHAT = {
     "quiet": "a 20 kB event in which nothing trips",
     "redact": "a 20 kB event with a secret",
-    "snapshot": f"a shell event among {FILES:,} files of which {CHANGED} changed",
+    "snapshot": f"a shell event among {FILES:,} files, {CHANGED} of them changed",
 }
 
 _HOOKS = tuple(

@@ -1,6 +1,6 @@
-"""Results that are kept in ``bench/results``, one small file each: the command, what it ran on, and the figures.
+"""Results stored in ``bench/results``, one small file each: the command, its input, and the figures.
 
-A file says nothing of when or on which machine it was made. Times do not belong here; shares, counts and ratios do.
+A file contains neither a date nor the machine. It holds shares, counts and ratios, never times.
 """
 
 import json
@@ -23,7 +23,7 @@ class Kept:
     """One table of figures as it was measured."""
 
     part: str
-    """The heading of the page that it stands under."""
+    """Its heading on the page."""
     what: str
     command: str
     header: list[str]
@@ -32,7 +32,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A bench whose figures are kept: its words after ``python``, and how its output becomes a table.
+    """A bench with stored figures: its words after ``python``, and how its output becomes a table.
 
     In the words, ``DATA`` stands for the folder of data and ``REPORTS`` for one of Markdown reports.
     """
@@ -45,7 +45,7 @@ class Run:
     read: Callable[[str], Rows]
 
     def kept(self, output: str) -> Kept:
-        """The table that ``output`` tells; a bench that told nothing is an error."""
+        """Return the table in ``output``; an empty output is an error."""
         try:
             rows = self.read(output)
         except (ValueError, KeyError, TypeError, IndexError) as error:
@@ -56,7 +56,7 @@ class Run:
 
 
 def write(folder: Path, name: str, kept: Kept) -> Path:
-    """Keep a table; the same figures give the same bytes."""
+    """Store a table; the same figures give the same bytes."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.json"
     path.write_text(json.dumps(asdict(kept), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -64,15 +64,15 @@ def write(folder: Path, name: str, kept: Kept) -> Path:
 
 
 def read(path: Path) -> Kept:
-    """A table that was kept."""
+    """Read a stored table."""
     try:
         return Kept(**json.loads(path.read_text("utf-8")))
     except (OSError, ValueError, TypeError) as error:
-        raise BenchError(f"'{path.name}' is no kept result: {error}") from error
+        raise BenchError(f"'{path.name}' is not a stored result: {error}") from error
 
 
 def share(value: float) -> str:
-    """A share as pages show it.
+    """Format a share for a page.
 
     >>> share(0.99718)
     '0.9972'

@@ -1,4 +1,4 @@
-"""Tables of named things: filled once, asked by name."""
+"""Tables of named entries: filled once, then looked up by name."""
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,11 +9,11 @@ from bench.bars import BenchError
 
 
 class Named(Protocol):
-    """Anything with a name to be called by."""
+    """An object with a name."""
 
     @property
     def name(self) -> str:
-        """What it is called on the command line."""
+        """Return its name on the command line."""
 
 
 class UnknownName(Exception):

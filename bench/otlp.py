@@ -1,4 +1,4 @@
-"""OpenTelemetry's spans in and out: what becomes of a file's spans, and how much memory an import takes.
+"""Import and export of OpenTelemetry spans: what is stored of a file, and the memory of an import.
 
     python -m bench otlp FILE... --spans 20000 80000
 
@@ -19,11 +19,11 @@ from typing import TextIO
 from bench.bars import Bar, BenchError, at_most, exactly
 from bench.columns import columns
 from bench.runner import MissingData
-from custody.core.view_merge import merged_spans
+from custody.core.view_merge import merge_span_views
 from custody.core.views import ObservedSpan
-from custody.graph.otlp.export import SpanExportRequest, export_otlp_to
+from custody.graph.otlp.export import SpanExportRequest, export_otlp_to_file
 from custody.graph.otlp.import_ import import_otlp
-from custody.graph.queries import SpanTables, spans_of_execution
+from custody.graph.queries import SpanTables, query_execution_spans
 from custody.workspace.workspace import Workspace
 
 TRACE_SPANS = 100
@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
 
 
 def whole_way(file: Path) -> Iterator[Figure]:
-    """What becomes of one file's spans."""
+    """Count what is stored of one file's spans."""
     with tempfile.TemporaryDirectory(prefix="custody-bench-") as name:
         one, json_side, proto_side = (_a_workspace(Path(name) / side) for side in ("one", "json", "proto"))
         first, second = import_otlp(one, [file]), import_otlp(one, [file])
@@ -62,7 +62,7 @@ def whole_way(file: Path) -> Iterator[Figure]:
         yield "new at the second import", second.new, f"{second.new:,}", exactly(0)
         kept = _spans(one)
         for side, protobuf in ((json_side, False), (proto_side, True)):
-            export_otlp_to(one, Path(name) / "out", SpanExportRequest(protobuf=protobuf))
+            export_otlp_to_file(one, Path(name) / "out", SpanExportRequest(protobuf=protobuf))
             import_otlp(side, [Path(name) / "out"])
             differ = len(set(kept) ^ set(_spans(side)))
             yield (
@@ -128,8 +128,10 @@ def _a_workspace(folder: Path) -> Workspace:
 
 def _spans(workspace: Workspace) -> list[ObservedSpan]:
     with workspace.reading() as store:
-        return merged_spans(
-            seen.view for execution in SpanTables(store).executions() for seen in spans_of_execution(store, execution)
+        return merge_span_views(
+            seen.view
+            for execution in SpanTables(store).executions()
+            for seen in query_execution_spans(store, execution)
         )
 
 

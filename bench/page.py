@@ -1,4 +1,4 @@
-"""docs/accuracy.md, from the kept results and from rows of bench/README.md. Files in, text out."""
+"""Makes docs/accuracy.md from the stored results and from rows of bench/README.md."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,12 +11,12 @@ PAGE = "docs/accuracy.md"
 GUIDE = "bench/README.md"
 INTRO = """<!-- Made by 'python -m bench tables --write' from bench/results and bench/README.md; do not edit. -->
 
-# How good the answers are
+# Accuracy
 
-Every table below was written by the command above it, into `bench/results`, and this page is made from those files.
-`DATA` is a folder with the streams that the benches name, `REPORTS` one with Markdown reports. What takes long is taken
-over from the tables of [bench/README.md](../bench/README.md), which also says what each figure means, what was looked
-at while rules were chosen, and how fast things are. Where a bar is missed, it says so.
+The command above each table wrote its figures to `bench/results`, and this page is made from those files. `DATA` is a
+folder with the streams that the benches name, `REPORTS` a folder with Markdown reports. Rows of long runs come from
+[bench/README.md](../bench/README.md). That page also explains each figure, what was inspected while rules were chosen,
+and how fast custody is. Missed bars are marked.
 """
 PARTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -31,7 +31,7 @@ PARTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "Duplicates": ("aiohttp, ", "django, ", "calibration error: aiohttp"),
         "Citations": (
             "files, names and dependencies",
-            "those 25 looked at",
+            "those 25 reviewed",
             "right names in them",
             "near copies of",
             "vector search",
@@ -41,14 +41,14 @@ PARTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "Other tools": (),
     }
 )
-"""The headings of the page, in order, and how the rows begin that are taken over under each."""
+"""The headings of the page, in order, and the beginnings of the rows to copy under each."""
 
 
 def accuracy_page(root: Path) -> str:
-    """The whole page; a result of no bench, or a row that is gone from the guide, is an error."""
+    """Return the whole page; an unknown result or a missing row of the guide is an error."""
     files = {path.stem: path for path in (root / RESULTS).glob("*.json")}
     if lost := sorted(files.keys() - RUNS.keys()):
-        raise BenchError(f"'{RESULTS}/{lost[0]}.json' is the result of no bench")
+        raise BenchError(f"'{RESULTS}/{lost[0]}.json' does not belong to a bench")
     kept = [read(files[name]) for name in RUNS if name in files]
     guide = (root / GUIDE).read_text("utf-8")
     return "\n".join([INTRO, *(_part(name, kept, taken(guide, name)) for name in PARTS)])
@@ -63,22 +63,22 @@ def _part(name: str, kept: Sequence[Kept], rows: Sequence[Sequence[str]]) -> str
     ]
     if rows:
         header = ("what", "command", "figure", "bar")
-        blocks.append(f"Taken over from [bench/README.md](../bench/README.md):\n\n{_table(header, rows)}")
+        blocks.append(f"From [bench/README.md](../bench/README.md):\n\n{_table(header, rows)}")
     return "\n".join(blocks)
 
 
 def taken(guide: str, part: str) -> list[list[str]]:
-    """The guide's rows that the page takes over under ``part``, in the guide's order."""
+    """Return the rows of the guide to copy under ``part``, in the guide's order."""
     wanted = PARTS[part]
     found = [row for row in rows_of(guide, part) if row[0].startswith(wanted)]
     for begin in wanted:
         if not any(row[0].startswith(begin) for row in found):
-            raise BenchError(f"'{GUIDE}' has no row any more that begins with '{begin}'")
+            raise BenchError(f"'{GUIDE}' has no row that begins with '{begin}'")
     return found
 
 
 def rows_of(guide: str, section: str) -> Iterator[list[str]]:
-    """The rows of all tables of a section, with four cells: a table without a command has none there."""
+    """Yield the rows of all tables of a section, with four cells; the command may be empty."""
     inside = False
     for line in guide.splitlines():
         if line.startswith("## "):

@@ -1,9 +1,9 @@
-"""How light the pages are in a real browser: script of the first page, elements at rest, the longest task after load.
+"""The weight of the pages in a real browser: script of the first page, elements at rest, the longest task after load.
 
     python -m bench pages [--tries N]
 
-A task is a stretch in which a page cannot answer; the bar is that none after load is over 200 ms. That is a time, and a
-busy machine makes it longer: of a few tries the best counts, and all are printed. Nothing here is a test.
+While a task runs, a page cannot respond. The bar: no task after load takes over 200 ms. A busy machine makes tasks
+longer, so the best of a few tries counts, and all are printed. Nothing here is a test.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from typing import TextIO
 from playwright.sync_api import Browser, Page
 
 from bench.columns import columns
-from custody.server.pages.frame import assets
+from custody.server.pages.frame import load_page_assets
 from tests.builders.browser import PATIENCE_MS, a_browser, looking_at
 from tests.builders.long_pages import a_long_file, long_calls, long_spans, many_clusters
 from tests.builders.service import Started, started
@@ -34,7 +34,7 @@ new PerformanceObserver((list) => window.tasks.push(...list.getEntries().map((on
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One page: what is made for it, where it is, when it is complete, and what somebody does on it."""
+    """One page: its data, its URL, when it is complete, and the actions on it."""
 
     name: str
     make: Callable[[Path], Path]
@@ -86,12 +86,12 @@ LOOKS = (
 
 
 def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
-    """Look at every page; 1 when a bar was missed in every try."""
+    """Measure every page; return 1 when a bar was missed in every try."""
     out, err = out or sys.stdout, err or sys.stderr
     parser = argparse.ArgumentParser(prog="python -m bench pages", description="How light the pages are.")
     parser.add_argument("--tries", type=int, default=TRIES, metavar="N", help="looks at each page (%(default)s)")
     tries: int = parser.parse_args(argv).tries
-    script = len(assets()["app.js"].packed)
+    script = len(load_page_assets()["app.js"].packed)
     out.write(f"script of the first page: {script:,} bytes compressed (bar {SCRIPT_BYTES_MAX:,})\n\n")
     rows, missed = [], script > SCRIPT_BYTES_MAX
     try:
@@ -102,7 +102,7 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
                 tasks = ", ".join(f"{task:.0f}" for _, task in found)
                 rows.append((look.name, f"{max(nodes for nodes, _ in found):,}", tasks))
     except CannotBeHad as error:
-        err.write(f"nothing was looked at: {error}\n")
+        err.write(f"no page was measured: {error}\n")
         return 1
     out.write(columns(("page", "elements", "longest task after load, ms"), rows))
     return int(missed)

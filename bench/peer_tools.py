@@ -1,6 +1,6 @@
-"""Other tools in the stories of ``bench.attribution``: set up as their users do, told the same, asked their own way.
+"""Other tools in the stories of ``bench.attribution``: set up as users do, same events, queried by their own commands.
 
-None of their code is here. Each is a program that somebody has installed; what a tool cannot say is not asked.
+None of their code is here. Each is a program that somebody has installed; queries it cannot answer are skipped.
 """
 
 import json
@@ -37,7 +37,7 @@ exit $status
 """
 """Lets a service that works in the background finish after each command, so that no story is faster than it."""
 BEGINNINGS = {"SessionStart": "session-start", "PreToolUse": "user-prompt-submit"}
-"""What Entire hears of before a tool: every call is a turn of its own here."""
+"""The events that Entire gets before a tool: every call is its own turn here."""
 _CHECKPOINT = re.compile(r"^Entire-Checkpoint: (\w+)$", re.MULTILINE)
 
 
@@ -49,33 +49,33 @@ def a_hook(path: Path, text: str) -> None:
 
 
 def blamed(question: Question) -> list[str]:
-    """The commit of every line as git's own blame has it, moves and white space looked through."""
+    """The commit of every line as git's own blame has it, following moves and ignoring white space."""
     words = ["git", "blame", "-w", "-M", "-C", "--line-porcelain", "HEAD", "--", question.path]
     said: bytes = ran(words, question.world.folder, question.world.environment)
     return re.findall(r"^([0-9a-f]{40}) \d+ \d+", said.decode(errors="replace"), re.MULTILINE)
 
 
 def message(question: Question, commit: str) -> str:
-    """What a commit says."""
+    """Return the message of a commit."""
     words = ["git", "show", "--no-patch", "--format=%B", commit]
     said: bytes = ran(words, question.world.folder, question.world.environment)
     return said.decode(errors="replace")
 
 
 class _Heard:
-    """What the tellers of this file have in common: they live with the real clock, and their end is nothing."""
+    """The common part of the tellers here: they use the real clock and need no final step."""
 
     def end(self) -> None:
-        """Nothing: what there is was told as it happened."""
+        """Do nothing: events were recorded as they happened."""
 
     def real_time(self) -> bool:
-        """They look at the clock themselves."""
+        """Return True: they read the clock themselves."""
         return True
 
 
 @dataclass
 class Trailers(_Heard):
-    """Perfect discipline: whatever commit follows an agent's change bears its trailer, whoever makes the commit."""
+    """Perfect discipline: the commit after an agent's change has its trailer, whoever commits."""
 
     repository: Path = Path()
 
@@ -98,7 +98,7 @@ class Blame:
     name: str = "git blame and trailers"
 
     def answer(self, question: Question) -> Sequence[Said]:
-        """A line is an agent's where its commit bears the trailer; the work tree is not asked about."""
+        """Return the agent of each line by its commit's trailer; the work tree is not queried."""
         if not question.committed:
             return [NOTHING for _ in question.lines]
         commits = blamed(question)
@@ -117,7 +117,7 @@ class GitAi:
 
     program: Path
     patient: bool = True
-    """Whether git's commands wait for it, which nobody's do in life."""
+    """Whether git's commands wait for it; outside this bench they do not."""
     environment: dict[str, str] = field(default_factory=dict)
     repository: Path = Path()
 
@@ -155,7 +155,7 @@ class GitAi:
         self._say("bg", "shutdown")
 
     def real_time(self) -> bool:
-        """It looks at the clock itself."""
+        """Return True: it reads the clock itself."""
         return True
 
     def _settled(self) -> None:
@@ -173,7 +173,7 @@ class GitAiBlame:
     name: str = "git-ai"
 
     def answer(self, question: Question) -> Sequence[Said]:
-        """What its blame says of the committed file; the work tree is not asked about."""
+        """Return its blame of the committed file; the work tree is not queried."""
         found = [NOTHING for _ in question.lines]
         if not question.committed:
             return found
@@ -201,7 +201,7 @@ class Entire(_Heard):
     repository: Path = Path()
 
     def begin(self, repository: Path, environment: Mapping[str, str]) -> Mapping[str, str]:
-        """Enable it in the repository; whoever commits is asked by it, and says yes."""
+        """Enable it in the repository; its prompt at each commit is answered with yes."""
         more = {"PATH": f"{self.program.parent}:{environment['PATH']}", "ENTIRE_TEST_TTY": "1"}
         self.environment, self.repository = {**environment, **more}, repository
         with (repository / ".git" / "info" / "exclude").open("a", encoding="utf-8") as file:
@@ -247,7 +247,7 @@ class EntireBlame:
     name: str = "git blame and Entire's trailers"
 
     def answer(self, question: Question) -> Sequence[Said]:
-        """A line is an agent's where its commit has a checkpoint; the work tree is not asked about."""
+        """Return the agent of each line by its commit's checkpoint; the work tree is not queried."""
         if not question.committed:
             return [NOTHING for _ in question.lines]
         commits = blamed(question)
@@ -263,6 +263,6 @@ class EntireBlame:
         try:
             said = ran(["git", "show", place], question.world.folder, question.world.environment)
         except BenchError:
-            # A trailer whose checkpoint was not kept names nobody.
+            # A trailer without a stored checkpoint names no author.
             return None
         return str(json.loads(said)["session_id"])

@@ -1,11 +1,11 @@
-"""``python -m bench peers``: other tools beside us, in the same stories and against the same plain git.
+"""``python -m bench peers``: custody and other tools in the same stories, against plain git.
 
     python -m bench peers                                  us, git's blame with trailers, and what is on the path
     python -m bench peers --tool git-ai PATH --tool entire PATH
     python -m bench peers --scenarios rebase,stash --json FILE
     python -m bench peers --times                          what a commit and a blame cost, over plain git
 
-A tool that is not installed is said to be not run. Only committed lines are asked about: some tools know no others.
+A tool that is not installed is reported as not run. Only committed lines are queried: some tools know no others.
 """
 
 import argparse
@@ -54,7 +54,7 @@ STORIES = (
     "two-sessions",
     "same-boilerplate",
 )
-"""Chosen before any other tool was run, one or two of each kind."""
+"""Chosen before the first run of another tool, one or two of each kind."""
 
 
 SCORES = ("tool", "stories", "exact", "precision", "recall", "right", "stolen", "mistaken", "missed")
@@ -64,16 +64,16 @@ WRONG = (Outcome.STOLEN, Outcome.MISTAKEN, Outcome.MISSED)
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool: who hears the story, who is asked, and the program without which there is neither."""
+    """A tool: its recorder, its answerer, and the program that both need."""
 
     name: str
     teller: Callable[[Path], Teller]
     answerer: Callable[[Path], Answerer]
     program: str | None = None
     blame: Callable[[Path], list[str]] | None = None
-    """Its blame of a file, without the file; None where it has none of its own."""
+    """Its blame command without the file; None if it has no blame."""
     hasty: Callable[[Path], Teller] | None = None
-    """Who hears it while times are taken, where that is another."""
+    """Its recorder during timing, if different."""
 
 
 TOOLS = by_name(
@@ -96,7 +96,7 @@ TOOLS = by_name(
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of one tool; ``reason`` says why nothing did."""
+    """The result of one tool; ``reason`` is set if there is none."""
 
     tool: str
     stories: tuple[Played, ...] = ()
@@ -105,7 +105,7 @@ class Result:
 
 
 def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
-    """Run every tool that is there; 1 when a tool that is there could not play a story."""
+    """Run every installed tool; return 1 when one of them could not play a story."""
     out, err = out or sys.stdout, err or sys.stderr
     parser = arguments()
     args = parser.parse_args(argv)
@@ -159,7 +159,7 @@ def _play(tool: Tool, program: Path, story: Scenario, tell: Tell) -> Played:
 
 
 def tables(results: Sequence[Result]) -> str:
-    """What came of everybody, and each story that is not exact."""
+    """Format the results of all tools, and each story that is not exact."""
     rows = [row for result in results if (row := _row(result))]
     times = [row for result in results for row in (result.times.rows() if result.times else ())]
     parts = [

@@ -7,11 +7,11 @@ Tell = Callable[[str], None]
 
 
 def quiet(text: str) -> None:
-    """Tell nobody."""
+    """Discard ``text``."""
 
 
 class Progress:
-    """Shows the latest ``tell`` in place and wipes it at the end; writes nothing at all where there is no terminal."""
+    """A status line: shows the latest ``tell`` and clears it at the end. Writes only to a terminal."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

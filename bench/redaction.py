@@ -17,7 +17,7 @@ from bench.redaction_corpus.frame import HarmlessKind, Kind, harmless_texts, sam
 from bench.redaction_unseen import harmless as unseen_harmless
 from bench.redaction_unseen import secrets as unseen
 from custody.capture.hook.redact import redact_text, redact_value
-from custody.capture.hook.secret_scan import trips
+from custody.capture.hook.secret_scan import has_possible_secret
 
 KEY = bytes(32)
 EVENT_CHARACTERS = 20_000
@@ -48,7 +48,9 @@ def measure(kinds: Sequence[Kind], harmless: Sequence[HarmlessKind], count: int,
             figures.found += sum(not _left(secret, clean) for secret in sample.secrets)
     for other in harmless:
         for text in harmless_texts(other, seed, count):
-            clean, lines = redact_text(text.text) if trips(json.dumps(text.text).encode()) else (text.text, ())
+            clean, lines = (
+                redact_text(text.text) if has_possible_secret(json.dumps(text.text).encode()) else (text.text, ())
+            )
             before = text.text.split("\n")
             figures.texts += 1
             figures.damaged += bool(lines)
@@ -60,7 +62,7 @@ def measure(kinds: Sequence[Kind], harmless: Sequence[HarmlessKind], count: int,
 
 def _redacted(text: str) -> str:
     event = {"tool_input": {"content": text}}
-    clean = redact_value(event, KEY)[0] if trips(json.dumps(event).encode()) else event
+    clean = redact_value(event, KEY)[0] if has_possible_secret(json.dumps(event).encode()) else event
     return str(clean["tool_input"]["content"])
 
 

@@ -1,4 +1,4 @@
-"""Results for people (tables) and for programs (JSON). This file is the only one that words a result."""
+"""Results for people (tables) and for programs (JSON). Only this file formats results."""
 
 import platform
 import shlex
@@ -29,7 +29,7 @@ Result = Measured | Grown | NotMeasured
 
 
 def command(bench: Bench | Growth, pairs: int = PAIRS_MIN) -> str:
-    """What to type to see this figure again."""
+    """Return the command that measures this figure again."""
     more = [] if pairs == PAIRS_MIN or isinstance(bench, Growth) else ["--pairs", str(pairs)]
     return shlex.join(["python", "-m", "bench", bench.name, *more])
 
@@ -96,12 +96,12 @@ def absent_row(result: NotMeasured) -> tuple[str, ...]:
 
 
 def bar_text(bar: Bar | None) -> str:
-    """The bar, or that there is none."""
+    """Format the bar, if there is one."""
     return "none" if bar is None else str(bar)
 
 
 def listing(benches: Iterable[Bench | Growth]) -> str:
-    """What there is to run."""
+    """List all benches."""
     rows = [(bench.name, against(bench), bar_text(bench.bar), bench.what) for bench in benches]
     return columns(("bench", "against", "bar", "what"), rows)
 
@@ -112,7 +112,7 @@ def against(bench: Bench | Growth) -> str:
 
 
 def as_json(results: Iterable[Result]) -> dict[str, object]:
-    """Everything the tables say and every single ratio, with the versions that were measured."""
+    """Return the content of the tables and every ratio, with the measured versions."""
     return {
         "version": JSON_VERSION,
         "python": platform.python_version(),

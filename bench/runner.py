@@ -16,18 +16,18 @@ Thunk = Callable[[], object]
 
 
 def nothing() -> None:
-    """Close what needs no closing."""
+    """Do nothing."""
 
 
 class Verdict(Enum):
-    """What a bench may be quoted for."""
+    """The verdict of a bench."""
 
     MET = "met"
     MISSED = "missed"
     UNSTABLE = "unstable"
-    """The quartiles stayed too far apart: no claim, whatever the median says."""
+    """The quartiles stayed too far apart, so the median proves nothing."""
     MEASURED = "measured"
-    """There is no bar to reach."""
+    """The bench has no bar."""
     NOT_RUN = "not run"
     FAILED = "failed"
 
@@ -89,7 +89,7 @@ class Measured:
 
     @property
     def verdict(self) -> Verdict:
-        """Unsteady ratios are never met and never missed."""
+        """Return the verdict; unstable ratios are neither met nor missed."""
         if not self.spread.steady:
             return Verdict.UNSTABLE
         return judged(self.bench.bar, self.spread.median)
@@ -119,7 +119,7 @@ def measure(
 
 
 def in_rounds(bench: Bench, sides: Sides, pairs: int, clock: Clock, tell: Tell) -> Measured:
-    """Measure sides that are set up; the last round is the answer, never the nicest."""
+    """Measure both sides after set-up; return the last round, not the best."""
     calls = warmed_up(bench, sides, clock)
     rounds = 0
     while True:

@@ -1,9 +1,9 @@
-"""What the service costs: ingest against the database alone, the blame endpoint against FastAPI with pydantic.
+"""The cost of the service: ingest against the database alone, the blame endpoint against FastAPI with pydantic.
 
     python -m bench service [ingest-single ingest-batch blame] [--pairs N] [--json]
 
-Figures are ratios of rates, ours over the other's: more is better. They are taken in pairs right after each other, who
-goes first changing from pair to pair. The database is a PostgreSQL of the bench's own that waits for the disk.
+Figures are ratios of rates, custody's over the baseline's: higher is better. They are measured in pairs; which side
+goes first alternates. The database is a PostgreSQL of the bench's own that waits for the disk.
 """
 
 import argparse
@@ -33,7 +33,7 @@ Of = Callable[[service_ingest.Place], Side]
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Ours and the other's, ready to be asked."""
+    """Both sides, ready to run."""
 
     subject: Side
     baseline: Side
@@ -58,13 +58,13 @@ class Result:
     ratios: tuple[float, ...] = ()
     processor: tuple[float, ...] = ()
     rates: tuple[float, float] | None = None
-    """The last pair's, for whoever wants to know the order of magnitude."""
+    """The rates of the last pair, to show the order of magnitude."""
     why: str = ""
     """Why it was not run."""
 
     @property
     def verdict(self) -> Verdict:
-        """Held against the bar if the ratios are steady."""
+        """Return the verdict; only stable ratios are compared with the bar."""
         if not self.ratios:
             return Verdict.NOT_RUN
         found = spread(self.ratios)

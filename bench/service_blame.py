@@ -2,9 +2,9 @@
 
     python -m bench.service_blame ours|fastapi
 
-serves one of them on a free port, as the bench starts it. Both read and check the question, see whose token it is, ask
-a function in a thread that answers from the question alone, and write the answer. Both run on uvicorn with uvloop and
-httptools. Ours stands behind its door: limits, rates, metrics; the other compares a token and nothing more.
+serves one of them on a free port, as the bench starts it. Both read and check the request, check the token, call a
+function in a thread that answers from the request alone, and write the answer. Both run on uvicorn with uvloop and
+httptools. Ours has limits, rate limits and metrics; the other only compares a token.
 """
 
 import hmac
@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def question(segments: int = SEGMENTS) -> dict[str, object]:
-    """What a client sends that ran git blame."""
+    """Return the request of a client that ran git blame."""
     blamed = [
         {
             "start_line": 10 * n + 1,
@@ -48,7 +48,7 @@ def question(segments: int = SEGMENTS) -> dict[str, object]:
 
 
 def told(first: int, last: int) -> dict[str, Any]:
-    """What is said of one segment, whatever serves it."""
+    """Return the answer for one segment, the same for both servers."""
     return {
         "start_line": first,
         "end_line": last,
@@ -79,7 +79,7 @@ def ours() -> Any:
     from custody.server.routes import lines
     from custody.workspace.workspace import Workspace
 
-    setattr(lines, "answer_blame", stubbed)  # noqa: B010 - a name that the module has for itself
+    setattr(lines, "answer_blame_request", stubbed)  # noqa: B010 - a name that the module has for itself
     workspace = Workspace(Path())
     limits = CallerLimits(rate_per_second=1e9, rate_burst=10**9)
     return create_app(Settings(keeper=PerStartKeeper(workspace, TOKEN), now_ns=workspace.now_ns, limits=limits))
@@ -151,9 +151,9 @@ def serve(name: str) -> None:
     http: Any = "httptools"
     if name == OURS:
         from custody.server.auth import CallerLimits
-        from custody.server.listener import limited
+        from custody.server.listener import make_limited_protocol
 
-        http = limited(CallerLimits())
+        http = make_limited_protocol(CallerLimits())
     bound = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(
         APPS[name](), http=http, ws="none", loop="uvloop", log_config=None, access_log=False, server_header=False

@@ -1,8 +1,8 @@
-"""Requests made from the service's own description, valid and spoilt, sent to it; every answer is held to it.
+"""Sends valid and invalid requests made from the service's OpenAPI description, and checks every answer against it.
 
-Wrong is an answer with status 500, one that the description does not have, one of another shape, a spoilt request that
-is taken, a token that is not asked for. That a valid request is refused is not wrong: that a moment lies in the year
-9000 or a path leads out of the repository, no schema says.
+These are errors: status 500, an undescribed status, another shape, an accepted invalid request, and a missing token
+check. A rejected valid request is not an error: no schema excludes a time in the year 9000 or a path outside the
+repository.
 """
 
 import argparse
@@ -37,7 +37,7 @@ Tell = Callable[[str], None]
 
 @dataclass(slots=True)
 class Fuzzed:
-    """What came of it: answers by operation and status, and what was wrong."""
+    """The result: answers by operation and status, and the errors."""
 
     answers: Counter[tuple[str, int]] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Fuzzed:
 
 
 def fuzz(app: Litestar, token: str, examples: int, seed: int, tell: Tell = lambda _: None) -> Fuzzed:
-    """Send about so many requests, spread evenly over operations, half of them spoilt."""
+    """Send about so many requests, spread evenly over operations, half of them invalid."""
     import schemathesis
     from schemathesis import GenerationMode
 
@@ -110,7 +110,7 @@ def _run(operation: Any, mode: Any, headers: dict[str, str], examples: int, seed
     try:
         seeded(seed)(drawn(given(case=operation.as_strategy(generation_mode=mode))(one)))()
     except Unsatisfiable:
-        return  # an operation that takes nothing cannot be spoilt
+        return  # an operation that takes nothing cannot be invalid
 
 
 def _as_json(serializer: Any) -> None:

@@ -1,9 +1,9 @@
 """Ingest through the service against the database alone: the same PostgreSQL, the same tables, the same indexes.
 
 ``single`` sends a trace a request, from several clients, against as many clients of pgbench that insert one row of a
-record a transaction. ``batch`` sends traces by the batch, against COPY of the very rows that came of them, in one
-transaction. Both sides grow alike. What the service does besides is its own affair: it reads, checks, redacts, chains
-and looks for what is there already.
+record a transaction. ``batch`` sends traces by the batch, against COPY of the same rows, in one
+transaction. Both sides grow alike. The service also reads, checks, redacts and chains each trace,
+and looks for existing ones.
 """
 
 import re
@@ -31,7 +31,7 @@ from bench.service_load import (
     request,
     serving,
 )
-from custody.server.app.tenancy import TokenRequest, TokenScope, create_token, init_database
+from custody.server.app.tenancy import TokenRequest, TokenScope, create_token, init_team_database
 from custody.store.postgres import SCHEMA
 from custody.workspace.workspace import Workspace
 
@@ -108,7 +108,7 @@ class Place:
         before = processor_seconds(*self.served)
         took = drive(self.asked, sent, 201)
         used = processor_seconds(*self.served) - before
-        self.copied = self._last()  # these are nobody's lot
+        self.copied = self._last()  # not part of any batch
         return {CLOCK: SINGLES / took, PROCESSOR: SINGLES / used}
 
     def inserts(self) -> Rates:
@@ -200,7 +200,7 @@ def a_place(folder: Path, url: str, pgbench: Path) -> Iterator[Place]:
 
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
     workspace = Workspace(folder, url)
-    init_database(workspace, None)
+    init_team_database(workspace, None)
     wanted = TokenRequest(workspace.project, (TokenScope.WRITE,), "1d", "load")
     tokens = [create_token(workspace, wanted).secret for _ in range(CLIENTS)]
     with (

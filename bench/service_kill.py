@@ -1,12 +1,12 @@
-"""A service under load is killed, again and again: what it acknowledged is kept, each thing once.
+"""A service under load is killed repeatedly: acknowledged events are stored, each once.
 
     python -m bench service-kill [--rounds N] [--seed S] [--embedded] [--database URL]
 
 Several clients send events of their own and count those that were acknowledged; what was not, they send again to the
-next process. In turn the service is killed, and the whole PostgreSQL, which starts again; the service that was there
-has to go on by itself then. ``--database`` names another server, of which a process is killed, so that all of its
-processes start anew; ``--embedded`` has no server. At the end every acknowledged event must be in the store, under its
-receipt, and no event twice.
+next process. The service and the whole PostgreSQL are killed in turn. PostgreSQL starts again, and the running service
+has to recover by itself. ``--database`` names another server: one of its processes is killed, so that all of them
+restart. ``--embedded`` uses no server. At the end every acknowledged event must be in the store under its receipt, and
+no event twice.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from typing import TextIO
 
 from bench.progress import Progress, Tell, quiet
 from bench.service_load import serving
-from custody.server.app.tenancy import TokenRequest, TokenScope, create_token, init_database
+from custody.server.app.tenancy import TokenRequest, TokenScope, create_token, init_team_database
 from custody.server.queries import PageTables
 from custody.workspace.workspace import Workspace
 from tests.house.not_run import CannotBeHad
@@ -38,14 +38,14 @@ from tests.house.postgres import a_server
 
 CLIENTS = 8
 LOAD_SECONDS = (0.2, 1.2)
-"""How long a process is let alone, at least and at most."""
+"""The shortest and longest time between kills."""
 BACK_SECONDS_MAX = 60
 """For a database to be back, on a busy machine."""
 
 
 @dataclass(slots=True)
 class Load:
-    """What clients sent and were told."""
+    """The events that clients sent, and the answers."""
 
     sent: set[str] = field(default_factory=set)
     receipts: dict[str, str] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Killed:
-    """What came of it."""
+    """The result."""
 
     rounds: int
     sent: int
@@ -85,7 +85,7 @@ def killed(
     workspace = Workspace(folder, database)
     token = None
     if database is not None:
-        init_database(workspace, None)
+        init_team_database(workspace, None)
         token = create_token(
             workspace, TokenRequest(workspace.project, (TokenScope.READ, TokenScope.WRITE), "1d", "load")
         ).secret
@@ -191,7 +191,7 @@ def _send(port: int, token: str, event: str) -> tuple[int, str | None]:
 
 
 def _kill_database(url: str, *, whole: bool) -> None:
-    """Kill a process of the database server, so that all of them start anew; or the one that would start them."""
+    """Kill a process of the database server, so that all of them restart; with ``whole``, kill the main process."""
     import psycopg
 
     with psycopg.connect(url, autocommit=True) as connection:

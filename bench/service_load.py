@@ -1,4 +1,4 @@
-"""A service in a process of its own, and clients that ask it over connections that stay open.
+"""A service in a separate process, and clients with persistent connections.
 
 The clients send bytes that were made before and look at little of what comes back, so that most of the time that is
 measured is the service's.
@@ -89,7 +89,7 @@ class Client:
             self._socket.sendall(data)
             got = self._more()
         except (OSError, BenchError):
-            # A connection that was idle for long is closed by the service, and whoever wants more comes again.
+            # The service closes an idle connection; connect again.
             self._socket.close()
             self._socket = self._connected()
             self._socket.sendall(data)
@@ -107,7 +107,7 @@ class Client:
         return int(head[9:12]), b"".join(parts)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._socket.close()
 
     def _connected(self) -> socket.socket:
@@ -134,7 +134,7 @@ def clients(port: int, count: int) -> Iterator[list[Client]]:
 
 
 def dealt(items: Sequence[bytes], hands: int) -> list[list[bytes]]:
-    """Items dealt out in turn, like cards.
+    """Distribute items in turn.
 
     >>> dealt([b"a", b"b", b"c"], 2)
     [[b'a', b'c'], [b'b']]

@@ -1,4 +1,4 @@
-"""How long it takes to sketch real changes, against a datasketch pipeline that does the same job on the same shingles.
+"""The time to sketch real changes, against a datasketch pipeline with the same job and the same shingles.
 
 Both sides go from the changed lines of commits to MinHash signatures of 128 values and to LSH keys, once with numbers
 and strings masked and once literally. Tokens and shingles are ours on both sides; *signatures* hands them over ready
@@ -22,9 +22,9 @@ from bench.bars import BenchError, at_most
 from bench.progress import Progress
 from bench.runner import Bench, Ground, MissingData, Sides, Verdict, measure
 from bench.stats import PAIRS_MIN
-from custody.sketch.hashing import bands_of
-from custody.sketch.minhash import minhash_of, minhash_similarity
-from custody.sketch.tokens import jaccard, mask_literals, shingles_of, tokens_of
+from custody.sketch.hashing import compute_lsh_bands
+from custody.sketch.minhash import compute_minhash, estimate_minhash_similarity
+from custody.sketch.tokens import compute_set_jaccard, mask_literals, shingle_tokens, tokenize_text
 
 OWN = Path(__file__).resolve().parents[1]
 COMMITS = 80
@@ -91,7 +91,7 @@ def _pieces(diff: bytes) -> Iterator[str]:
 
 def views_of(texts: Pieces) -> tuple[Tokens, Tokens]:
     """The tokens of one change, masked and literal."""
-    literal = [tokens_of(text) for text in texts]
+    literal = [tokenize_text(text) for text in texts]
     return [mask_literals(tokens) for tokens in literal], literal
 
 
@@ -100,7 +100,7 @@ def views_of(texts: Pieces) -> tuple[Tokens, Tokens]:
 
 def ours(signature: bytes | None) -> list[int]:
     """The LSH keys of our signature."""
-    return [] if signature is None else bands_of(signature, BANDS)
+    return [] if signature is None else compute_lsh_bands(signature, BANDS)
 
 
 class Theirs:
@@ -132,7 +132,7 @@ def as_bytes(shingles: Iterable[str]) -> list[bytes]:
 
 def shingles_of_pieces(pieces: Iterable[Sequence[str]]) -> list[str]:
     """The shingles of each piece's tokens, one piece after the other."""
-    return [shingle for piece in pieces for shingle in shingles_of(piece, TOKENS)]
+    return [shingle for piece in pieces for shingle in shingle_tokens(piece, TOKENS)]
 
 
 def signatures(changes: Changes) -> Sides:
@@ -141,7 +141,9 @@ def signatures(changes: Changes) -> Sides:
     encoded = [as_bytes(view) for view in given]
     theirs = Theirs()
     _check(given, encoded, theirs)
-    return Sides(lambda: [ours(minhash_of(view, VALUES)) for view in given], lambda: [theirs(view) for view in encoded])
+    return Sides(
+        lambda: [ours(compute_minhash(view, VALUES)) for view in given], lambda: [theirs(view) for view in encoded]
+    )
 
 
 def pipeline(changes: Changes) -> Sides:
@@ -149,7 +151,9 @@ def pipeline(changes: Changes) -> Sides:
     theirs = Theirs()
     return Sides(
         lambda: [
-            ours(minhash_of(shingles_of_pieces(view), VALUES)) for texts in changes.texts for view in views_of(texts)
+            ours(compute_minhash(shingles_of_pieces(view), VALUES))
+            for texts in changes.texts
+            for view in views_of(texts)
         ],
         lambda: [theirs(as_bytes(shingles_of_pieces(view))) for texts in changes.texts for view in views_of(texts)],
     )
@@ -158,12 +162,12 @@ def pipeline(changes: Changes) -> Sides:
 def _check(given: list[list[str]], encoded: list[list[bytes]], theirs: Theirs) -> None:
     """Both sides must say how alike a change and its other view are."""
     for at in range(0, len(given), 2):
-        exact = jaccard(given[at], given[at + 1])
-        mine, other = (minhash_of(view, VALUES) for view in given[at : at + 2])
+        exact = compute_set_jaccard(given[at], given[at + 1])
+        mine, other = (compute_minhash(view, VALUES) for view in given[at : at + 2])
         if exact is None or mine is None or other is None:
             continue
         first, second = (theirs.signature(view) for view in encoded[at : at + 2])
-        for estimate in (minhash_similarity(mine, other), float(first.jaccard(second))):
+        for estimate in (estimate_minhash_similarity(mine, other), float(first.jaccard(second))):
             if abs(estimate - exact) > ERROR_MAX:
                 raise BenchError(f"a similarity of {exact:.2f} was estimated as {estimate:.2f}")
 

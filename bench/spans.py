@@ -1,7 +1,7 @@
-"""What a traced call costs, against opentelemetry-sdk doing the same: spans with three attributes, out in batches.
+"""The cost of a traced call, against opentelemetry-sdk doing the same: spans with three attributes, out in batches.
 
 Both sides keep what they exported in memory, and both have a thread that takes batches out, so that what is compared is
-the tracing. What it costs to make our spans durable besides is measured apart.
+the tracing. Making our spans durable is measured separately.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""How long a verb takes to start: against an empty click command that imports the same modules."""
+"""The start time of a command, against an empty click command that imports the same modules."""
 
 import os
 import subprocess

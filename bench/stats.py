@@ -1,7 +1,7 @@
 """The arithmetic of a measurement: plain functions from times to a ratio with its quartiles.
 
-Only ratios come out of here. A time says how busy the machine was; the ratio of two times taken right after each other
-says how the two sides compare.
+Only ratios come out of here. A time depends on how busy the machine is. The ratio of two times, measured right after
+each other, compares the two sides.
 """
 
 import statistics
@@ -59,7 +59,7 @@ class Spread:
 
 
 def spread(ratios: Sequence[float]) -> Spread:
-    """The median and quartiles of ``ratios``, interpolated between neighbours.
+    """The median and quartiles of ``ratios``, interpolated between neighbors.
 
     >>> spread([1.0, 2.0, 3.0, 4.0, 5.0])
     Spread(q1=2.0, median=3.0, q3=4.0)
@@ -71,7 +71,7 @@ def spread(ratios: Sequence[float]) -> Spread:
 
 
 def turns(pairs: int) -> Iterator[Turn]:
-    """Who goes first in each pair: ABBA, so that a machine growing slower or faster favours neither side.
+    """Who goes first in each pair: ABBA, so that a drift of the machine's speed favors neither side.
 
     >>> [first for first, _ in turns(4)]
     ['subject', 'baseline', 'subject', 'baseline']

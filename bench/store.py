@@ -1,4 +1,4 @@
-"""How the store's look-ups grow with what is kept."""
+"""How the store's look-ups grow with its size."""
 
 import hashlib
 import json
@@ -8,12 +8,12 @@ from itertools import islice
 
 from bench.growth import Growth, Population
 from bench.runner import Ground
-from custody.attribution.queries.traces import edits_of_file, links_of_commit
+from custody.attribution.queries.traces import find_candidate_edits_in_window, find_commit_session_links
 from custody.core.ids import CommitSha, EventId
-from custody.core.ids import content_hash as content_hash_of
+from custody.core.ids import content_hash_from_lines as content_hash_of
 from custody.core.paths import RepoPath
-from custody.core.wire.arrival import Arrival, arrival_of
-from custody.ledger.queries import edits_with
+from custody.core.wire.arrival import Arrival, arrival_from_bytes
+from custody.ledger.queries import find_edits_by_hash
 from custody.store import Heads, Store, StoreEnvironment, open_sqlite
 from custody.workspace.wiring import VIEWS
 from tests.builders.lookups import edits_at, sessions_at
@@ -49,7 +49,7 @@ def an_arrival(n: int) -> Arrival:
             event = {**shared, "kind": "link", "commit": a_sha("commit", n), "origin": "hook"}
         case _:
             event = {**shared, "kind": "edit", "path": f"src/f{n // EDITS_PER_PATH}.py", "after": f"line {n}\n"}
-    return arrival_of(EventId(f"{n:020d}-1-{n:016x}"), json.dumps(event).encode())
+    return arrival_from_bytes(EventId(f"{n:020d}-1-{n:016x}"), json.dumps(event).encode())
 
 
 def populate(ground: Ground, size: int) -> Population:
@@ -69,16 +69,16 @@ def populate(ground: Ground, size: int) -> Population:
             "natural key": lambda: store.tables.records_named(edit.entry.key),
             "revision": lambda: edits_at(store, CommitSha(a_sha("revision", n // EVENTS_PER_REVISION))),
             "session at revision": lambda: sessions_at(store, CommitSha(a_sha("revision", n // EVENTS_PER_REVISION))),
-            "path and time window": lambda: edits_of_file(
+            "path and time window": lambda: find_candidate_edits_in_window(
                 store,
                 RepoPath(f"src/f{n // EDITS_PER_PATH}.py".encode()),
                 since_ns=found.entry.at_ns - HOUR_NS // 2,
                 until_ns=found.entry.at_ns + HOUR_NS // 2,
             ),
-            "commit": lambda: links_of_commit(
+            "commit": lambda: find_commit_session_links(
                 store, CommitSha(a_sha("commit", n // EVENTS_PER_REVISION * EVENTS_PER_REVISION + 1))
             ),
-            "content hash": lambda: edits_with(store, content_hash),
+            "content hash": lambda: find_edits_by_hash(store, content_hash),
         },
         db.close,
     )

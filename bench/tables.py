@@ -1,12 +1,12 @@
-"""``python -m bench tables``: the page docs/accuracy.md, made from kept results and from nothing that is typed by hand.
+"""``python -m bench tables``: makes docs/accuracy.md from stored results and from tables of bench/README.md.
 
-    python -m bench tables                                   what is kept
-    python -m bench tables --run redaction                   run that bench and keep its figures
+    python -m bench tables                                   list the stored results
+    python -m bench tables --run redaction                   run that bench and store its figures
     python -m bench tables --run trust --data FOLDER
-    python -m bench tables --run peers --output FILE         keep the figures of a run that was made before
-    python -m bench tables --write                           make docs/accuracy.md anew
+    python -m bench tables --run peers --output FILE         store the figures of an earlier run
+    python -m bench tables --write                           write docs/accuracy.md again
 
-Figures of benches that take long are taken over from the tables of bench/README.md, and marked so.
+Figures of long benches are copied from the tables of bench/README.md, and marked as such.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from bench.page import PAGE, accuracy_page
 
 
 def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
-    """Keep a result, make the page, or list what is kept; 1 when that cannot be done."""
+    """Store a result, make the page, or list the stored results; return 1 on failure."""
     out, err = out or sys.stdout, err or sys.stderr
     parser = arguments()
     args = parser.parse_args(argv)
@@ -59,7 +59,7 @@ def printed(words: Sequence[str]) -> str:
 
 
 def kept_files(root: Path) -> list[Path]:
-    """The files of kept results, by name."""
+    """Return the files of stored results, by name."""
     return sorted((root / RESULTS).glob("*.json"))
 
 
@@ -68,7 +68,7 @@ def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench tables", description="Keep figures and make their page.")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--run", metavar="NAME", help=f"keep the figures of this bench ({', '.join(RUNS)})")
-    what.add_argument("--write", action="store_true", help=f"make {PAGE} anew")
+    what.add_argument("--write", action="store_true", help=f"write {PAGE} again")
     parser.add_argument("--output", type=Path, metavar="FILE", help="what the bench printed, instead of running it")
     parser.add_argument("--data", type=Path, metavar="FOLDER", help="streams of decisions and spans")
     parser.add_argument("--reports", type=Path, metavar="FOLDER", help="Markdown reports")

@@ -1,9 +1,9 @@
-"""Calls across the border between two projects of one PostgreSQL, as a service makes them: what leaks.
+"""Leaks between two projects of one PostgreSQL, by calls in the role of a service.
 
     python -m bench tenancy URL [--calls N] [--seed S]
 
 URL is that of the owner of an empty database. Both projects are filled alike, with the same sessions, paths and
-commits; then the store of one is asked for the other's records, texts, keys and tables in every way that it knows.
+commits; then the store of one is queried in every way for the other's records, texts, keys and tables.
 """
 
 import argparse
@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from custody.attribution.queries.traces import edits_of_file_by
+from custody.attribution.queries.traces import find_candidate_edits_by_session
 from custody.core.ids import CommitSha, EventId, SessionId
 from custody.core.paths import RepoPath
-from custody.core.wire.arrival import Arrival, arrival_of
-from custody.server.app.tenancy import create_project, init_database
+from custody.core.wire.arrival import Arrival, arrival_from_bytes
+from custody.server.app.tenancy import create_project, init_team_database
 from custody.store import Store
-from custody.store.postgres import schema_of
+from custody.store.postgres import postgres_schema_name
 from custody.workspace.workspace import Workspace
 from tests.builders.lookups import sessions_at
 
@@ -70,9 +70,11 @@ def _looks(there: Store, project: str, chance: random.Random) -> list[Callable[[
         lambda s: own(record.store for record in s.tables.newest(1000, None)),
         lambda s: own(chain.store for chain in s.tables.chains()),
         lambda s: own(seen.record.store for seen in sessions_at(s, CommitSha("a" * 40))),
-        lambda s: own(seen.record.store for seen in edits_of_file_by(s, session, RepoPath.of("src/app.py"))),
+        lambda s: own(
+            seen.record.store for seen in find_candidate_edits_by_session(s, session, RepoPath.of("src/app.py"))
+        ),
         lambda s: s.db.rows("SELECT 1 FROM record WHERE store_id = ? LIMIT 1", (head.store,)),
-        lambda s: s.db.rows(f"SELECT * FROM {schema_of(project)}.{chance.choice(TABLES)} LIMIT 1"),
+        lambda s: s.db.rows(f"SELECT * FROM {postgres_schema_name(project)}.{chance.choice(TABLES)} LIMIT 1"),
     ]
 
 
@@ -81,7 +83,7 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
     args = _arguments().parse_args(argv)
     seed = args.seed if args.seed is not None else secrets.randbits(32)
     owner = Workspace(Path(), args.url)
-    init_database(owner, None)
+    init_team_database(owner, None)
     names = [f"{letter}-{secrets.token_hex(4)}" for letter in "ab"]
     workspaces = []
     for name in names:
@@ -106,7 +108,7 @@ def _arrival(project: str, n: int) -> Arrival:
         ("edit", {"path": "src/app.py", "after": f"{project} {n}\n{LONG}"}),
     ][n % 3]
     said = {"custody": 1, "kind": kind, "id": event, "at": AT, "agent": "robot", "session": "s1", **more}
-    return arrival_of(EventId(event), json.dumps(said).encode())
+    return arrival_from_bytes(EventId(event), json.dumps(said).encode())
 
 
 def _arguments() -> argparse.ArgumentParser:

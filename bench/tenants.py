@@ -1,12 +1,12 @@
-"""HTTP calls with a token of one project for everything of another: what leaks.
+"""Leaks between two projects of one service, by HTTP calls with a token of the other project.
 
     python -m bench tenants [--calls N] [--seed S] [--embedded]
 
-Two projects of one service are filled alike. Then a token of the first that is good for everything asks for what only
-the second has: by records, events, keys, digests, cursors, sessions, agents, sources, chains, project names, in
-addresses and in bodies, to read and to write. Every call is made twice: for a name of the other project, and for one of
-the same shape that is nowhere. A leak is a text or a chain of the other project in an answer, or a status that tells
-the two apart.
+Two projects of one service get similar data. Then a token of the first with all scopes requests data that only the
+second has: by records, events, keys, digests, cursors, sessions, agents, sources, chains, project names, in
+URLs and in bodies, to read and to write. Every call is made twice: for a name of the other project, and for a missing
+name of the same shape. A leak is a text or a chain of the other project in an answer, or a status that differs between
+the two calls.
 """
 
 import argparse
@@ -30,14 +30,14 @@ from litestar.testing import TestClient
 
 from bench.progress import Progress, Tell, quiet
 from bench.tenants_looks import AT, LISTS, LOOKS, Ask, Names, event, get, post, trace
-from custody.server.app.listing import cursor
+from custody.server.app.listing import encode_page_cursor
 from custody.server.app.tenancy import (
     StoredTenancy,
     TokenRequest,
     TokenScope,
     create_project,
     create_token,
-    init_database,
+    init_team_database,
 )
 from custody.server.auth import CallerLimits, Settings
 from custody.server.listener import create_app
@@ -53,7 +53,7 @@ _SOURCE = re.compile(r"S([0-9]+)")
 
 
 def twin(name: str) -> str:
-    """A name of the same shape that is nowhere, always the same one.
+    """Return a missing name of the same shape, always the same.
 
     >>> twin("S7"), len(twin("0123456789abcdef:4")), twin("0123456789abcdef:4") != "0123456789abcdef:4"
     ('S90007', 18, True)
@@ -71,11 +71,11 @@ def _other(digits: str) -> str:
 def twin_of_cursor(word: str) -> str:
     """The cursor behind a row that is nowhere.
 
-    >>> twin_of_cursor(cursor("a" * 32, 7)) == cursor(twin("a" * 32), 7)
+    >>> twin_of_cursor(encode_page_cursor("a" * 32, 7)) == encode_page_cursor(twin("a" * 32), 7)
     True
     """
     parts = json.loads(base64.urlsafe_b64decode(word + "=" * (-len(word) % 4)))
-    return cursor(*(twin(part) if isinstance(part, str) else part for part in parts))
+    return encode_page_cursor(*(twin(part) if isinstance(part, str) else part for part in parts))
 
 
 # --- the two projects -------------------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ class Project:
             for limit in ("1", "3", "7"):
                 if found := self.needed(get(what, limit=limit))["next"]:
                     after[f"after {what}"] = found
-        missing = cursor("0" * 32, 1)  # of a list that has no second page
+        missing = encode_page_cursor("0" * 32, 1)  # of a list that has no second page
         return [{**{f"after {what}": missing for what in LISTS}, **thing, **after} for thing in things]
 
     def _thing(self, chance: random.Random) -> Names:
@@ -165,7 +165,7 @@ def two_projects(workspace: Workspace, seed: int) -> Iterator[tuple[Project, Pro
     """A service with both of them; the second has more of everything. Its things come by their names."""
     chance = random.Random(seed)
     if workspace.database is not None:
-        init_database(workspace, None)
+        init_team_database(workspace, None)
     for name in (MINE, THEIRS):
         create_project(workspace, name)
     tokens = {

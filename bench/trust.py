@@ -1,7 +1,7 @@
 """``python -m bench trust FILE``: how well acceptance is predicted over streams of decisions, against the bars.
 
 A stream needs no repository. With ``--parts`` also each agent's
-decisions and two halves of the repositories alone, which nobody looked at while anything was chosen.
+decisions and two halves of the repositories alone, which were not used to choose any number.
 """
 
 import argparse

@@ -13,7 +13,7 @@ from msgspec import Meta
 from bench.bars import BenchError
 from bench.trust_stream import DecidedChange
 from custody.core.errors import InputError
-from custody.core.wire.time import checked_ns, ns_from
+from custody.core.wire.time import check_timestamp_ns, parse_timestamp
 from custody.trust.levels import LevelCase
 from custody.trust.model import DecisionType
 
@@ -87,8 +87,8 @@ def _parse_line(line: bytes) -> DecidedChange:
 
 def _time_ns(time: DecisionTime) -> int:
     if isinstance(time, str):
-        return ns_from(time)
+        return parse_timestamp(time)
     if isinstance(time, int):
-        return checked_ns(time * NS_PER_SECOND)
+        return check_timestamp_ns(time * NS_PER_SECOND)
     # A time far outside all years must not become infinite before it is rejected.
-    return checked_ns(round(min(max(time, -SECONDS_MAX), SECONDS_MAX) * NS_PER_SECOND))
+    return check_timestamp_ns(round(min(max(time, -SECONDS_MAX), SECONDS_MAX) * NS_PER_SECOND))

@@ -8,15 +8,15 @@ from bench.growth import Growth, Population
 from bench.runner import Ground
 from bench.store import BATCH, START_S, a_sha
 from custody.core.ids import EventId
-from custody.core.wire.arrival import Arrival, arrival_of
-from custody.core.wire.time import text_from
-from custody.store import Heads, Store, StoreEnvironment, open_sqlite, split_batches
-from custody.trust.app.approval_case import spent_by
-from custody.trust.app.decisions import TrustQuery, agents_in
-from custody.trust.app.standing import read_standing
+from custody.core.wire.arrival import Arrival, arrival_from_bytes
+from custody.core.wire.time import format_timestamp
+from custody.store import Heads, Store, StoreEnvironment, open_sqlite, split_row_batches
+from custody.trust.app.approval_case import sum_budget_use
+from custody.trust.app.decisions import TrustQuery, list_agents_with_decisions
+from custody.trust.app.score_cache import read_score_state
 from custody.trust.approval import ProposedChange
-from custody.trust.model import ChangeAuthor, TrustStanding
-from custody.trust.queries import StandingTables
+from custody.trust.model import ChangeAuthor, ScoreState
+from custody.trust.queries import ScoreTables
 from custody.trust.rules import TrustRules
 from custody.workspace.wiring import VIEWS
 
@@ -37,7 +37,7 @@ def a_decision(n: int) -> Arrival:
         "custody": 1,
         "kind": "decision",
         "id": f"d{n}",
-        "at": text_from((START_S + 3_600 * n) * NS),
+        "at": format_timestamp((START_S + 3_600 * n) * NS),
         "agent": f"agent-{n // PERIOD % OTHERS}" if n % PERIOD == 0 else AGENT,
         "decision": "rejected" if n % PERIOD == 1 else "accepted",
         "commit": a_sha("commit", n),
@@ -47,17 +47,17 @@ def a_decision(n: int) -> Arrival:
     if n % LANDING == 0:
         event |= {"agent": AGENT, "decision": "accepted", "changed_lines": 5}
         event |= {"unreviewed": True, "head": a_sha("commit", n), "areas": ["src"]}
-    return arrival_of(EventId(f"{n:020d}-3-{n:016x}"), json.dumps(event).encode())
+    return arrival_from_bytes(EventId(f"{n:020d}-3-{n:016x}"), json.dumps(event).encode())
 
 
 def populate(ground: Ground, size: int) -> Population:
     """A store of ``size`` decisions, asked about once before, and a few that came since."""
     db = open_sqlite(ground.folder / "custody.db")
     store = Store(db, VIEWS, StoreEnvironment(lambda: 0, lambda: "0" * 32, Heads(ground.folder)))
-    for batch in split_batches((a_decision(n) for n in range(size)), BATCH):
+    for batch in split_row_batches((a_decision(n) for n in range(size)), BATCH):
         store.append(batch)
     asked = TrustQuery(TrustRules(), (START_S + 3_600 * size) * NS)
-    settled = dict(_standings(store, asked))
+    settled = dict(_score_states(store, asked))
     if settled[AGENT].samples < size // 2:
         raise BenchError("nearly all decisions are about one agent, and they are not counted")
     store.append([a_decision(n) for n in range(size, size + SINCE)])
@@ -65,19 +65,19 @@ def populate(ground: Ground, size: int) -> Population:
     return Population(
         db.connection,
         {
-            "score": lambda: read_standing(store, AGENT, asked).samples,
-            "every agent's score": lambda: dict(_standings(store, asked)),
-            "agents": lambda: agents_in(store),
-            "is it decided": lambda: StandingTables(store).named(AGENT, "id", [f"d{size // 2 + 3}", "d3"]),
-            "budget": lambda: spent_by(store, ChangeAuthor(AGENT), change, asked).agent,
+            "score": lambda: read_score_state(store, AGENT, asked).samples,
+            "every agent's score": lambda: dict(_score_states(store, asked)),
+            "agents": lambda: list_agents_with_decisions(store),
+            "is it decided": lambda: ScoreTables(store).find_decision_records(AGENT, "id", [f"d{size // 2 + 3}", "d3"]),
+            "budget": lambda: sum_budget_use(store, ChangeAuthor(AGENT), change, asked).agent,
         },
         db.close,
     )
 
 
-def _standings(store: Store, asked: TrustQuery) -> Iterator[tuple[str, TrustStanding]]:
-    for agent in agents_in(store):
-        yield agent, read_standing(store, agent, asked)
+def _score_states(store: Store, asked: TrustQuery) -> Iterator[tuple[str, ScoreState]]:
+    for agent in list_agents_with_decisions(store):
+        yield agent, read_score_state(store, agent, asked)
 
 
 BENCHES = (

@@ -1,6 +1,6 @@
 """How good predictions were: log loss, Brier score, area under the curve, calibration, and what a threshold lets pass.
 
-A prediction is the chance that was said and whether it came true.
+A prediction is a probability and the outcome.
 """
 
 import math

@@ -1,33 +1,32 @@
-"""Who says how likely an acceptance is: a constant, the document's score, a Beta for each agent, and ours.
+"""The models that predict acceptance: a constant, the document's score, a Beta for each agent, and ours.
 
-All of them are asked when a change is opened and told when it is decided; the key of what they keep about an agent is
-the agent in the repository.
+All of them predict when a change is opened and learn when it is decided. They count by agent and repository.
 """
 
 from dataclasses import replace
 from typing import Protocol
 
-from custody.trust.chance import AcceptanceChance, Chances, is_good
+from custody.trust.acceptance import AcceptanceEstimate, AcceptanceModel, is_merge_decision
 from custody.trust.levels import LevelCase
 from custody.trust.model import ChangeStakes, DecisionType, TrustTier
 from custody.trust.rules import TrustRules
 from custody.trust.score import (
     DECISION_VALUES,
     NS_PER_DAY,
-    complexity_of,
+    compute_decision_weight,
+    compute_score_step,
     decay_score,
-    lines_max,
-    move_score,
-    step_of,
-    tier_of,
-    weight_of,
+    decision_complexity_from_lines,
+    move_trust_score,
+    read_tier_lines_max,
+    tier_from_score,
 )
 
 RivalKey = tuple[str, str]
 
 
 class Rival(Protocol):
-    """Somebody who predicts; ``place`` names the change."""
+    """A model that predicts; ``place`` names the change."""
 
     name: str
 
@@ -52,7 +51,7 @@ class Constant:
 
     def learn(self, place: int, case: LevelCase, decision: DecisionType, decided_ns: int) -> None:
         """Count it."""
-        self._good += is_good(decision)
+        self._good += is_merge_decision(decision)
         self._all += 1
 
 
@@ -72,7 +71,7 @@ class BetaPerAgent:
     def learn(self, place: int, case: LevelCase, decision: DecisionType, decided_ns: int) -> None:
         """Count it."""
         good, every = self._counts.get(_key(case), (1, 2))
-        self._counts[_key(case)] = (good + is_good(decision), every + 1)
+        self._counts[_key(case)] = (good + is_merge_decision(decision), every + 1)
 
 
 class DocumentScore:
@@ -92,8 +91,8 @@ class DocumentScore:
         """Whether the document's own policy lets the change pass: its tier's limit; None where the size is unknown."""
         if case.lines is None:
             return None
-        tier = tier_of(self._score(case, case.opened_ns), self._rules)
-        return tier is not TrustTier.UNTRUSTED and case.lines <= lines_max(tier, self._rules)
+        tier = tier_from_score(self._score(case, case.opened_ns), self._rules)
+        return tier is not TrustTier.UNTRUSTED and case.lines <= read_tier_lines_max(tier, self._rules)
 
     def learn(self, place: int, case: LevelCase, decision: DecisionType, decided_ns: int) -> None:
         """Move the score by a step."""
@@ -101,16 +100,16 @@ class DocumentScore:
         value = DECISION_VALUES[decision]
         since_ns = self._scores.get(_key(case), (0.0, decided_ns))[1]
         self._scores[_key(case)] = (
-            move_score(before, value, self._step(case, rising=value > before)),
+            move_trust_score(before, value, self._step(case, rising=value > before)),
             max(decided_ns, since_ns),
         )
 
     def _step(self, case: LevelCase, *, rising: bool) -> float:
         if not self._stakes:
             return self._rules.ema_alpha
-        complexity = None if case.lines is None else complexity_of(case.lines)
-        weight = weight_of(ChangeStakes(complexity, case.lines), self._rules, rising=rising)
-        return step_of(weight, self._rules, rising=rising)
+        complexity = None if case.lines is None else decision_complexity_from_lines(case.lines)
+        weight = compute_decision_weight(ChangeStakes(complexity, case.lines), self._rules, rising=rising)
+        return compute_score_step(weight, self._rules, rising=rising)
 
     def _score(self, case: LevelCase, now_ns: int) -> float:
         score, since_ns = self._scores.get(_key(case), (self._rules.start_score, now_ns))
@@ -123,15 +122,15 @@ class ChanceModel:
     name = "ours"
 
     def __init__(self, rules: TrustRules) -> None:
-        self._chances = Chances(rules)
-        self._said: dict[int, AcceptanceChance] = {}
+        self._chances = AcceptanceModel(rules)
+        self._said: dict[int, AcceptanceEstimate] = {}
 
     def predict(self, place: int, case: LevelCase) -> float:
         """The chance."""
         self._said[place] = said = self._chances.predict(case)
         return said.probability
 
-    def find_estimate(self, place: int) -> AcceptanceChance:
+    def find_estimate(self, place: int) -> AcceptanceEstimate:
         """What was said of a change that is not decided yet."""
         return self._said[place]
 

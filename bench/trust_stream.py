@@ -1,6 +1,6 @@
-"""A stream of decisions replayed: everybody predicts when a change is opened and learns when it is decided.
+"""Replay of a stream of decisions: every model predicts when a change is opened and learns when it is decided.
 
-Who predicts sees nothing that was decided later; of one moment, decisions come before openings.
+A model never sees later decisions. At the same time, decisions come before openings.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,10 +17,10 @@ from bench.trust_measures import (
     passed_from,
 )
 from bench.trust_rivals import BetaPerAgent, ChanceModel, Constant, DocumentScore, Rival
-from custody.trust.chance import CHANCE_MAX, CHANCE_MIN, is_good
+from custody.trust.acceptance import PROBABILITY_MAX, PROBABILITY_MIN, is_merge_decision
 from custody.trust.levels import LevelCase
 from custody.trust.model import DecisionType
-from custody.trust.past_decisions import happenings
+from custody.trust.past_decisions import order_decision_events
 from custody.trust.risk import Risk, RiskControl
 from custody.trust.rules import TrustRules
 
@@ -66,9 +66,9 @@ class BenchResult:
 
 
 def bench(stream: Sequence[DecidedChange], rules: TrustRules, targets: Iterable[float]) -> BenchResult:
-    """Replay a stream and measure everybody; the first part, by opening, is learnt from and not scored."""
+    """Replay a stream and measure every model; the first part, by opening, is only for learning."""
     play = _StreamReplay(stream, rules, targets)
-    for _, opened, place in happenings([(change.case.opened_ns, change.decided_ns) for change in stream]):
+    for _, opened, place in order_decision_events([(change.case.opened_ns, change.decided_ns) for change in stream]):
         if opened:
             play.open(place)
         else:
@@ -95,17 +95,17 @@ class _StreamReplay:
         self._let: dict[int, tuple[bool, ...]] = {}
 
     def open(self, place: int) -> None:
-        """Everybody predicts."""
+        """Let every model predict."""
         case = self._stream[place].case
         for rival, told in zip(self._rivals, self._told, strict=True):
-            told[place] = min(max(rival.predict(place, case), CHANCE_MIN), CHANCE_MAX)
+            told[place] = min(max(rival.predict(place, case), PROBABILITY_MIN), PROBABILITY_MAX)
         for document, approved in zip(self._documents, self._approved, strict=True):
             approved[place] = document.approves(case)
         low = self._ours.find_estimate(place).low
         self._let[place] = tuple(risk.passes(low, case.opened_ns) for risk in self.risks)
 
     def decide(self, place: int) -> None:
-        """Everybody learns; what was opened at the same moment is predicted first."""
+        """Let every model learn; changes opened at the same time are predicted first."""
         if place not in self._let:
             self.open(place)
         change = self._stream[place]
@@ -113,11 +113,11 @@ class _StreamReplay:
         for rival in self._rivals:
             rival.learn(place, change.case, change.decision, change.decided_ns)
         for risk, passed in zip(self.risks, self._let.pop(place), strict=True):
-            risk.learn(low, good=is_good(change.decision), passed=passed, at_ns=change.decided_ns)
+            risk.learn(low, good=is_merge_decision(change.decision), passed=passed, at_ns=change.decided_ns)
 
     def measured(self, places: Sequence[int]) -> Iterator[PredictionQuality]:
         """Everybody's figures over some changes; nothing when there are none."""
-        goods = [is_good(self._stream[place].decision) for place in places]
+        goods = [is_merge_decision(self._stream[place].decision) for place in places]
         policies: dict[str, Sequence[bool | None]] = {
             document.name: [approved[place] for place in places]
             for document, approved in zip(self._documents, self._approved, strict=True)

@@ -1,1 +1,1 @@
-"""What the project does to its own tree: set-up, documents and their checks. Nothing in ``src/custody`` imports it."""
+"""Tools for this repository: set-up, documents and their checks. Nothing in ``src/custody`` imports it."""

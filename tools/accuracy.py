@@ -1,4 +1,4 @@
-"""The page of accuracy is the one that its results make."""
+"""Checks that docs/accuracy.md matches the stored results."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ HINT = "is not what its results make; run: python -m bench tables --write"
 
 
 def check(root: Path) -> list[Problem]:
-    """What is wrong with the page, where results are kept."""
+    """Return what is wrong with the page, if there are stored results."""
     if not (root / RESULTS).is_dir():
         return []
     try:

@@ -17,7 +17,7 @@ BUILT = ROOT / "src/custody/server/static"
 
 
 def main(wanted: str) -> int:
-    """Build, or compare; 1 when something is not as built."""
+    """Build or compare; return 1 when a file differs."""
     node = shutil.which("node")
     if node is None or not (WEB / "node_modules").is_dir():
         print("assets: node or web/node_modules is not here, so nothing was built or compared", file=sys.stderr)

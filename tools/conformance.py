@@ -1,4 +1,4 @@
-"""The tables in ``docs/conformance/``: what each document says, our name for it, and what shows that we do it.
+"""The tables in ``docs/conformance/``: what each document says, our name for it, and its test.
 
 Each row has an id. A test names the rows that it shows in a comment above it (``# Conformance: 000-012``), so a test
 may be renamed or moved. A row without a test quotes the sentence of our pages that changes what the document says.
@@ -16,11 +16,11 @@ from tools.problems import Problem, pages_of
 DOCUMENTS = ("000", "001", "002", "003", "004")
 HEADER = ("id", "section", "what the document says", "our name", "shown by")
 TESTS = "tests"
-"""What the last cell holds where tests show the row."""
+"""The last cell of a row that tests show."""
 GUIDE = "README.md"
 FOLDER = "docs/conformance"
 QUOTE_WORDS_MIN = 4
-"""Fewer words would be found on any page."""
+"""Shorter quotes would match by chance."""
 
 _CELLS = re.compile(r"(?<!\\)\|")
 _DIVIDER = re.compile(r":?-+:?")
@@ -31,7 +31,7 @@ _COMMENT = re.compile(r"^ *# Conformance: (?P<ids>.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a table: where it stands and its cells."""
+    """One line of a table: its line number and its cells."""
 
     line: int
     cells: tuple[str, ...]
@@ -39,7 +39,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class ConformanceProof:
-    """What can show a row in one tree: the ids that tests name, with their first place, and the words of our pages."""
+    """The evidence for rows: the ids that tests name, with their first place, and the words of our pages."""
 
     root: Path
     named: Mapping[str, str]
@@ -53,13 +53,13 @@ class ConformanceProof:
 
 
 def check(root: Path) -> list[Problem]:
-    """What is wrong with the tables, if anything is: one file per document, and nothing else."""
+    """Return what is wrong with the tables: there must be one file per document, and nothing else."""
     names = {f"{document}.md" for document in DOCUMENTS}
     there = {path.name for path in (root / FOLDER).iterdir()} - {GUIDE}
     proof = ConformanceProof.of(root)
     return [
         *(Problem(f"{FOLDER}/{name}", 0, "is missing") for name in sorted(names - there)),
-        *(Problem(f"{FOLDER}/{name}", 0, "is of no document") for name in sorted(there - names)),
+        *(Problem(f"{FOLDER}/{name}", 0, "does not belong to a document") for name in sorted(there - names)),
         *(problem for name in sorted(there & names) for problem in file_problems(f"{FOLDER}/{name}", proof)),
         *unknown_ids(proof),
     ]
@@ -90,7 +90,7 @@ def unknown_ids(proof: ConformanceProof) -> Iterator[Problem]:
 
 
 def file_problems(name: str, proof: ConformanceProof) -> Iterator[Problem]:
-    """What is wrong with one table."""
+    """Yield what is wrong with one table."""
     header, *rows = rows_of((proof.root / name).read_text("utf-8")) or [Row(0, ())]
     if header.cells != HEADER:
         yield Problem(name, header.line, f"the table's header is not {_shape(HEADER)}")
@@ -101,7 +101,7 @@ def file_problems(name: str, proof: ConformanceProof) -> Iterator[Problem]:
         return
     for row in rows:
         yield from (Problem(name, row.line, wrong) for wrong in row_troubles(row, proof))
-    yield from (Problem(name, line, "says the same as a row above") for line in repeated(rows))
+    yield from (Problem(name, line, "repeats a row above") for line in repeated(rows))
     yield from id_problems(name, rows)
 
 
@@ -120,7 +120,7 @@ def id_problems(name: str, rows: Iterable[Row]) -> Iterator[Problem]:
 
 
 def rows_of(text: str) -> list[Row]:
-    """The lines of a page that belong to a table."""
+    """Return the table lines of a page."""
     lines = ((n, line.strip()) for n, line in enumerate(text.splitlines(), start=1))
     return [Row(n, cells_of(line)) for n, line in lines if line.startswith("|")]
 
@@ -137,7 +137,7 @@ def cells_of(line: str) -> tuple[str, ...]:
 
 
 def row_troubles(row: Row, proof: ConformanceProof) -> Iterator[str]:
-    """What is wrong with one row."""
+    """Yield what is wrong with one row."""
     if len(row.cells) != len(HEADER):
         yield f"has {len(row.cells)} cells, not {len(HEADER)}"
         return
@@ -148,7 +148,7 @@ def row_troubles(row: Row, proof: ConformanceProof) -> Iterator[str]:
 
 
 def repeated(rows: Iterable[Row]) -> Iterator[int]:
-    """The lines of rows whose section and words stood there before."""
+    """Yield the lines of rows that repeat the section and words of an earlier row."""
     seen: Counter[tuple[str, ...]] = Counter()
     for row in rows:
         says = tuple(" ".join(cell.lower().split()) for cell in row.cells[1:3])
@@ -170,14 +170,14 @@ def shown_troubles(row: Row, proof: ConformanceProof) -> Iterator[str]:
 
 
 def page_trouble(cell: str, words: str) -> str | None:
-    """What is wrong with a quoted sentence: it has to stand on one of our pages, word for word."""
+    """Return what is wrong with a quoted sentence: it must be on one of our pages, word for word."""
     quoted = _PAGE.fullmatch(cell)
     if quoted is None:
         return 'a page is quoted as: page: "the sentence"'
     quote = _words(quoted["quote"])
     if len(quote.split()) < QUOTE_WORDS_MIN:
         return f"'{quote}' is too short to be a sentence of ours"
-    return None if quote in words else f"no page of ours says '{quote}'"
+    return None if quote in words else f"no page contains '{quote}'"
 
 
 def _words(text: str) -> str:

@@ -1,6 +1,6 @@
 """Import contracts that import-linter lacks: a package imports only what its list names, and patterns with exceptions.
 
-A list of what is forbidden lets every new module through; ``only`` stops it until somebody has thought about it.
+A list of forbidden modules allows every new module; ``only`` rejects it until somebody adds it.
 
     [importlinter:contract:model]
     type = only
@@ -36,9 +36,9 @@ class Stray(NamedTuple):
 
 
 class OnlyContract(Contract):
-    """Holds when ``modules`` import nothing but ``may_import``: modules with all below them, or the standard library.
+    """A contract: ``modules`` import only ``may_import``: modules with all below them, or the standard library.
 
-    With ``as_packages = False`` only the named modules are looked at, not what lies below them.
+    With ``as_packages = False`` only the named modules are checked, not those below them.
     """
 
     type_name = "only"
@@ -49,7 +49,7 @@ class OnlyContract(Contract):
     as_packages = fields.BooleanField(required=False, default=True)
 
     def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:
-        """See every import of ``modules``, also those inside functions."""
+        """Check every import of ``modules``, including those inside functions."""
         strays = sorted(self._strays(graph))
         return ContractCheck(kept=not strays, metadata={"strays": strays})
 

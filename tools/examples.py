@@ -14,7 +14,7 @@ _NAME = re.compile(r"`([A-Za-z_]+)(?:\(\.\.\.\))?`")
 
 
 def check(root: Path) -> list[Problem]:
-    """Return the examples that are not as in the tree."""
+    """Return the examples that differ from the tree."""
     if not (page := root / PAGE).is_file():
         return []
     text = page.read_text("utf-8")

@@ -1,4 +1,4 @@
-"""Which lanes of tests a change needs: slow tests of one part of the tree run when that part was touched.
+"""Selects the test lanes for a change: slow tests of one part of the tree run when that part changed.
 
     python tools/lanes.py          print the pytest options that leave out lanes nothing touched
     python tools/lanes.py --list   print each lane and why it runs or not
@@ -17,7 +17,7 @@ from types import MappingProxyType
 
 ROOT = Path(__file__).resolve().parents[1]
 EVERYWHERE = ("pyproject.toml", "requirements/", "Makefile", "tests/conftest.py", "tests/builders/", "tests/house/")
-"""A change of these may break any test."""
+"""Paths whose change may break any test."""
 LANES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "tests/browser": ("tests/browser/", "web/", "src/"),
@@ -53,7 +53,7 @@ def skipped(touched: Iterable[str] | None) -> list[str]:
 
 
 def touched_paths(root: Path, environment: Mapping[str, str]) -> list[str] | None:
-    """Return the paths that differ from the base; None if there is no base or nothing differs."""
+    """Return the paths that differ from the base; None without a base or without a difference."""
     base = environment.get("CUSTODY_BASE") or _git(root, "rev-parse", "--abbrev-ref", "@{upstream}").strip()
     if not base or not (start := _git(root, "merge-base", "HEAD", base).strip()):
         return None

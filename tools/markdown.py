@@ -1,4 +1,4 @@
-"""Read Markdown with a real parser, and write the little of it that generated pages need."""
+"""Reads Markdown with a real parser, and writes the Markdown of generated pages."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ _PARSER = MarkdownIt("commonmark")
 
 
 def links(text: str) -> Iterator[tuple[int, str]]:
-    """Every link and image of a page with its line; what stands in code is not a link."""
+    """Return every link and image of a page with its line; code contains no links."""
     for block in _PARSER.parse(text):
         line = block.map[0] + 1 if block.map else 0
         for token in block.children or ():
@@ -22,7 +22,7 @@ def links(text: str) -> Iterator[tuple[int, str]]:
 
 
 def anchors(text: str) -> set[str]:
-    """What a link may name after ``#``: one anchor per heading, numbered where headings repeat."""
+    """Return the valid anchors after ``#``: one anchor per heading, numbered where headings repeat."""
     found: set[str] = set()
     tokens = _PARSER.parse(text)
     for opening, inline in pairwise(tokens):
@@ -53,7 +53,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def text(words: str) -> str:
-    """Words of a docstring, a comment or a help text: code in single ticks, nothing taken for a tag.
+    """Format the words of a docstring, a comment or a help text: code in single ticks, tags escaped.
 
     >>> text("``lines`` of <file>")
     '`lines` of &lt;file>'
@@ -62,7 +62,7 @@ def text(words: str) -> str:
 
 
 def code(words: str) -> str:
-    """Words as code, whatever ticks they hold.
+    """Format words as code, even if they contain ticks.
 
     >>> code("a"), code("a`b")
     ('`a`', '`` a`b ``')

@@ -25,7 +25,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("attribution", "cite", "core", "dupes", "gate", "graph", "sketch", "trust")
 NOT_PURE = frozenset(("__init__", "cli", "queries", "signing", "wire"))
-"""Modules at the top of a package that touch the outside or only name things."""
+"""Modules at the top of a package that do I/O or only define names."""
 SLOW_FOLDERS = frozenset(("app", "cli", "pool", "signing", "web"))
 """Folders of tests that start git or other programs; they run last."""
 TEST_SECONDS = 120
@@ -66,7 +66,7 @@ class Mutant:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the tests said: whether one failed, and which, or why none did."""
+    """The result of the tests: whether one failed, and which, or why none did."""
 
     killed: bool
     by: str
@@ -120,7 +120,7 @@ def _put(nodes: list[Any], place: int, node: ast.AST) -> None:
 
 
 def _is_skipped(node: ast.AST) -> bool:
-    """Whether mutating the node tells nothing: ``__repr__``, what only a type checker reads, strings as statements."""
+    """Return whether a mutation is useless: ``__repr__``, types, strings as statements."""
     if isinstance(node, ast.FunctionDef):
         return node.name == "__repr__"
     if isinstance(node, ast.If):
@@ -129,7 +129,7 @@ def _is_skipped(node: ast.AST) -> bool:
 
 
 def _is_deletable(node: ast.stmt) -> bool:
-    """Whether a statement can go without an undefined name, which any test would notice."""
+    """Return whether a statement can be removed without an undefined name, which any test would notice."""
     if isinstance(node, ast.Assign):
         return not any(isinstance(target, ast.Name | ast.Tuple) for target in node.targets)
     return isinstance(node, ast.Expr | ast.AugAssign | ast.Raise | ast.Continue | ast.Break)

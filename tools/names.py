@@ -84,7 +84,7 @@ def _module_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _wrong_type(name: str) -> str | None:
-    """Say why a type may not have this name.
+    """Return why a type may not have this name.
 
     >>> _wrong_type("_Told"), _wrong_type("GateEvidence"), _wrong_type("Finding")
     ("the type '_Told' is named by 'Told', not by a noun", None, None)

@@ -10,12 +10,12 @@ from tools.problems import Problem, Undocumented
 PAGE = "ARCHITECTURE.md"
 BEGIN = "<!-- tree: generated from .importlinter and the docstrings by make docs -->\n"
 END = "<!-- end of tree -->\n"
-STALE = "the tree is not what would be made now; run: make docs"
+STALE = "the tree is outdated; run: make docs"
 UNMARKED = f"has no tree between '{BEGIN.strip()}' and '{END.strip()}'"
 
 
 def check(root: Path) -> list[Problem]:
-    """What is wrong with the tree on the page, where there is such a page."""
+    """Return what is wrong with the tree on the page, if the page exists."""
     page = root / PAGE
     if not page.is_file():
         return []
@@ -28,7 +28,7 @@ def check(root: Path) -> list[Problem]:
 
 
 def write(root: Path) -> list[Problem]:
-    """Put the tree on the page, where there is such a page; return what was different."""
+    """Update the tree on the page, if the page exists; return what was outdated."""
     problems = check(root)
     if problems:
         page = root / PAGE

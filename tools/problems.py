@@ -1,4 +1,4 @@
-"""What is wrong with a document, and where."""
+"""Problems of documents, with their places."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
-    """One thing to mend in one file; line 0 is the file as a whole.
+    """A problem in a file; line 0 means the whole file.
 
     >>> str(Problem("docs/a.md", 3, "has no end")), str(Problem("docs/b.md", 0, "is missing"))
     ('docs/a.md:3: has no end', 'docs/b.md: is missing')
@@ -22,7 +22,7 @@ class Problem:
 
 
 class Undocumented(Exception):
-    """A page cannot be made because its source does not say enough; the message says where."""
+    """A page cannot be made because its source lacks a description; the message names the place."""
 
 
 def pages_of(root: Path) -> list[Path]:

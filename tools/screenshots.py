@@ -1,8 +1,8 @@
-"""The pictures of the documents: the demo's pages in a real browser, written to ``docs/images``.
+"""The screenshots of the documents: the demo's pages in a real browser, written to ``docs/images``.
 
     python tools/screenshots.py [NAME …]    all of them, or those named
 
-Look at them before they are committed: this is what a stranger sees first.
+Review them before they are committed: new users see them first.
 """
 
 import json
@@ -28,7 +28,7 @@ IMAGES = ROOT / "docs/images"
 
 @dataclass(frozen=True)
 class Shot:
-    """A picture: its name, the page, and how it is looked at."""
+    """A screenshot: its name, the page, and the view."""
 
     name: str
     path: str

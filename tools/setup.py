@@ -3,7 +3,7 @@
 Needs only the Python that runs it (3.11 or newer, with ``venv`` or ``pip``). It writes to ``.uv``, ``.venv`` and
 ``web/node_modules`` and nowhere else, so an empty or unwritable home is fine; for tests it also installs the
 distribution's Chromium where there is none and it may. Everything fetched is checked against a hash; nothing is built
-but this project. What was made is written down last, so an interrupted set-up is started again, never trusted.
+but this project. What was made is written down last, so an interrupted set-up is repeated.
 
     python3 tools/setup.py run     what custody needs to run
     python3 tools/setup.py dev     that, and what its tests and checks need: the islands' packages and a browser too
@@ -30,8 +30,8 @@ WEB = ROOT / "web"
 MADE_FROM = "made-from"
 """The file in an environment that says what it was made from; only a finished environment has it."""
 
-RUN_EXTRAS = ("--extra", "github", "--extra", "postgres", "--extra", "server")
-EXTRAS = ("--extra", "agents", "--extra", "mcp", "--extra", "otel", *RUN_EXTRAS)
+RUN_EXTRAS = ("--extra", "github", "--extra", "postgres")
+EXTRAS = ("--extra", "agents", "--extra", "mcp", "--extra", "otel", "--extra", "vector", *RUN_EXTRAS)
 LOCK_FILES = {"run": ("server.lock",), "dev": ("dev.lock", "postgres.lock", "ray.lock")}
 LOCK_SOURCES = {
     "uv.lock": ("--group", "uv"),
@@ -107,14 +107,14 @@ def machine_certificates() -> str | None:
 
 
 def have_browser() -> None:
-    """Install the distribution's Chromium where there is none and we may; where not, its tests say NOT RUN."""
+    """Install the distribution's Chromium if it is missing and permitted; otherwise its tests report NOT RUN."""
     apt = shutil.which("apt-get")
     if any(map(shutil.which, BROWSERS)) or apt is None or os.geteuid() != 0:
         return
     say("installing the distribution's Chromium for the browser tests (once)")
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     install = [apt, "install", "--quiet", "--yes", "--no-install-recommends", "chromium"]
-    # What the machine knows of packages may be old: then they are gone, and asking anew helps.
+    # The list of packages may be outdated and name versions that are gone: update it and try again.
     for command in (install, [apt, "update", "--quiet"], install):
         subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=False)
         if any(map(shutil.which, BROWSERS)):
@@ -123,7 +123,7 @@ def have_browser() -> None:
 
 
 def lock_files(wanted: str) -> Sequence[str]:
-    """The locks of an environment, less what this platform cannot have."""
+    """Return the locks of an environment without packages that this platform lacks."""
     files = LOCK_FILES[wanted]
     if "musl" in str(sysconfig.get_config_var("SOABI")):
         # PostgreSQL and Ray have wheels for glibc and macOS only; here their tests say NOT RUN.
@@ -132,7 +132,7 @@ def lock_files(wanted: str) -> Sequence[str]:
 
 
 def lock(tool: Path) -> None:
-    """Write every lock anew, for all platforms and Pythons at once, with hashes and without addresses."""
+    """Write every lock file again, for all platforms and Pythons at once, with hashes and without URLs."""
     options = ["--quiet", "--universal", "--generate-hashes", "--no-header", "--no-emit-index-url", "--upgrade"]
     for name, sources in LOCK_SOURCES.items():
         run(tool, "pip", "compile", *options, *sources, "--output-file", LOCKS / name, stdout=subprocess.DEVNULL)
@@ -169,14 +169,14 @@ def fetch_uv(env: Path) -> None:
 
 
 def ask_pip() -> str:
-    """What pip is told on this machine, in its own words: one ``section.option='value'`` a line."""
+    """Return pip's configuration on this machine: one ``section.option='value'`` per line."""
     ours = UV_HOME / "env" / "bin" / "python"
     ask = [ours if ours.exists() else sys.executable, "-m", "pip", "config", "list"]
     return subprocess.run(ask, capture_output=True, text=True, check=False).stdout
 
 
 def in_words_of_uv(listed: str) -> dict[str, str]:
-    """Mirror and certificate as pip has them, for a uv that was told nothing itself."""
+    """Return pip's mirror and certificate for uv, unless uv has its own settings."""
     found: dict[str, str] = {}
     for line in listed.splitlines():
         name, _, value = line.partition("=")
@@ -187,7 +187,7 @@ def in_words_of_uv(listed: str) -> dict[str, str]:
 
 
 def is_made(env: Path, part: str) -> bool:
-    """Whether ``env`` was finished, from what lies here now."""
+    """Return whether ``env`` was finished from the current files."""
     try:
         return made_from(part) in (env / MADE_FROM).read_text().split()
     except FileNotFoundError:
@@ -214,7 +214,7 @@ def made_from(part: str) -> str:
 
 @contextlib.contextmanager
 def only_one_at_a_time() -> Iterator[None]:
-    """Hold a lock that the system gives back whichever way we end."""
+    """Hold a lock that the system releases when this process ends."""
     UV_HOME.mkdir(exist_ok=True)
     with (UV_HOME / "lock").open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -227,7 +227,7 @@ def can_import(name: str) -> bool:
 
 
 def run(*command: str | Path, stdout: int | None = None) -> None:
-    """Run a step of the set-up; its own words are the message when it fails."""
+    """Run a step of the set-up; on failure its output is the message."""
     environment = os.environ | {
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "NPM_CONFIG_UPDATE_NOTIFIER": "false",
@@ -244,7 +244,7 @@ def run(*command: str | Path, stdout: int | None = None) -> None:
 
 
 def say(text: str) -> None:
-    """Tell whoever waits what is going on."""
+    """Print the progress."""
     print(f"setup: {text}", file=sys.stderr, flush=True)
 
 

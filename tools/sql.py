@@ -1,6 +1,6 @@
-"""SQL stands only in the store and in the queries of each package.
+"""Checks that SQL is only in the store and in the queries of each package.
 
-python tools/sql.py    name every other place that holds SQL or reaches through a store to its database
+python tools/sql.py    list every other place with SQL or access to a store's database
 """
 
 import ast

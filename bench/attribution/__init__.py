@@ -1,1 +1,1 @@
-"""How well lines are given to who wrote them: built histories with known truth, and what a tool says of each line."""
+"""How accurately tools attribute lines: generated histories with known authors, and each tool's answer per line."""

@@ -1,4 +1,4 @@
-"""What Claude Code says of a tool call, in the shapes of its hooks."""
+"""Claude Code's hook payloads for tool calls."""
 
 import difflib
 import uuid
@@ -11,12 +11,12 @@ Event = dict[str, Any]
 
 
 def session_id(name: str) -> str:
-    """The id of the session that a scenario calls ``name``."""
+    """Return the id of the session with this name in a scenario."""
     return str(uuid.uuid5(NAMES, name))
 
 
 def edit_response(path: str, before: str, old: str, new: str, *, everywhere: bool = False) -> Event:
-    """The answer to an Edit."""
+    """Return the response to an Edit."""
     after = before.replace(old, new, -1 if everywhere else 1) if old else new
     return {
         "filePath": path,
@@ -30,7 +30,7 @@ def edit_response(path: str, before: str, old: str, new: str, *, everywhere: boo
 
 
 def write_response(path: str, before: str | None, after: str) -> Event:
-    """The answer to a Write; ``before`` is None for a new file."""
+    """Return the response to a Write; ``before`` is None for a new file."""
     return {
         "type": "create" if before is None else "update",
         "filePath": path,
@@ -41,13 +41,13 @@ def write_response(path: str, before: str | None, after: str) -> Event:
 
 
 def bash_response(stdout: str, stderr: str, commit: Event | None) -> Event:
-    """The answer to a Bash command; ``commit`` is what it committed, if it did."""
+    """Return the response to a Bash command; ``commit`` is the commit that it made, if any."""
     said: Event = {"stdout": stdout, "stderr": stderr, "interrupted": False, "isImage": False}
     return said if commit is None else {**said, "gitOperation": {"commit": commit}}
 
 
 def structured_patch(before: str, after: str) -> list[Event]:
-    """The hunks between two texts, three lines of context around each."""
+    """Return the hunks between two texts, with three lines of context."""
     old, new = before.split("\n"), after.split("\n")
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     return [_hunk(group, old, new) for group in matcher.get_grouped_opcodes(CONTEXT_LINES)]

@@ -1,4 +1,4 @@
-"""``python -m bench attribution``: play stories with known truth and score what tools say of their lines."""
+"""``python -m bench attribution``: play stories with known truth and score the tools' answers."""
 
 import argparse
 import json
@@ -25,12 +25,12 @@ from bench.progress import Progress
 JOBS = 2
 SEED = 20260131
 SOURCES = ("hooks", "transcripts", "peer")
-"""What is played when no source is named; each other agent is one more, by its name."""
+"""The default sources; each other agent is one more, by its name."""
 STAND_INS: dict[str, Answerer] = {"none": Nobody(), "oracle": Oracle()}
 
 
 def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
-    """Play what ``argv`` names; 1 when a story could not be played or a tool did not answer."""
+    """Play the stories in ``argv``; return 1 when a story could not be played or a tool did not answer."""
     out, err = out or sys.stdout, err or sys.stderr
     parser = arguments()
     args = parser.parse_args(argv)
@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
 
 
 def wanted(args: argparse.Namespace) -> list[Scenario]:
-    """The stories that the command line names: those of the book, or histories by chance."""
+    """Return the stories of the command line: named ones, or random histories."""
     if args.random:
         versions = from_templates if args.repo is None else from_repository(args.repo.resolve())
         return list(histories(args.random, args.seed, versions))
@@ -59,7 +59,7 @@ def wanted(args: argparse.Namespace) -> list[Scenario]:
 
 
 def ways(args: argparse.Namespace, err: TextIO) -> list[Way]:
-    """How the stories are told and who is asked, as the command line says."""
+    """Return how events are recorded and which tools answer, by the command line."""
     if args.answerer:
         return [Way("silent", (STAND_INS[args.answerer],))]
     profiles = (Custody(),) if args.alone else (Custody(), Custody("document"))
@@ -73,7 +73,7 @@ def ways(args: argparse.Namespace, err: TextIO) -> list[Way]:
 
 
 def agents(name: str) -> list[Way]:
-    """Another agent by its hooks, and by the sessions that it keeps."""
+    """Return another agent with its hooks, and with its stored sessions."""
     agent, make = SPEAKERS[name]
     return [
         Way(f"{name} hooks", (Custody(),), lambda _folder: AgentHooks(Speaking(agent, make))),
@@ -82,28 +82,28 @@ def agents(name: str) -> list[Way]:
 
 
 def peers(err: TextIO) -> list[Way]:
-    """The other tool, fed by its own hooks; where it cannot be installed, a sentence says so."""
+    """Return the other tool, fed by its own hooks; print a warning if it cannot be installed."""
     try:
         program = installed(cache_folder())
     except BenchError as error:
-        err.write(f"the other tool is not asked: {error}\n")
+        err.write(f"skipped the other tool: {error}\n")
         return []
     return [Way("its own hooks", (Peer(program),), lambda _folder: PeerHooks(program))]
 
 
 def arguments() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="python -m bench attribution", description="Score who wrote which line.")
     parser.add_argument("--scenarios", metavar="NAME,…", help="only these stories")
     parser.add_argument("--list", action="store_true", help="list the stories and play none")
     parser.add_argument(
         "--source", choices=(*SOURCES, *SPEAKERS), help="how evidence is captured, or which other agent"
     )
-    parser.add_argument("--random", type=int, default=0, metavar="N", help="N histories by chance instead of stories")
+    parser.add_argument("--random", type=int, default=0, metavar="N", help="N random histories instead of stories")
     parser.add_argument("--seed", type=int, default=SEED, metavar="S", help="which histories (%(default)s)")
     parser.add_argument("--repo", type=Path, metavar="GITDIR", help="take versions from this repository, not templates")
-    parser.add_argument("--alone", action="store_true", help="ask only our usual profile, no other tool")
-    parser.add_argument("--answerer", choices=STAND_INS, help="a stand-in instead of the product, told by nobody")
+    parser.add_argument("--alone", action="store_true", help="query only custody's default profile, no other tool")
+    parser.add_argument("--answerer", choices=STAND_INS, help="a stand-in instead of custody; no events are recorded")
     parser.add_argument("--jobs", type=int, default=JOBS, metavar="N", help="stories at a time (%(default)s)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     return parser

@@ -1,7 +1,7 @@
-"""Random histories: the versions of a file replayed, every changed hunk given to an agent or a person by chance.
+"""Random histories: the versions of a file replayed, every changed hunk by a random author, agent or person.
 
 The truth of a hunk is declared when it is made. Where the same text was there before by somebody else, re-indented,
-reworded, moved or brought back, nobody can know who should have the line, and it is left to either.
+reworded, moved or brought back, the author is open to dispute. Such a line counts for either author.
 """
 
 import difflib
@@ -31,7 +31,7 @@ AGENT_COMMITS, DAYS_PASS, LEFT_OPEN = 0.2, 0.3, 0.3
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """Lines ``first`` to before ``last`` of what is there, replaced by ``texts``."""
+    """A replacement of the lines from ``first`` to before ``last`` by ``texts``."""
 
     first: int
     last: int
@@ -40,7 +40,7 @@ class Hunk:
 
 @dataclass
 class Replay:
-    """A history under way in one file."""
+    """A history of one file while it is played."""
 
     world: World
     random: Random
@@ -49,21 +49,21 @@ class Replay:
     agents: list[Agent] = field(default_factory=list)
     made: list[str] = field(default_factory=list)
     written: dict[str, set[Who]] = field(default_factory=dict)
-    """Who ever wrote a line with this text, white space aside."""
+    """All authors of lines with this text, ignoring white space."""
 
     @property
     def page(self) -> Page:
-        """The file now."""
+        """Return the current file."""
         return self.world.pages[self.name]
 
     def chance(self, of: float) -> bool:
-        """Whether something happens that happens so often."""
+        """Return True with this probability."""
         return self.random.random() < of
 
     # One version after the other.
 
     def begin(self, text: str) -> None:
-        """A person's file."""
+        """Begin with a file by a person."""
         self.world.person.write(self.name, text)
         self._note(self.page.lines)
         self.made.append(self.world.commit("begin"))
@@ -115,16 +115,16 @@ class Replay:
         for line in lines:
             self.written.setdefault(squeezed(line.text), set()).add(line.who)
 
-    # What happens between versions.
+    # Events between versions.
 
     def remark(self) -> None:
-        """A person puts a remark into the middle of the file."""
+        """Add a comment by a person in the middle of the file."""
         place = self.random.randint(0, len(self.page.lines))
         words = " ".join(self.random.choice(REMARKS) for _ in range(6))
         self.world.person.insert_at(self.name, place, f"# {words} {self.random.randint(100, 999)}")
 
     def tidy(self) -> None:
-        """A person runs the formatter, and everybody uses it from now on."""
+        """Run the formatter as a person; from now on all authors use it."""
         self.neat = True
         self.world.lay(self.name, neatened(self.page))
 
@@ -136,7 +136,7 @@ class Replay:
         self.name = new
 
     def stash(self) -> None:
-        """The work waits in a stash for a moment."""
+        """Stash the work and bring it back."""
         world, before = self.world, dict(self.world.pages)
         if world.git("status", "--porcelain").strip():
             world.git("stash", "push", "--quiet", "--include-untracked")
@@ -145,7 +145,7 @@ class Replay:
             world.check()
 
     def keep(self) -> None:
-        """Commit in one of the ways in which people do."""
+        """Commit in a random, realistic way."""
         world = self.world
         if len(self.made) > 1 and self.chance(AMENDED):
             self.made[-1] = world.amend()
@@ -182,17 +182,17 @@ REMARKS = "careful here because the old clients still send this field twice when
 
 
 def hunks_between(old: Page, new: Page) -> list[Hunk]:
-    """What has to be replaced to make one text of the other."""
+    """Return the replacements that turn one text into the other."""
     before, after = [line.text for line in old.lines], [line.text for line in new.lines]
     codes = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
     return [Hunk(i1, i2, tuple(after[j1:j2])) for tag, i1, i2, j1, j2 in codes if tag != "equal"]
 
 
 def slid(page: Page, hunk: Hunk) -> Page:
-    """``page`` with ``hunk`` done, where lines between which no comparison can choose are nobody's.
+    """Apply ``hunk`` to ``page``; lines that a diff could place in two ways count for either author.
 
-    An insertion that ends like what stands above it might as well have been made that much higher, and one that begins
-    like what stands below it that much lower.
+    An insertion that ends with the lines above it could have been made higher up. One that begins with the lines below
+    it could have been made further down.
     """
     if hunk.first != hunk.last:
         return page
@@ -216,7 +216,7 @@ def _blur(lines: list[Line], one: int, other: int) -> None:
 
 
 def edit_strings(page: Page, hunk: Hunk) -> tuple[str, str] | None:
-    """The strings of an Edit that does ``hunk``, the first unique by what is around it; None if nothing makes it so."""
+    """Return the strings of an Edit for ``hunk``, with unique context; None if no context is unique."""
     texts = [line.text for line in page.lines]
     whole = "\n".join(texts)
     for reach in range(len(texts) + 1):
@@ -228,7 +228,7 @@ def edit_strings(page: Page, hunk: Hunk) -> tuple[str, str] | None:
 
 
 def author(text: str, who: Who, old: Sequence[Line], gone: Sequence[Line], back: set[str]) -> Who:
-    """Whose a line is that ``who`` put where ``old`` was; ``gone`` is all that disappears, ``back`` what may return."""
+    """Return the author of a line that ``who`` wrote over ``old``; ``gone`` is removed text, ``back`` may return."""
     squashed = squeezed(text)
     same = {line.who for line in old if squeezed(line.text) == squashed}
     if same and squashed:
@@ -241,7 +241,7 @@ def author(text: str, who: Who, old: Sequence[Line], gone: Sequence[Line], back:
 
 
 def reworded(text: str, others: Sequence[Line]) -> bool:
-    """Whether much of ``text`` stood in one of the lines of ``others``, or nearly all of it in all of them."""
+    """Return whether much of ``text`` was in one line of ``others``, or nearly all of it in all of them."""
     words = Counter(WORD.findall(text))
     if not words:
         return False
@@ -254,19 +254,19 @@ def _shared(words: Counter[str], text: str) -> float:
 
 
 def squeezed(text: str) -> str:
-    """A line without white space."""
+    """Remove the white space of a line."""
     return "".join(text.split())
 
 
 def neatened(page: Page) -> Page:
-    """The file as the formatter leaves it however often it runs."""
+    """Run the formatter until the file no longer changes."""
     for _ in range(TIMES_FORMATTED):
         page = formatted(page, WIDTH)
     return page
 
 
 def histories(count: int, seed: int, versions: Versions) -> Iterator[Scenario]:
-    """So many stories, each made by its own number of the seed."""
+    """Return ``count`` stories, each with its own seed."""
     for n in range(count):
         yield Scenario(
             f"random-{seed}-{n}", f"a history by chance, number {n} of seed {seed}", a_play(seed, n, versions)
@@ -291,7 +291,7 @@ def a_play(seed: int, n: int, versions: Versions) -> Play:
 
 
 def one_step(replay: Replay, text: str) -> None:
-    """One version, what happens around it, and usually a commit."""
+    """Play one version, the events around it, and usually a commit."""
     replay.reach(text)
     for often, happens in (
         (REMARKED, replay.remark),

@@ -1,4 +1,4 @@
-"""The published ``agent-trace-cli`` beside us: installed apart, fed by its own hooks, asked by its own command."""
+"""The published ``agent-trace-cli``: installed separately, fed by its own hooks, queried by its own command."""
 
 import json
 import os
@@ -22,13 +22,13 @@ HEARD = frozenset({"SessionStart", "PostToolUse"})
 
 
 def cache_folder() -> Path:
-    """Where the bench keeps what it need not fetch twice."""
+    """Return the cache folder of the bench."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "custody-bench"
 
 
 def installed(folder: Path) -> Path:
-    """The program in an environment of its own under ``folder``; made on first use, which needs the package index."""
+    """Install the program in an environment under ``folder``; the first use needs the package index."""
     home = folder / PACKAGE
     program = home / "bin" / PROGRAM
     if not program.exists():
@@ -42,7 +42,7 @@ def installed(folder: Path) -> Path:
 
 @dataclass
 class PeerHooks:
-    """Runs the other tool's own hook on the events that it listens to; git's hooks are its own too."""
+    """Runs the other tool's own hook on the events that it handles; it also installs its own git hooks."""
 
     program: Path
     environment: dict[str, str] = field(default_factory=dict)
@@ -60,10 +60,10 @@ class PeerHooks:
             ran([str(self.program), "record"], Path(event["cwd"]), self.environment, json.dumps(event).encode())
 
     def end(self) -> None:
-        """Nothing: its hooks did it all."""
+        """Do nothing: its hooks recorded everything."""
 
     def real_time(self) -> bool:
-        """It looks at the clock itself."""
+        """Return True: it reads the clock itself."""
         return True
 
 
@@ -75,7 +75,7 @@ class Peer:
     name: str = PROGRAM
 
     def answer(self, question: Question) -> Sequence[Said]:
-        """What its blame says; it knows only the work tree, so a committed file is laid there while it is asked."""
+        """Return its blame; it reads only the work tree, so a committed file is put there first."""
         world, path = question.world, question.world.path(question.path)
         was = path.read_bytes() if path.exists() else None
         wanted = world.commits[world.head()][question.path].text if question.committed else None
@@ -100,7 +100,7 @@ def _stretch(one: Mapping[str, Any], sessions: Mapping[str, str]) -> tuple[int, 
 
 
 def _sessions(home: Path) -> dict[str, str]:
-    """Sessions by the trace that its answers name."""
+    """Return the sessions by the trace ids in its answers."""
     found = {}
     for file in (home / ".agent-trace").glob("projects/*/traces.jsonl"):
         for text in file.read_text(encoding="utf-8").splitlines():

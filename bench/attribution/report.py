@@ -1,4 +1,4 @@
-"""Results for people (tables) and for programs (JSON). This file is the only one that words a result."""
+"""Results for people (tables) and for programs (JSON). Only this file formats results."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ Group = tuple[str, str, list[Played]]
 
 
 def groups(results: Sequence[Played]) -> list[Group]:
-    """Results by source and tool, in the order they came."""
+    """Group results by source and tool, in their order."""
     found: dict[tuple[str, str], list[Played]] = {}
     for one in results:
         found.setdefault((one.source, one.answerer), []).append(one)
@@ -22,7 +22,7 @@ def groups(results: Sequence[Played]) -> list[Group]:
 
 
 def tables(results: Sequence[Played]) -> str:
-    """The totals, then by kind of line, by tier, and the stories that are not exact."""
+    """Format the totals, then by kind of line, by tier, and the stories that are not exact."""
     shown = (
         (TOTALS, [totals_row(group) for group in groups(results)]),
         (SORTS, [row for group in groups(results) for row in sort_rows(group)]),
@@ -51,7 +51,7 @@ TOTALS = (
 
 
 def totals_row(group: Group) -> tuple[str, ...]:
-    """One tool's figures over all stories and both questions."""
+    """Format one tool's figures over all stories, committed and in the work tree."""
     source, answerer, played = group
     answered = [one for one in played if not one.failure]
     total = tally_of(line for one in answered for line in one.lines)
@@ -74,7 +74,7 @@ def figures(tally: Tally) -> tuple[str, str]:
 
 
 def unrecorded_given(played: Iterable[Played]) -> int:
-    """Lines given to an agent in stories in which none was at work."""
+    """Count the lines attributed to an agent in stories without agents."""
     return sum(tally_of(one.lines).wrong for one in played if one.scenario.unrecorded)
 
 
@@ -97,7 +97,7 @@ TIERS = ("source", "tool", "tier", "class", "lines given", "right")
 
 
 def tier_rows(group: Group) -> Iterator[tuple[str, ...]]:
-    """How often one tool is right where it is as sure as it says."""
+    """Format how often one tool is right, by tier and class."""
     source, answerer, played = group
     found = calibration(line for one in played for line in one.lines)
     for (tier, name), tally in sorted(found.items(), key=lambda item: (item[0][0] or 0, item[0][1])):
@@ -110,7 +110,7 @@ INEXACT = ("source", "tool", "story", "stolen", "mistaken", "missed", "where")
 
 
 def inexact_rows(group: Group) -> Iterator[tuple[str, ...]]:
-    """Every story that a tool has not quite right, with the lines."""
+    """Format every story that a tool did not get exactly right, with the lines."""
     source, answerer, played = group
     for one in played:
         tally = tally_of(one.lines)
@@ -122,7 +122,7 @@ def inexact_rows(group: Group) -> Iterator[tuple[str, ...]]:
 
 
 def unknowable(played: Played) -> str:
-    """A remark where the source cannot show what was written."""
+    """Return a note if the source cannot show the written lines."""
     told = played.scenario.by_program and played.source == "transcripts"
     return " (a transcript does not show what a program writes)" if told else ""
 
@@ -140,7 +140,7 @@ def where(played: Played) -> str:
 
 
 def as_json(results: Sequence[Played]) -> dict[str, Any]:
-    """Everything the tables say, and every line that was not left as it should be."""
+    """Return the content of the tables, and every wrong or missed line."""
     return {"version": JSON_VERSION, "groups": [group_as_json(group) for group in groups(results)]}
 
 

@@ -1,4 +1,4 @@
-"""Play stories and ask every tool about every line of how they ended."""
+"""Play stories and query every tool about every line of the result."""
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,17 +17,17 @@ from bench.progress import Tell
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a story is told, and who is asked about it afterwards."""
+    """How a story's events are recorded, and the tools that answer."""
 
     source: str
     answerers: tuple[Answerer, ...]
     teller: Callable[[Path], Teller] = lambda _folder: Silent()
-    """Makes who hears of the agents' work, for one story in its folder."""
+    """Makes the receiver of the agents' events, for one story in its folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What one tool said of one story; ``failure`` says why there is no answer."""
+    """The answers of one tool to one story; ``failure`` is the reason if they are missing."""
 
     scenario: Scenario
     source: str
@@ -38,12 +38,12 @@ class Played:
 
     @property
     def lines(self) -> tuple[Judged, ...]:
-        """The lines of both questions."""
+        """Return the lines of both states: committed, and in the work tree."""
         return (*self.head, *self.tree)
 
 
 def play_all(scenarios: Sequence[Scenario], ways: Sequence[Way], jobs: int, tell: Tell) -> list[Played]:
-    """Every story told in every way, a few at a time; the order of the results is that of the stories."""
+    """Play every story from every source, a few at a time; results are in the order of the stories."""
     wanted = [(one, way) for way in ways for one in scenarios]
     done = 0
 
@@ -59,7 +59,7 @@ def play_all(scenarios: Sequence[Scenario], ways: Sequence[Way], jobs: int, tell
 
 
 def play(scenario: Scenario, way: Way) -> Iterator[Played]:
-    """One story told in one way, in a folder of its own."""
+    """Play one story from one source, in its own folder."""
     with tempfile.TemporaryDirectory(prefix="custody-attribution-") as temporary:
         folder = Path(temporary)
         try:
@@ -72,7 +72,7 @@ def play(scenario: Scenario, way: Way) -> Iterator[Played]:
 
 
 def played(scenario: Scenario, teller: Teller, folder: Path) -> World:
-    """The world as the story leaves it."""
+    """Play the story and return its world."""
     world = a_world(folder, teller)
     ended = scenario.play(world) or world
     ended.check()
@@ -81,7 +81,7 @@ def played(scenario: Scenario, teller: Teller, folder: Path) -> World:
 
 
 def asked(scenario: Scenario, source: str, world: World, answerer: Answerer) -> Played:
-    """What one tool says of the committed files and of those in the work tree."""
+    """Query one tool about the committed files and those in the work tree."""
     try:
         head = tuple(_judged(world, answerer, committed=True))
         tree = tuple(_judged(world, answerer, committed=False))

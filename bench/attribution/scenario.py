@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from bench.attribution.world import World
 
 Play = Callable[[World], World | None]
-"""Plays the story; where it ends in another work tree or clone, that one is returned and asked."""
+"""Plays the story; if it ends in another work tree or clone, returns that one to be queried."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One story; ``unrecorded`` means that no agent wrote anything: not one line may be given to one.
+    """One story; ``unrecorded`` means that no agent wrote anything, so no line may be attributed to one.
 
     ``by_program`` means that a command wrote lines which its own text does not show: a transcript cannot know them.
     """

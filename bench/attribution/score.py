@@ -1,4 +1,4 @@
-"""What a tool's answers are worth against the truth, line by line. Plain values in, plain values out."""
+"""Scores a tool's answers against the truth, line by line. No files, no processes."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ from bench.attribution.truth import Kind, Line, says_little, softened
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a tool says of one line: ``session`` is None where it gives the line to no agent."""
+    """A tool's answer for one line; ``session`` is None unless it names an agent."""
 
     session: str | None = None
     tier: int | None = None
@@ -22,34 +22,34 @@ NOTHING = Said()
 
 
 class Outcome(Enum):
-    """What one answer is."""
+    """How an answer compares with the truth."""
 
     RIGHT = "right"
-    """An agent's line given to its session."""
+    """An agent's line, attributed to its session."""
     STOLEN = "stolen"
-    """A person's line given to an agent."""
+    """A person's line, attributed to an agent."""
     MISTAKEN = "mistaken"
-    """An agent's line given to another session."""
+    """An agent's line, attributed to another session."""
     MISSED = "missed"
-    """An agent's line given to nobody."""
+    """An agent's line, not attributed."""
     CLEAR = "clear"
-    """A person's line given to nobody."""
+    """A person's line, not attributed."""
     LEFT_OUT = "left out"
-    """Honest people may disagree."""
+    """A line with a disputed author."""
 
 
 class Sort(Enum):
-    """What kind of line it is."""
+    """The kind of a line."""
 
     ORDINARY = "ordinary"
     BOILERPLATE = "boilerplate"
-    """The same text stands more than once in the file, white space aside."""
+    """The same text occurs more than once in the file, ignoring white space."""
     SAYS_LITTLE = "low-information"
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One line with its truth, what was said of it, and what that makes."""
+    """A line with its true author, the tool's answer and the outcome."""
 
     path: str
     number: int
@@ -60,7 +60,7 @@ class Judged:
 
 
 def judged(path: str, lines: Sequence[Line], answers: Sequence[Said]) -> list[Judged]:
-    """Every line of one file; a missing answer gives the line to nobody."""
+    """Score every line of a file; a missing answer counts as not attributed."""
     padded = [*answers[: len(lines)], *[NOTHING] * (len(lines) - len(answers))]
     often = Counter("".join(line.text.split()) for line in lines)
     soft = softened(lines)
@@ -71,7 +71,7 @@ def judged(path: str, lines: Sequence[Line], answers: Sequence[Said]) -> list[Ju
 
 
 def outcome(line: Line, said: Said) -> Outcome:
-    """What an answer is worth."""
+    """Compare an answer with the truth."""
     match line.who.kind, said.session:
         case Kind.EITHER, _:
             return Outcome.LEFT_OUT
@@ -86,7 +86,7 @@ def outcome(line: Line, said: Said) -> Outcome:
 
 
 def sort_of(text: str, often: Mapping[str, int]) -> Sort:
-    """What kind of line ``text`` is among those counted in ``often``."""
+    """Return the kind of the line ``text``; ``often`` counts the lines of its file."""
     if says_little(text):
         return Sort.SAYS_LITTLE
     return Sort.BOILERPLATE if often["".join(text.split())] > 1 else Sort.ORDINARY
@@ -94,7 +94,7 @@ def sort_of(text: str, often: Mapping[str, int]) -> Sort:
 
 @dataclass
 class Tally:
-    """Outcomes counted.
+    """Counts of outcomes.
 
     >>> tally = Tally(Counter({Outcome.RIGHT: 9, Outcome.STOLEN: 1, Outcome.MISSED: 3}))
     >>> tally.precision, tally.recall, tally.exact
@@ -104,50 +104,50 @@ class Tally:
     outcomes: Counter[Outcome] = field(default_factory=Counter)
 
     def add(self, lines: Iterable[Judged]) -> None:
-        """Count them too."""
+        """Add the outcomes of ``lines``."""
         self.outcomes.update(line.outcome for line in lines)
 
     def count(self, *outcomes: Outcome) -> int:
-        """How many lines came out as one of these."""
+        """Return how many lines have one of these outcomes."""
         return sum(self.outcomes[one] for one in outcomes)
 
     @property
     def wrong(self) -> int:
-        """Lines given to a session that did not write them."""
+        """Return how many lines are attributed to a session that did not write them."""
         return self.count(Outcome.STOLEN, Outcome.MISTAKEN)
 
     @property
     def lost(self) -> int:
-        """Agents' lines that were not given to their session."""
+        """Return how many agents' lines are not attributed to their session."""
         return self.count(Outcome.MISSED, Outcome.MISTAKEN)
 
     @property
     def precision(self) -> float:
-        """The share of the lines given to an agent that are rightly given; 1 where none is."""
+        """Return the correct share of the lines attributed to agents; 1 if there are none."""
         given = self.count(Outcome.RIGHT) + self.wrong
         return self.count(Outcome.RIGHT) / given if given else 1.0
 
     @property
     def recall(self) -> float:
-        """The share of the agents' lines that were found; 1 where there is none."""
+        """Return the share of agents' lines that were found; 1 if there are none."""
         there = self.count(Outcome.RIGHT) + self.lost
         return self.count(Outcome.RIGHT) / there if there else 1.0
 
     @property
     def exact(self) -> bool:
-        """Whether no line is wrong and none is lost."""
+        """Return whether no line is wrong and none is lost."""
         return not self.wrong and not self.lost
 
 
 def tally_of(lines: Iterable[Judged]) -> Tally:
-    """The outcomes of ``lines``."""
+    """Count the outcomes of ``lines``."""
     tally = Tally()
     tally.add(lines)
     return tally
 
 
 def calibration(lines: Iterable[Judged]) -> dict[tuple[int | None, str], Tally]:
-    """Outcomes of the lines given to an agent, by the tier and class that the tool names."""
+    """Count the outcomes of lines attributed to an agent, by tier and class."""
     found: dict[tuple[int | None, str], Tally] = {}
     for line in lines:
         if line.said.session is not None:
@@ -156,7 +156,7 @@ def calibration(lines: Iterable[Judged]) -> dict[tuple[int | None, str], Tally]:
 
 
 def by_sort(lines: Iterable[Judged]) -> dict[Sort, Tally]:
-    """Outcomes by kind of line."""
+    """Count the outcomes by kind of line."""
     found = {sort: Tally() for sort in Sort}
     for line in lines:
         found[line.sort].add([line])

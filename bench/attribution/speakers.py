@@ -1,4 +1,4 @@
-"""The same work told by other agents, each in its own words: payloads of hooks, and sessions as they lie on disk.
+"""The same work reported by other agents in their own formats: hook payloads, and sessions on disk.
 
 A story is played by one agent whose events are Claude Code's (``claude.py``). A speaker makes of each call what its own
 agent would have said, with the builders that its reader is tested with: what is before the file changes is told before,
@@ -22,17 +22,17 @@ from tests.builders.opencode import Opencode
 from tests.builders.opencode_host import said_by_plugin
 
 BEFORE = frozenset(("preToolUse", "beforeShellExecution", "PreToolUse", "BeforeTool", "tool.execute.before"))
-"""Events that an agent's hooks are told before anything happened."""
+"""Events that an agent's hooks get before the action."""
 
 
 class Builder(Protocol):
-    """What the builders of all agents' sessions can do."""
+    """The interface of the session builders of all agents."""
 
     def prompt(self, text: str, /) -> object:
-        """A person types something."""
+        """Add a prompt by a person."""
 
     def shell(self, command: str, /) -> object:
-        """A command is run."""
+        """Add a shell command."""
 
 
 S = TypeVar("S", bound=Builder)
@@ -46,31 +46,31 @@ class Speaker(Generic[S]):
 
     @property
     def early(self) -> bool:
-        """Whether hooks are told that a file was changed before it is."""
+        """Return whether hooks report a change before the file is written."""
         return False
 
     def prompt(self, text: str) -> None:
-        """A person types something."""
+        """Add a prompt by a person."""
         self.session.prompt(text)
 
     @abstractmethod
     def change(self, path: str, before: str | None, after: str, piece: tuple[str, str] | None) -> None:
-        """A file is changed; ``piece`` is what was replaced by what, where the agent replaced one piece."""
+        """Add a change of a file; ``piece`` is the old and new text if the agent replaced one piece."""
 
     def shell(self, command: str) -> None:
-        """A command is run."""
+        """Add a shell command."""
         self.session.shell(command)
 
     @abstractmethod
     def hooks(self) -> list[Event]:
-        """Everything that hooks were told so far."""
+        """Return all hook events so far."""
 
     @abstractmethod
     def put(self, home: Path) -> None:
-        """Keep the session where the agent keeps it."""
+        """Store the session where the agent stores it."""
 
     def at(self, told: Told) -> None:
-        """Time is now so late."""
+        """Set the time."""
         self.session.at = stamp(told.at)  # type: ignore[attr-defined]  # most builders have a clock of this name
 
 
@@ -78,7 +78,7 @@ W = TypeVar("W", Cursor, Gemini)
 
 
 class OfWholeFiles(Speaker[W]):
-    """An agent that replaces a piece of a file that it has seen, or writes the whole."""
+    """An agent that replaces a piece of a file that it has read, or writes the whole file."""
 
     def change(self, path: str, before: str | None, after: str, piece: tuple[str, str] | None) -> None:
         if before is not None and piece is not None:
@@ -98,20 +98,20 @@ class OfGemini(OfWholeFiles[Gemini]):
 
 
 class OfCursor(OfWholeFiles[Cursor]):
-    """Cursor; on disk its database, which keeps whole files."""
+    """Cursor; on disk it has a database with whole files."""
 
     def put(self, home: Path) -> None:
         self.session.put_database(home)
 
 
 class OfCopilot(Speaker[Copilot]):
-    """Copilot, in VS Code or in its CLI; it makes files whole only when they are new."""
+    """Copilot, in VS Code or in its CLI; it writes whole files only if they are new."""
 
     shapes: Mapping[str, str] = {"vscode": "log", "cli": "stream"}
 
     @property
     def early(self) -> bool:
-        """VS Code tells of an edit first, and then writes the file."""
+        """Return True: VS Code reports an edit before it writes the file."""
         return self.session.surface == "vscode"
 
     def change(self, path: str, before: str | None, after: str, piece: tuple[str, str] | None) -> None:
@@ -128,7 +128,7 @@ class OfCopilot(Speaker[Copilot]):
 
 
 class OfOpencode(Speaker[Opencode]):
-    """opencode; its plugin hands on what it is told."""
+    """opencode; its plugin forwards its events."""
 
     def at(self, told: Told) -> None:
         self.session.ms = int(told.at * 1000)
@@ -199,7 +199,7 @@ class OfCodex(Speaker[Rollout]):
 
 
 Make = Callable[[Path, str, str], Speaker[Any]]
-"""Makes a speaker: where it works, its session, its model."""
+"""Makes a speaker from its folder, session and model."""
 
 SPEAKERS: Mapping[str, tuple[str, Make]] = {
     "codex": ("codex", lambda root, session, model: OfCodex(Rollout(root, session, model=model))),
@@ -212,12 +212,12 @@ SPEAKERS: Mapping[str, tuple[str, Make]] = {
     "gemini": ("gemini", lambda root, session, model: OfGemini(Gemini(root, session, model=model))),
     "opencode": ("opencode", lambda root, session, model: OfOpencode(Opencode(root, session, model=model))),
 }
-"""By the name of a row in the table: the agent's name in custody, and how its sessions are told."""
+"""By row name: the agent's name in custody, and how its sessions are reported."""
 
 
 @dataclass
 class Speaking:
-    """Has another agent say what Claude Code did; a teller knows what to do with it."""
+    """Converts Claude Code's events to another agent's; a teller records them."""
 
     agent: str
     make: Make
@@ -225,7 +225,7 @@ class Speaking:
     _told: dict[str, int] = field(default_factory=dict)
 
     def hear(self, event: Event, told: Told) -> list[Event]:
-        """What this agent's hooks are told now."""
+        """Return this agent's hook events for an event."""
         root, name = Path(event["cwd"]), str(event["session_id"])
         if name not in self.speakers:
             self.speakers[name] = self.make(root, name, told.model)
@@ -246,7 +246,7 @@ class Speaking:
                 return []
 
     def _new(self, name: str, speaker: Speaker[Any], *, before: bool = False) -> list[Event]:
-        """What hooks were not told yet; of a call under way only what comes before it."""
+        """Return the new hook events; for a running call only those before it."""
         events = speaker.hooks()
         first = self._told.get(name, 0)
         last = len(events)
@@ -278,7 +278,7 @@ def _act(speaker: Speaker[Any], root: Path, event: Event) -> None:
 
 @dataclass
 class AgentHooks:
-    """Runs the installed hook of another agent on what it would be told."""
+    """Runs the installed hook of another agent on the agent's events."""
 
     speaking: Speaking
     argv: list[str] = field(default_factory=list)
@@ -298,36 +298,36 @@ class AgentHooks:
             ran(self.argv, Path(event["cwd"]), self.environment, json.dumps(said).encode())
 
     def end(self) -> None:
-        """Nothing: whoever asks reads what the hook left."""
+        """Do nothing: queries read what the hook recorded."""
 
     def real_time(self) -> bool:
-        """The hook looks at the clock itself."""
+        """Return True: the hook reads the clock itself."""
         return True
 
 
 @dataclass
 class AgentSessions:
-    """Keeps another agent's sessions as it keeps them, and imports them at the end."""
+    """Stores another agent's sessions in its own format, and imports them at the end."""
 
     speaking: Speaking
     repository: Path = Path()
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def begin(self, repository: Path, environment: Mapping[str, str]) -> Mapping[str, str]:
-        """No hook: only the repository."""
+        """Make only the repository, without a hook."""
         self.repository, self.environment = repository, environment
         return {}
 
     def tell(self, event: Event, told: Told) -> None:
-        """Have it said, and told to nobody."""
+        """Write it to the session, and report it to no tool."""
         self.speaking.hear(event, told)
 
     def end(self) -> None:
-        """Keep the sessions, and import them."""
+        """Store the sessions and import them."""
         for speaker in self.speaking.speakers.values():
             speaker.put(Path(self.environment["HOME"]))
         ran([CUSTODY, "import", self.speaking.agent], self.repository, self.environment)
 
     def real_time(self) -> bool:
-        """Sessions carry their own times."""
+        """Return False: sessions carry their own times."""
         return False

@@ -1,4 +1,4 @@
-"""Who hears what the agent does: the installed hook, a transcript on disk, or nobody.
+"""Where an agent's events go: to the installed hook, to a transcript on disk, or nowhere.
 
 Each teller hears the same events, in the shape of Claude Code's hooks, and is asked for nothing else.
 """
@@ -20,12 +20,12 @@ from bench.bars import BenchError
 CUSTODY = str(Path(sys.executable).parent / "custody")
 NOT_ALPHANUMERIC = re.compile(r"[^A-Za-z0-9]")
 DAYS_BACK = 60
-"""More than any story lets pass: nothing may seem to happen after the question is asked."""
+"""Longer than any story, so that no event is later than the query."""
 TICK_S = 20.0
 
 
 class Clock:
-    """The time of the story: the real one, or one that starts days ago and goes on with every look."""
+    """The clock of a story: the real time, or one that starts days ago and advances with every reading."""
 
     def __init__(self, *, real: bool) -> None:
         self._real = real
@@ -33,61 +33,61 @@ class Clock:
         self._told = time.time() - DAYS_BACK * 86_400
 
     def now(self) -> float:
-        """Seconds since the epoch."""
+        """Return the seconds since the epoch."""
         if self._real:
             return time.time() + self._ahead
         self._told += TICK_S
         return self._told + self._ahead
 
     def skip(self, days: float) -> None:
-        """Let days pass; where the clock is real, only commits see it."""
+        """Let days pass; with the real clock only commits use the new time."""
         self._ahead += days * 86_400
 
     @property
     def skipped(self) -> bool:
-        """Whether time was let pass."""
+        """Return whether days have passed."""
         return self._ahead > 0
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a transcript knows of an event beyond what a hook is told."""
+    """The details of an event that are in a transcript but not in a hook payload."""
 
     at: float
     model: str
 
 
 class Teller(Protocol):
-    """Hears of everything an agent does."""
+    """Receives all events of an agent."""
 
     def begin(self, repository: Path, environment: Mapping[str, str]) -> Mapping[str, str]:
-        """Get ready, before anything happened in ``repository``; what the environment needs from now on."""
+        """Set up ``repository`` before its first event; return variables for the environment."""
 
     def tell(self, event: Event, told: Told) -> None:
-        """Hear one event."""
+        """Receive one event."""
 
     def end(self) -> None:
-        """Everything was told: bring it where it can be asked for."""
+        """Make all events available to queries, after the last one."""
 
     def real_time(self) -> bool:
-        """Whether events are stamped with the time at which they are told."""
+        """Return whether events get the time at which they are received."""
 
 
 class Silent:
-    """Tells nobody: only the truth is built."""
+    """Reports nothing: only the truth is built."""
 
     def begin(self, repository: Path, environment: Mapping[str, str]) -> Mapping[str, str]:
-        """Need nothing."""
+        """Set up nothing."""
         return {}
 
     def tell(self, event: Event, told: Told) -> None:
-        """Forget it."""
+        """Discard the event."""
 
     def end(self) -> None:
-        """Have nothing to bring."""
+        """Do nothing."""
 
     def real_time(self) -> bool:
-        """Any clock will do."""
+        """Return False: the clock does not matter."""
         return False
 
 
@@ -100,7 +100,7 @@ class Hooks:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def begin(self, repository: Path, environment: Mapping[str, str]) -> Mapping[str, str]:
-        """Set the repository up as a user does, and ask which command the agent runs."""
+        """Set the repository up as a user does, and read the hook command of the agent."""
         self.repository, self.environment = repository, environment
         ran([CUSTODY, "init", "--agent", "claude-code", "--yes"], repository, environment)
         seen = json_of([CUSTODY, "doctor", "--json"], repository, environment)
@@ -108,20 +108,20 @@ class Hooks:
         return {}
 
     def tell(self, event: Event, told: Told) -> None:
-        """Run the hook on it."""
+        """Run the hook on the event."""
         ran(self.argv, Path(event["cwd"]), self.environment, json.dumps(event).encode())
 
     def end(self) -> None:
-        """Nothing: whoever asks reads what the hook left."""
+        """Do nothing: queries read what the hook recorded."""
 
     def real_time(self) -> bool:
-        """The hook looks at the clock itself."""
+        """Return True: the hook reads the clock itself."""
         return True
 
 
 @dataclass
 class Transcripts:
-    """Keeps what Claude Code would write into its own folder, and imports it at the end."""
+    """Writes transcripts as Claude Code does, and imports them at the end."""
 
     folder: Path
     repository: Path = Path()
@@ -129,12 +129,12 @@ class Transcripts:
     _lines: dict[Path, list[Event]] = field(default_factory=dict)
 
     def begin(self, repository: Path, environment: Mapping[str, str]) -> Mapping[str, str]:
-        """No hook, no agent of ours: only the repository."""
+        """Make only the repository, without a hook."""
         self.repository, self.environment = repository, environment
         return {}
 
     def tell(self, event: Event, told: Told) -> None:
-        """Write down what the transcript would have of it."""
+        """Add the transcript lines of the event."""
         cwd = str(event["cwd"])
         path = self.folder / NOT_ALPHANUMERIC.sub("-", cwd) / f"{event['session_id']}.jsonl"
         lines = self._lines.setdefault(path, [])
@@ -166,12 +166,12 @@ class Transcripts:
         ran(argv, self.repository, self.environment)
 
     def real_time(self) -> bool:
-        """Transcripts carry their own times."""
+        """Return False: transcripts carry their own times."""
         return False
 
 
 def transcript_message(event: Event, model: str) -> Event | None:
-    """The part of a transcript's line that an event fills; None for one that leaves no line."""
+    """Return the event's part of a transcript line; None if it leaves no line."""
     match event["hook_event_name"]:
         case "UserPromptSubmit":
             return {"type": "user", "message": {"role": "user", "content": event["prompt"]}}
@@ -201,17 +201,17 @@ def _assistant(event: Event, model: str) -> Event:
 
 
 def stamp(at: float) -> str:
-    """A time as transcripts write it."""
+    """Format a time as transcripts do."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def json_of(argv: list[str], cwd: Path, environment: Mapping[str, str]) -> Any:
-    """What a program says as JSON."""
+    """Run a program and parse its output as JSON."""
     return json.loads(ran(argv, cwd, environment))
 
 
 def ran(argv: list[str], cwd: Path, environment: Mapping[str, str], given: bytes = b"") -> Any:
-    """What a program says that must succeed."""
+    """Run a program that must succeed, and return its output."""
     done = subprocess.run(argv, cwd=cwd, env=dict(environment), input=given, capture_output=True, check=False)
     if done.returncode:
         said = (done.stderr or done.stdout).decode(errors="replace").strip()

@@ -1,4 +1,4 @@
-"""Source files that nobody wrote, and how they go on changing: realistic in size and shape, made by chance."""
+"""Generated source files and their changes: random, but realistic in size and shape."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ class Chunk:
 
 @dataclass
 class Source:
-    """A file under way: imports, then functions."""
+    """A generated file: imports, then functions."""
 
     random: Random
     script: bool
@@ -49,7 +49,7 @@ class Source:
         return "\n".join(lines) + "\n"
 
     def go_on(self) -> str:
-        """Make some changes, and give the file after them."""
+        """Make some changes and return the file."""
         for _ in range(self.random.randint(1, STEPS_MAX)):
             change = self.random.choices([change for change, _ in CHANGES], [often for _, often in CHANGES])[0]
             change(self)
@@ -65,7 +65,7 @@ def a_source(random: Random, functions: int = 8) -> Source:
 
 
 def versions(random: Random, count: int) -> list[str]:
-    """A file's life in ``count`` versions."""
+    """Return ``count`` versions of a file."""
     source = a_source(random)
     return [source.text, *(source.go_on() for _ in range(count - 1))]
 
@@ -109,7 +109,7 @@ def _n(random: Random) -> str:
 
 
 SAME_AGAIN = 0.06
-"""How often a statement is one that stands everywhere."""
+"""The share of very common statements."""
 OFTEN = ("if not options: return None", "options = dict(options or {})", "started = time.monotonic()")
 SCRIPT_OFTEN = ("if (!options) return null;", "const started = Date.now();")
 STATEMENTS: tuple[Callable[[Random], str], ...] = (

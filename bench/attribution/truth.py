@@ -1,7 +1,7 @@
-"""Who really wrote each line: texts with an author beside every line, changed only by saying who changes what.
+"""Who really wrote each line: texts with an author for every line. Every change names its author.
 
-Nothing here compares versions the way the product does. An operation names the block that it replaces and the author
-of what stands there afterwards; lines that stay say so by being kept.
+Nothing here compares versions the way custody does. An operation names the block that it replaces and the author of
+the new lines. It also names the lines that it keeps.
 """
 
 import re
@@ -18,17 +18,17 @@ SAY_LITTLE = frozenset({"return", "pass", "else", "try", "finally", "break", "co
 
 
 class Kind(Enum):
-    """Who is meant by an author."""
+    """The kind of an author."""
 
     AGENT = "agent"
     PERSON = "person"
     EITHER = "either"
-    """Honest people may disagree: the line is counted, and left out of precision and recall."""
+    """Disputed: the line is counted, but left out of precision and recall."""
 
 
 @dataclass(frozen=True, slots=True)
 class Who:
-    """The author of a line; ``session`` is the agent's."""
+    """The author of a line; ``session`` is set for agents."""
 
     kind: Kind
     session: str | None = None
@@ -39,13 +39,13 @@ EITHER = Who(Kind.EITHER)
 
 
 def the_agent(session: str) -> Who:
-    """The agent in one of its sessions."""
+    """Return the agent of a session as an author."""
     return Who(Kind.AGENT, session)
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line without its end, and who wrote it."""
+    """A line without its line ending, and its author."""
 
     text: str
     who: Who
@@ -53,7 +53,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A text file with the author of each line; ``ended`` says whether the last line has its end."""
+    """A text file with the author of each line; ``ended`` is whether the last line has a line ending."""
 
     lines: tuple[Line, ...] = ()
     eol: str = "\n"
@@ -61,27 +61,27 @@ class Page:
 
     @property
     def text(self) -> str:
-        """The file as it is on disk."""
+        """Return the file as it is on disk."""
         joined = self.eol.join(line.text for line in self.lines)
         return joined + self.eol if self.lines and self.ended else joined
 
     def with_lines(self, lines: Iterable[Line]) -> "Page":
-        """The same kind of file with other lines."""
+        """Return the same file with other lines."""
         return replace(self, lines=tuple(lines))
 
     def at(self, block: str) -> tuple[int, int]:
-        """Where the lines of ``block`` stand, as a half-open range; they must stand there exactly once."""
+        """Find the lines of ``block``, which must occur exactly once; the range is half-open."""
         wanted = block.split("\n")
         texts = [line.text for line in self.lines]
         found = [at for at in range(len(texts)) if texts[at : at + len(wanted)] == wanted]
         if len(found) != 1:
-            raise BenchError(f"the block {block!r} stands {len(found)} times in the file")
+            raise BenchError(f"the block {block!r} occurs {len(found)} times in the file")
         return found[0], found[0] + len(wanted)
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What an operation says of the block it leaves: lines that were there before, and lines nobody can assign."""
+    """What an operation declares about its block: lines that it keeps, and lines with a disputed author."""
 
     keeps: Collection[str] = ()
     either: Collection[str] = ()
@@ -91,24 +91,24 @@ NEW = Declared()
 
 
 def lines_of(text: str, who: Who) -> list[Line]:
-    """The lines of ``text``, all by ``who``."""
+    """Split ``text`` into lines, all by ``who``."""
     return [Line(line, who) for line in text.removesuffix("\n").split("\n")] if text else []
 
 
 def page_of(text: str, who: Who, eol: str = "\n") -> Page:
-    """A file of lines that are all by ``who``."""
+    """Make a file with all lines by ``who``."""
     return Page(tuple(lines_of(text, who)), eol)
 
 
 def put(page: Page, span: tuple[int, int], lines: Iterable[Line]) -> Page:
-    """``page`` with ``lines`` instead of those in ``span``."""
+    """Replace the lines of ``page`` in ``span`` by ``lines``."""
     return page.with_lines((*page.lines[: span[0]], *lines, *page.lines[span[1] :]))
 
 
 def overwritten(old: Sequence[Line], texts: Sequence[str], who: Who, declared: Declared = NEW) -> list[Line]:
-    """What stands where ``old`` stood after ``who`` wrote ``texts`` there.
+    """Return the lines after ``who`` replaced ``old`` by ``texts``.
 
-    Lines at both ends that are as before are context and stay whose they were; so do those named as kept, in order.
+    Unchanged lines at both ends are context and keep their authors. So do lines declared as kept, in order.
     """
     head = _common([line.text for line in old], texts)
     tail = _common([line.text for line in reversed(old[head:])], list(reversed(texts[head:])))
@@ -131,17 +131,17 @@ def _fresh(old: Sequence[Line], texts: Sequence[str], who: Who, declared: Declar
             seen = at + 1
             made.append(old[at])
         elif text in declared.keeps and not says_little(text):
-            raise BenchError(f"the line {text!r} is said to be kept, and was not there")
+            raise BenchError(f"the line {text!r} is declared as kept, but was not there")
         else:
             made.append(Line(text, EITHER if text in declared.either else who))
     return made
 
 
 def replaced(page: Page, old: str, new: str, who: Who, declared: Declared = NEW) -> Page:
-    """``page`` after ``who`` replaced the string ``old``, which stands there once, by ``new``."""
+    """Replace the string ``old``, which must occur once, by ``new``, written by ``who``."""
     whole = "\n".join(line.text for line in page.lines)
     if whole.count(old) != 1:
-        raise BenchError(f"the text {old!r} stands {whole.count(old)} times in the file")
+        raise BenchError(f"the text {old!r} occurs {whole.count(old)} times in the file")
     at = whole.index(old)
     first, last = whole[:at].count("\n"), whole[: at + len(old)].count("\n")
     left = whole[:at].rpartition("\n")[2]
@@ -151,7 +151,7 @@ def replaced(page: Page, old: str, new: str, who: Who, declared: Declared = NEW)
 
 
 def says_little(text: str) -> bool:
-    """Whether a line is blank, a bracket or a lone keyword.
+    """Return whether a line is blank, a bracket or a lone keyword.
 
     >>> [says_little(line) for line in ("", "    }", "    else:", "x = 1", "total += price")]
     [True, True, True, True, False]
@@ -161,14 +161,14 @@ def says_little(text: str) -> bool:
 
 
 def softened(lines: Sequence[Line]) -> list[Line]:
-    """``lines``, where those that say little count for nobody unless both neighbours that say something agree."""
+    """Mark low-information lines as disputed unless the nearest ordinary lines on both sides agree."""
     above = _nearest(lines)
     below = list(reversed(_nearest(list(reversed(lines)))))
     return [_soft(line, {above[at], below[at]} - {None}) for at, line in enumerate(lines)]
 
 
-def told_by_neighbours(lines: Sequence[Line], known: Mapping[str, Collection[Who]]) -> list[Line]:
-    """``lines``, where those that say little and that several authors wrote are the neighbours' if these agree."""
+def told_by_neighbors(lines: Sequence[Line], known: Mapping[str, Collection[Who]]) -> list[Line]:
+    """Give low-information lines that several authors wrote to the author of both neighbors, if these agree."""
     above = _nearest(lines)
     below = list(reversed(_nearest(list(reversed(lines)))))
     return [
@@ -196,4 +196,4 @@ def _soft(line: Line, around: Collection[Who | None]) -> Line:
 
 
 Reshaping = Callable[[Page], Page]
-"""Changes the shape of a file and says itself whose every line is afterwards."""
+"""Changes the shape of a file and returns it with the author of every line."""

@@ -15,7 +15,7 @@ COMMITS_LOOKED_AT = 4_000
 LINES_MAX = 1_200
 
 Versions = Callable[[Random, int], tuple[str, list[str]]]
-"""The name of a file and so many of its versions, by chance."""
+"""Returns the name of a random file and some of its versions."""
 
 
 def from_templates(random: Random, count: int) -> tuple[str, list[str]]:
@@ -62,7 +62,7 @@ def _content(git_dir: Path, sha: str, name: str) -> str | None:
     try:
         text = done.stdout.decode()
     except UnicodeDecodeError:
-        return None  # a file that is no text has no lines to speak of
+        return None  # a binary file has no lines
     plain = text.endswith("\n") and not set(text) & {"\r", "\0", "\f", "\v", "\x85", "\u2028", "\u2029"}
     return text if not done.returncode and plain else None
 

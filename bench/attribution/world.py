@@ -31,7 +31,7 @@ from bench.attribution.truth import (
     replaced,
     says_little,
     the_agent,
-    told_by_neighbours,
+    told_by_neighbors,
 )
 from bench.bars import BenchError
 
@@ -139,7 +139,7 @@ class World:
         self.check()
 
     def take_conflict(self, name: str) -> None:
-        """Git stopped and left its marks in a file; they are nobody's."""
+        """Read a file in which git left conflict markers; these have no author."""
         for text in self.path(name).read_text(encoding="utf-8").split("\n"):
             if text.startswith(MARKS):
                 self.known[text] = {EITHER}
@@ -151,7 +151,7 @@ class World:
         ended = text.endswith("\n")
         texts = text.removesuffix(eol).split(eol) if text else []
         found = [Line(one, self._author(name, one)) for one in texts]
-        return Page(tuple(told_by_neighbours(found, self.known)), eol, ended)
+        return Page(tuple(told_by_neighbors(found, self.known)), eol, ended)
 
     def _author(self, name: str, text: str) -> Who:
         authors = self.known.get(text, set())
@@ -227,7 +227,7 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody at an editor: changes files, tells nobody."""
+    """A person at an editor: changes files, and reports nothing."""
 
     world: World
     who: Who = PERSON

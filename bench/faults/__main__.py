@@ -1,4 +1,4 @@
-"""``python -m bench.faults``: break things on purpose and print what came of it."""
+"""``python -m bench.faults``: cause faults and print the results."""
 
 import argparse
 import json
@@ -21,7 +21,7 @@ SEED_BITS = 32
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the command line asks of every fault."""
+    """The options of the command line for every fault."""
 
     seed: int
     rounds: int | None

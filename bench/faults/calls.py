@@ -52,7 +52,7 @@ def failing(call: str, nth: int, code: int) -> Iterator[FailingOs]:
 
 
 def failed_calls(trial: Trial) -> Figures:
-    """Every call, first to third, with every errno: acknowledged and there, or refused and said; never in between."""
+    """Every call, first to third, with every errno: acknowledged and stored, or rejected with an error."""
     failures = lost = untyped = half = 0
     for round_ in trial.each():
         for call in CALLS:
@@ -74,7 +74,7 @@ def failed_calls(trial: Trial) -> Figures:
 
 
 class _Outcome:
-    """What became of one event."""
+    """Return the outcome of one event."""
 
     def __init__(self) -> None:
         self.acknowledged = self.there = self.untyped = self.failed = self.refused_but_readable_rubbish = False

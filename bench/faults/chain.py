@@ -6,8 +6,8 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from bench.faults.frame import Fault, Figures, Trial, all_of, none_of, seen
-from custody.core.ids import Digest, EventId, Link, NaturalKey, StoreId, digest_of
-from custody.core.record import ChainTip, Record, RecordDraft, chain_entry, empty_head, head_at
+from custody.core.ids import Digest, EventId, Link, NaturalKey, StoreId, digest_from_bytes
+from custody.core.record import ChainTip, Record, RecordDraft, chain_tip_from_record, empty_chain_tip, record_from_draft
 
 RECORDS_MAX = 20
 STORE = StoreId("0" * 32)
@@ -20,27 +20,27 @@ def a_chain(chance: random.Random) -> Chain:
     """Between two and ``RECORDS_MAX`` records, no two alike."""
     chain: Chain = []
     for n in range(chance.randint(2, RECORDS_MAX)):
-        head = head_at(chain[-1]) if chain else empty_head(STORE)
-        chain.append(chain_entry(head, an_entry(chance, n)))
+        head = chain_tip_from_record(chain[-1]) if chain else empty_chain_tip(STORE)
+        chain.append(record_from_draft(head, an_entry(chance, n)))
     return chain
 
 
 def an_entry(chance: random.Random, n: int) -> RecordDraft:
-    """An entry nobody has seen before."""
+    """Make a new random entry."""
     kind = chance.choice(("session", "prompt", "call", "edit"))
     key = NaturalKey(f"hook:agent:{n}:{chance.getrandbits(32)}")
     return RecordDraft(
-        EventId(f"{n}-{chance.getrandbits(32)}"), kind, key, chance.getrandbits(60), digest_of(key.encode())
+        EventId(f"{n}-{chance.getrandbits(32)}"), kind, key, chance.getrandbits(60), digest_from_bytes(key.encode())
     )
 
 
 def intact(chain: Sequence[Record], head: ChainTip) -> bool:
     """Whether every record is the one that its entry makes after its predecessor, up to ``head``."""
-    so_far = empty_head(head.store)
+    so_far = empty_chain_tip(head.store)
     for record in chain:
-        if record != chain_entry(so_far, record.entry):
+        if record != record_from_draft(so_far, record.entry):
             return False
-        so_far = head_at(record)
+        so_far = chain_tip_from_record(record)
     return so_far == head
 
 
@@ -90,12 +90,14 @@ def swap(chance: random.Random, chain: Chain) -> Chain:
 
 
 def rewrite(chance: random.Random, chain: Chain) -> Chain:
-    """One entry, and every link after it made anew: only the kept head can tell."""
+    """Change an entry and recompute every later link: only the stored head can show it."""
     n = chance.randrange(len(chain))
     rewritten = chain[:n]
     for record in chain[n:]:
         entry = replace(record.entry, at_ns=record.entry.at_ns + 1) if record is chain[n] else record.entry
-        rewritten.append(chain_entry(head_at(rewritten[-1]) if rewritten else empty_head(STORE), entry))
+        rewritten.append(
+            record_from_draft(chain_tip_from_record(rewritten[-1]) if rewritten else empty_chain_tip(STORE), entry)
+        )
     return rewritten
 
 
@@ -117,7 +119,7 @@ def damaged(trial: Trial) -> Figures:
         for name, damage in DAMAGES.items():
             chance = trial.random(name, round_.number)
             chain = a_chain(chance)
-            head = head_at(chain[-1])
+            head = chain_tip_from_record(chain[-1])
             refused += not intact(chain, head)
             silent += intact(damage(chance, chain), head)
             tried += 1

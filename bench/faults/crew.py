@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from custody.core.wire.report import VerifyReport
-from custody.ledger.verify import verify
+from custody.ledger.verify import verify_ledger
 from custody.workspace.workspace import Workspace
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,7 +29,7 @@ def start(verb: str, repository: Path, *words: object) -> Worker:
 
 
 def first_line(worker: Worker) -> str:
-    """Wait until the worker has said something: from then on it is at work."""
+    """Wait for the first output of the worker: then it is running."""
     return worker.stdout.readline() if worker.stdout else ""
 
 
@@ -40,7 +40,7 @@ def whole_lines(output: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What became of acknowledged events: how many are missing, how many are there more than once, and the verdict."""
+    """The state of acknowledged events: how many are missing or duplicated, and the verdict."""
 
     missing: int
     repeated: int
@@ -48,9 +48,9 @@ class Kept:
 
 
 def kept(repository: Path, receipts: Iterable[str]) -> Kept:
-    """Drain what waits, verify all of it, and look for every receipt."""
+    """Ingest the waiting events, verify the store, and look up every receipt."""
     workspace = Workspace(repository)
-    report = verify(workspace)
+    report = verify_ledger(workspace)
     with workspace.reading() as store:
         events = Counter(
             record.entry.event for head in store.tables.chains() for record in store.tables.records(head.store)

@@ -1,4 +1,4 @@
-"""A disk that is full, and one that cannot be written: nothing is lost in silence, and everything can still be read.
+"""A disk that is full, and one that cannot be written: nothing is lost silently, and everything can still be read.
 
 Needs the right to mount a small file system in memory; without it the faults say so.
 """
@@ -14,8 +14,8 @@ from bench.faults.crew import a_repository, kept
 from bench.faults.frame import Fault, Figures, Trial, none_of, seen, some
 from bench.faults.worker import an_event, spool_of
 from custody.core.errors import CustodyError, SpoolError
-from custody.ledger.verify import verify
-from custody.share.export import export_to
+from custody.ledger.verify import verify_ledger
+from custody.share.export import export_chains_to_file
 from custody.workspace.workspace import Workspace
 
 DISK = "2m"
@@ -37,7 +37,7 @@ def small_disk(folder: Path) -> Iterator[Path]:
 
 
 def full(trial: Trial) -> Figures:
-    """Record until the disk is full, read, make room, drain: what was acknowledged is there, what was not was said."""
+    """Record until the disk is full, read, free space, ingest: acknowledged events are there, others were rejected."""
     refused = lost = unread = acknowledged = findings = 0
     for round_ in trial.each():
         with small_disk(round_.folder / "disk") as disk:
@@ -46,7 +46,7 @@ def full(trial: Trial) -> Figures:
             # Some rounds have a store before the disk fills up, some do not.
             receipts, _ = _record(repository, range(20))
             if round_.number % 2:
-                verify(Workspace(repository))
+                verify_ledger(Workspace(repository))
             ballast.write_bytes(bytes(round_.random.randrange(200_000, 1_000_000)))
             more, told = _record(repository, range(20, 100_000))
             receipts += more
@@ -109,9 +109,9 @@ def _record(repository: Path, numbers: range) -> tuple[list[str], bool]:
 def _unreadable(repository: Path, expected: int, exported: Path | None = None) -> int:
     """Whether reading fails, or shows less than was acknowledged."""
     try:
-        report = verify(Workspace(repository))
+        report = verify_ledger(Workspace(repository))
         if exported is not None:
-            export_to(Workspace(repository), exported)
+            export_chains_to_file(Workspace(repository), exported)
     except CustodyError:
         return 1
     return int(report.records + report.pending != expected or bool(report.findings))

@@ -1,4 +1,4 @@
-"""The frame every fault runs in: a seed that replays it, rounds, and figures some of which must hold."""
+"""The frame for every fault: a seed that replays it, rounds, and figures. Some figures must have a given value."""
 
 import random
 from collections.abc import Callable, Iterator, Mapping
@@ -39,7 +39,7 @@ class Trial:
         return random.Random(":".join(map(str, (self.seed, *part))))
 
     def each(self) -> Iterator[Round]:
-        """Every round in turn, told to whoever watches."""
+        """Yield every round in turn, and report the progress."""
         for number in range(self.rounds):
             self.tell(f"round {number + 1} of {self.rounds}")
             folder = self.folder / f"round-{number}"
@@ -49,7 +49,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number that was counted, and the bar it must reach; without one it only informs."""
+    """A count and its bar; without a bar it is only informative."""
 
     value: float
     must: Bar | None = None
@@ -85,7 +85,7 @@ def some(value: float, least: float = 1) -> Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """Something that may go wrong, and the function that makes it go wrong and counts."""
+    """A possible fault, and the function that causes it and counts the effects."""
 
     name: str
     what: str

@@ -1,4 +1,4 @@
-"""The installed hook under pressure: many agents at once, and killed at any moment of its life."""
+"""The installed hook under pressure: many agents at once, and killed at any time."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ _IDENTITY = ("-c", "user.name=Ana", "-c", "user.email=ana@example.org")
 
 
 def crowded(trial: Trial) -> Figures:
-    """Agents record through the real hook while somebody commits and rebases; every receipt must be kept, once."""
+    """Agents record through the real hook while somebody commits and rebases; every receipt must be stored once."""
     lost = twice = slow = findings = total = 0
     slowest = 0.0
     for round_ in trial.each():
@@ -47,14 +47,14 @@ def crowded(trial: Trial) -> Figures:
         "events lost": none_of(lost),
         "events kept twice": none_of(twice),
         "findings of verify": none_of(findings),
-        # Reported, not held: a busy machine must not fail a run that lost nothing.
+        # Reported without a bar: a busy machine must not fail a run that lost nothing.
         f"hooks above {SECONDS_MAX:g} s": seen(slow),
         "slowest hook in ms": seen(round(slowest * 1000)),
     }
 
 
 def killed(trial: Trial) -> Figures:
-    """The hook is killed at many moments: what it acknowledged is kept, what it leaves behind harms nobody."""
+    """Kill the hook at many points: acknowledged events are stored, and leftover files do no harm."""
     lost = damaged = acknowledged = 0
     for round_ in trial.each():
         repository = _hooked(round_.folder / "repository")

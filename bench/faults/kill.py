@@ -1,4 +1,4 @@
-"""``kill -9`` at any moment: recorders and drainers die, readers go on, and nothing acknowledged is lost."""
+"""``kill -9`` at any time: recorders and ingesting processes die, readers continue, no acknowledged event is lost."""
 
 import time
 
@@ -10,7 +10,7 @@ RECORDERS, EVENTS_EACH, DRAINER_KILLS = 32, 50, 13
 
 
 def killed(trial: Trial) -> Figures:
-    """Each round a recorder and a drainer work for a random moment and are killed; a reader watches all the time."""
+    """Run a recorder and an ingesting process for a random time per round and kill them, with a reader running."""
     repository = a_repository(trial.folder / "repository")
     receipts: list[str] = []
     errors: list[str] = []
@@ -42,7 +42,7 @@ def killed(trial: Trial) -> Figures:
 
 
 def crowded(trial: Trial) -> Figures:
-    """Many recorders at once while drainers are killed again and again."""
+    """Run many recorders at once while ingesting processes are killed repeatedly."""
     missing = repeated = findings = acknowledged = kills = 0
     for round_ in trial.each():
         repository = a_repository(round_.folder / "repository")

@@ -1,4 +1,4 @@
-"""Somebody, or a failing disk, changes what is kept: every change is named, or it changed nothing."""
+"""A person or a failing disk changes stored data: every change is reported, or had no effect."""
 
 import random
 import shutil
@@ -13,9 +13,9 @@ from bench.faults.crew import a_repository
 from bench.faults.frame import Fault, Figures, Trial, all_of, none_of, seen, some
 from bench.faults.worker import an_event, spool_of
 from custody.core.errors import CustodyError
-from custody.ledger.records import erase
-from custody.ledger.verify import verify
-from custody.share.export import export
+from custody.ledger.records import erase_record_bodies
+from custody.ledger.verify import verify_ledger
+from custody.share.export import export_chains
 from custody.workspace.workspace import Workspace
 
 RECORDS = 40
@@ -29,7 +29,7 @@ def a_store(folder: Path) -> Path:
     repository = a_repository(folder)
     for n in range(RECORDS):
         spool_of(repository).put(an_event("tamper", n))
-    erase(Workspace(repository), ["3"], who="ana", why="to have an erased one")
+    erase_record_bodies(Workspace(repository), ["3"], who="ana", why="to have an erased one")
     return repository
 
 
@@ -115,7 +115,7 @@ TAMPERS: Mapping[str, Tamper] = MappingProxyType(
 def tampered(trial: Trial) -> Figures:
     """Each way to tamper once per round, each on a fresh copy, through SQL as somebody with the file would."""
     original = a_store(trial.folder / "original")
-    sound = bool(verify(Workspace(original)).findings)
+    sound = bool(verify_ledger(Workspace(original)).findings)
     tried, silent = 0, []
     for round_ in trial.each():
         for name, tamper in TAMPERS.items():
@@ -123,7 +123,7 @@ def tampered(trial: Trial) -> Figures:
             shutil.copytree(original, copy)
             with closing(sqlite3.connect(copy / ".git" / "custody" / "custody.db")) as db, db:
                 tamper(trial.random(name, round_.number), db)
-            if not verify(Workspace(copy)).findings:
+            if not verify_ledger(Workspace(copy)).findings:
                 silent.append(name)
             shutil.rmtree(copy)
             tried += 1
@@ -152,7 +152,7 @@ def flipped(trial: Trial) -> Figures:
         data[bit // 8] ^= 1 << bit % 8
         file.write_bytes(data)
         try:
-            if verify(Workspace(copy)).findings:
+            if verify_ledger(Workspace(copy)).findings:
                 found += 1
             elif _exported(copy) == whole:
                 harmless += 1
@@ -173,7 +173,7 @@ def flipped(trial: Trial) -> Figures:
 
 
 def spool_flipped(trial: Trial) -> Figures:
-    """One bit of a waiting event's file: it is set aside and named; its neighbours are kept, and that it was lost."""
+    """Flip a bit of a waiting event's file: it is set aside and reported, and the other events are stored."""
     named = kept = 0
     for round_ in trial.each():
         repository = a_repository(round_.folder / "repository")
@@ -184,7 +184,7 @@ def spool_flipped(trial: Trial) -> Figures:
         bit = round_.random.randrange(len(data) * 8)
         data[bit // 8] ^= 1 << bit % 8
         path.write_bytes(data)
-        report = verify(Workspace(repository))
+        report = verify_ledger(Workspace(repository))
         named += [finding.code for finding in report.findings] == ["SPOOL-DAMAGED"]
         kept += report.records
         shutil.rmtree(repository)
@@ -197,7 +197,7 @@ def spool_flipped(trial: Trial) -> Figures:
 
 def _exported(repository: Path) -> bytes:
     out = BytesIO()
-    export(Workspace(repository), out, "-")
+    export_chains(Workspace(repository), out, "-")
     return out.getvalue()
 
 

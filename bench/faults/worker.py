@@ -1,8 +1,8 @@
-"""The processes that faults kill: recorders, drainers and readers over a real spool and store.
+"""The processes that faults kill: recorders, ingesting processes and readers with a real spool and store.
 
 python -m bench.faults.worker record FOLDER NAME COUNT    put events, print each receipt once it is acknowledged
-python -m bench.faults.worker drain  FOLDER               move waiting events into the chain, again and again
-python -m bench.faults.worker read   FOLDER               look at everything again and again until told to stop
+python -m bench.faults.worker drain  FOLDER               move waiting events into the chain, repeatedly
+python -m bench.faults.worker read   FOLDER               read everything repeatedly until stopped
 """
 
 import json
@@ -15,7 +15,7 @@ from types import FrameType
 from custody.capture.spool import Spool
 from custody.core.errors import CustodyError
 from custody.core.ids import PENDING
-from custody.core.record import check_chain
+from custody.core.record import check_record_chain
 from custody.workspace.workspace import Workspace
 
 TEXT = "a line that an agent wrote\n" * 40
@@ -50,14 +50,14 @@ def record(folder: Path, name: str, count: str) -> None:
 
 
 def drain(folder: Path) -> None:
-    """Drain for ever; whoever started this process kills it."""
+    """Ingest forever, until the parent process kills this one."""
     while True:
         with Workspace(folder).writing():
             pass
 
 
 def read(folder: Path) -> None:
-    """Look at every record and every chain until told to stop, then print how often, and every error."""
+    """Read every record and every chain until stopped, then print the number of reads and every error."""
     stopped = False
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
@@ -80,7 +80,7 @@ def _look(folder: Path) -> None:
     with Workspace(folder).reading() as store, store.reading():
         for head in store.tables.chains():
             if head.store != PENDING:
-                for damage in check_chain(head.store, store.tables.records(head.store)):
+                for damage in check_record_chain(head.store, store.tables.records(head.store)):
                     print(f"error {damage.what}", flush=True)
 
 

@@ -1,4 +1,4 @@
-"""Document 003's own import name: a thin face whose calls go to a repository's one worker thread, in order."""
+"""The public API of document 003; every repository runs its calls on one worker thread, in order."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -13,10 +13,10 @@ T = TypeVar("T")
 
 
 def _queue(call: Callable[Concatenate[SourceRegistry, P], T]) -> Callable[..., Coroutine[Any, Any, T]]:
-    async def ask(self: "_Repository", *values: P.args, **named: P.kwargs) -> T:
+    async def submit(self: "_Repository", *values: P.args, **named: P.kwargs) -> T:
         return await asyncio.wrap_future(self._worker.submit(lambda: call(self.registry, *values, **named)))
 
-    return ask
+    return submit
 
 
 class _Repository:
@@ -32,8 +32,9 @@ class _Repository:
     find_by_key = _queue(SourceRegistry.find_by_key)
     find_by_canonical_key = _queue(SourceRegistry.find_by_canonical_key)
     register_usage, usage = _queue(SourceRegistry.register_usage), _queue(SourceRegistry.usage)
-    merge, unmerge, part = _queue(SourceRegistry.merge), _queue(SourceRegistry.unmerge), _queue(SourceRegistry.part)
-    excerpt, read, known = _queue(SourceRegistry.excerpt), _queue(SourceRegistry.read), _queue(SourceRegistry.known)
+    merge, unmerge = _queue(SourceRegistry.merge), _queue(SourceRegistry.unmerge)
+    part, excerpt = _queue(SourceRegistry.part), _queue(SourceRegistry.excerpt)
+    read, known = _queue(SourceRegistry.read), _queue(SourceRegistry.known)
 
     async def iter_all(self) -> AsyncIterator[tuple[SourceIdentity, ResearchSource]]:
         for pair in await _queue(SourceRegistry.all)(self):
@@ -48,12 +49,12 @@ class _Repository:
 
 
 class InMemorySourceRepository(_Repository, opens=in_memory):
-    """Sources that end with the program."""
+    """Sources in memory, lost when the program ends."""
 
 
 class AppendOnlySourceRepository(_Repository, opens=in_file):
-    """``AppendOnlySourceRepository(path)``: sources in a file that only grows."""
+    """``AppendOnlySourceRepository(path)``: sources in an append-only file."""
 
 
 class StoreSourceRepository(_Repository, opens=in_store):
-    """``StoreSourceRepository(folder=".", database=None)``: sources in a repository's store, or in a team's."""
+    """``StoreSourceRepository(folder=".", database=None)``: sources in the store of a repository or a team."""

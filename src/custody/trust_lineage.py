@@ -1,6 +1,6 @@
-"""Document 001's own import name: ``from custody.trust_lineage import TrustLineageManager, DecisionType, …``.
+"""The import name of document 001: ``from custody.trust_lineage import TrustLineageManager, DecisionType, …``.
 
-A thin face: what the calls do is in ``custody.trust.app.library``.
+The implementation is in ``custody.trust.app.library``.
 """
 
 from custody.trust.app.library import (

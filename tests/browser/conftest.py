@@ -1,4 +1,4 @@
-"""A browser, and the demo's repository served: what most pages are looked at with."""
+"""A browser, and a service on the repository of the demo."""
 
 import json
 import shutil
@@ -21,7 +21,7 @@ Look = Callable[..., Looking]
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One Chromium for all tests of a worker; each has windows of its own."""
+    """One Chromium for all tests of a worker; each has its own windows."""
     with ExitStack() as stack:
         try:
             found = stack.enter_context(a_browser())
@@ -32,7 +32,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def story() -> Iterator[Path]:
-    """The repository of ``custody demo``, with everything that is told there in its store. Nobody changes it."""
+    """The repository of ``custody demo`` with its records; no test changes it."""
     ran = subprocess.run(
         [sys.executable, "-m", "custody", "demo", "--keep", "--json"], capture_output=True, text=True, check=True
     )
@@ -43,14 +43,14 @@ def story() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def service(story: Path) -> Iterator[Started]:
-    """``custody serve`` in the demo's repository."""
+    """``custody serve`` in the repository of the demo."""
     with started(story) as made:
         yield made
 
 
 @pytest.fixture
 def look(browser: Browser, service: Started) -> Iterator[Look]:
-    """Opens windows on the demo's service (or on another one); at the end nothing may have gone wrong in any."""
+    """Open windows on the service of the demo (or another one); at the end none may have an error."""
     with ExitStack() as stack:
 
         def open_(at: Started | None = None, **how: Any) -> Looking:

@@ -1,4 +1,4 @@
-"""Blame in a browser: a long file is quick, evidence comes by mouse, keys and touch, and nothing in a file acts."""
+"""Blame in a browser: a long file is fast, evidence opens by mouse, keys and touch, and hostile files are inert."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ PRINTED = 2_000
 
 @pytest.fixture(scope="module")
 def long_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
-    """``custody serve`` in a repository with a file of ten thousand lines, of which an agent wrote every seventh."""
+    """``custody serve`` in a repository with a file of ten thousand lines; an agent wrote every seventh."""
     with started(a_long_file(tmp_path_factory.mktemp("long") / "repository")) as made:
         yield made
 
@@ -42,7 +42,7 @@ def test_ten_thousand_lines_are_few_nodes(browser: Browser, long_service: Starte
         assert max(counted) <= NODES_MAX
 
 
-def test_an_address_marks_its_line(browser: Browser, long_service: Started) -> None:
+def test_a_url_marks_its_line(browser: Browser, long_service: Started) -> None:
     with looking_at(browser, long_service) as window:
         page = window.go("/blame?file=long.py#L5000")
         expect(page.locator("#lines .marked .no")).to_have_text("5000")
@@ -55,10 +55,10 @@ def test_an_address_marks_its_line(browser: Browser, long_service: Started) -> N
         expect(page.locator("#lines .marked")).to_have_count(1)
         expect(page.locator("#lines .marked .no")).to_have_text("9999")
         page.evaluate("location.hash = '#L10001'")
-        expect(page.locator("#marked")).to_have_text("there is no line 10,001")
+        expect(page.locator("#marked")).to_have_text("no line 10,001")
 
 
-def test_the_legend_chooses_lines_and_the_address_remembers(browser: Browser, long_service: Started) -> None:
+def test_the_legend_highlights_lines_and_the_url_stores_it(browser: Browser, long_service: Started) -> None:
     with looking_at(browser, long_service) as window:
         page = window.go("/blame?file=long.py")
         at_rest(page)
@@ -77,9 +77,7 @@ def test_the_legend_chooses_lines_and_the_address_remembers(browser: Browser, lo
         assert "only" not in page.url
 
 
-def test_pointing_at_a_mark_shows_the_evidence_and_a_click_leads_to_why(
-    browser: Browser, long_service: Started
-) -> None:
+def test_hovering_a_mark_shows_the_evidence_and_a_click_opens_why(browser: Browser, long_service: Started) -> None:
     with looking_at(browser, long_service) as window:
         page = window.go("/blame?file=long.py")
         at_rest(page)
@@ -94,23 +92,23 @@ def test_pointing_at_a_mark_shows_the_evidence_and_a_click_leads_to_why(
         page.click("#lines [data-row='7'] .who")
         page.wait_for_url("**/why?*line=8*")
         expect(page.locator("h1")).to_contain_text("line 8")
-        page.click("text=In the file")
+        page.click("text=Show in file")
         expect(page.locator("#lines .marked .no")).to_have_text("8")
 
 
-def test_the_evidence_names_the_line_pointed_at_before_its_stretch(browser: Browser, long_service: Started) -> None:
+def test_the_evidence_names_the_line_before_its_block(browser: Browser, long_service: Started) -> None:
     with looking_at(browser, long_service) as window:
         page = window.go("/blame?file=long.py")
         at_rest(page)
         page.hover("#lines [data-row='3'] .who")
-        expect(page.locator("#evidence .head")).to_contain_text("· line 4, of 2 to 7")
+        expect(page.locator("#evidence .head")).to_contain_text("· line 4 of block 2–7")
         page.mouse.move(5, 5)
         expect(page.locator("#evidence")).to_be_hidden()
         page.hover("#lines [data-row='7'] .who")
         expect(page.locator("#evidence .head")).to_contain_text("· line 8Why")
 
 
-def test_keys_go_through_lines_into_the_evidence_and_back(browser: Browser, long_service: Started) -> None:
+def test_keys_move_through_lines_into_the_evidence_and_back(browser: Browser, long_service: Started) -> None:
     with looking_at(browser, long_service) as window:
         page = window.go("/blame?file=long.py")
         at_rest(page)
@@ -133,7 +131,7 @@ def test_keys_go_through_lines_into_the_evidence_and_back(browser: Browser, long
         page.wait_for_url("**/why?*line=1*")
 
 
-def test_a_touch_opens_the_evidence_whose_link_leads_on(browser: Browser, long_service: Started) -> None:
+def test_a_tap_opens_the_evidence_with_a_link_to_why(browser: Browser, long_service: Started) -> None:
     with looking_at(browser, long_service) as signed:
         context = browser.new_context(viewport={"width": PHONE[0], "height": PHONE[1]}, has_touch=True, is_mobile=True)
         try:
@@ -144,13 +142,13 @@ def test_a_touch_opens_the_evidence_whose_link_leads_on(browser: Browser, long_s
             page.tap("#lines [data-row='7'] .who")
             expect(page.locator("#evidence")).to_contain_text("content_hash")
             assert "/blame" in page.url
-            page.tap("#evidence >> text=Why is it here?")
+            page.tap("#evidence >> text=Why?")
             page.wait_for_url("**/why?*line=8*")
         finally:
             context.close()
 
 
-def test_lines_are_copied_as_they_are(browser: Browser, long_service: Started) -> None:
+def test_lines_are_copied_unchanged(browser: Browser, long_service: Started) -> None:
     with looking_at(browser, long_service) as window:
         window.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         page = window.go("/blame?file=long.py#L2-L4")
@@ -173,7 +171,7 @@ def test_lines_are_copied_as_they_are(browser: Browser, long_service: Started) -
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_nothing_in_a_file_or_its_name_acts(browser: Browser, long_service: Started, theme: str) -> None:
+def test_a_hostile_file_is_inert(browser: Browser, long_service: Started, theme: str) -> None:
     with looking_at(browser, long_service, theme=theme) as window:
         page = window.go("/blame?file=hostile.txt")
         at_rest(page)
@@ -205,21 +203,21 @@ def test_a_long_file_fits_the_window(browser: Browser, long_service: Started, si
         )
 
 
-def test_paper_has_many_lines_and_says_which(browser: Browser, long_service: Started) -> None:
+def test_a_print_names_its_lines(browser: Browser, long_service: Started) -> None:
     with looking_at(browser, long_service) as window:
         page = window.go("/blame?file=long.py#L5000")
         expect(page.locator("#lines .marked")).to_be_in_viewport()
         paper = on_paper(page)
         first = paper.rows[0] + 1
         assert paper.rows == list(range(first - 1, first + PRINTED - 1)) and 4_900 < first <= 5_000
-        wanted = f"Only lines {first:,} to {first + PRINTED - 1:,} of 10,000 are printed."
-        assert paper.words == [f"{wanted} All of them: custody blame long.py HEAD"]
+        wanted = f"Printed: lines {first:,} to {first + PRINTED - 1:,} of 10,000."
+        assert paper.words == [f"{wanted} All lines: custody blame long.py HEAD"]
         assert paper.sheets > PRINTED / 60
         expect(page.locator("#lines .marked")).to_be_in_viewport()
         assert window.nodes() <= NODES_MAX
 
 
-def test_one_finds_a_file_and_its_lines_by_clicking(look: Look) -> None:
+def test_a_file_is_found_by_clicking(look: Look) -> None:
     window = look()
     page = window.go("/blame")
     page.click("#files td.folder >> text=src/")
@@ -236,7 +234,7 @@ def test_one_finds_a_file_and_its_lines_by_clicking(look: Look) -> None:
     expect(page.locator("#files >> text=README.md")).to_have_count(0)
 
 
-def test_without_script_the_lines_are_there_too(browser: Browser, long_service: Started) -> None:
+def test_without_javascript_the_lines_are_shown(browser: Browser, long_service: Started) -> None:
     context = browser.new_context(java_script_enabled=False)
     try:
         address = f"http://127.0.0.1:{long_service.port}"
@@ -244,11 +242,11 @@ def test_without_script_the_lines_are_there_too(browser: Browser, long_service: 
         page = context.new_page()
         page.goto(f"{address}/blame?file=long.py")
         expect(page.locator("#lines .code")).to_have_count(150)
-        expect(page.locator(".paper")).to_contain_text("Only lines 1 to 150 of 10,000 are printed")
+        expect(page.locator(".paper")).to_contain_text("Printed: lines 1 to 150 of 10,000.")
         expect(page.locator(".paper")).to_be_hidden()
         page.emulate_media(media="print")
         expect(page.locator(".paper")).to_be_visible()
-        page.click("text=Lines after")
+        page.click("text=Next lines")
         expect(page.locator("#L300")).to_have_count(1)
         page.click("#L162 .who")
         assert "/why?" in page.url

@@ -1,4 +1,4 @@
-"""Changes in a browser: from a cluster to the evidence and back, and a long list that stays light."""
+"""Changes in a browser: from a cluster to the evidence and back, and a long list."""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ def test_a_cluster_leads_to_a_change_to_the_evidence_and_to_the_verdict(look: Lo
     page = window.settled()
     page.wait_for_selector(".cluster .mark.keep")
     page.locator("table.changes-list").scroll_into_view_if_needed()
-    page.locator("table.changes-list tr", has_text="Show prices on a receipt").get_by_text("approve").wait_for()
+    page.locator("table.changes-list tr", has_text="Show prices on a receipt").get_by_text("can merge").wait_for()
     page.click("table.members a:has-text('Sum the prices of a basket')")
     page.wait_for_selector("h1:has-text('Sum the prices of a basket')")
     page.wait_for_selector("details.verdict[open] >> text=DUPE-SAME")
@@ -31,7 +31,7 @@ def test_a_cluster_leads_to_a_change_to_the_evidence_and_to_the_verdict(look: Lo
     page.wait_for_url("**/changes")
 
 
-def test_a_filter_stands_in_the_address_and_shows_what_it_says(look: Look) -> None:
+def test_a_filter_is_in_the_url(look: Look) -> None:
     window = look()
     page = window.go("/changes")
     window.settled()
@@ -40,7 +40,7 @@ def test_a_filter_stands_in_the_address_and_shows_what_it_says(look: Look) -> No
     page.wait_for_selector("td:has-text('Begin the till')")
     page.fill("input[name=words]", "nothing of the kind")
     page.press("input[name=words]", "Enter")
-    page.wait_for_selector("text=No landed change has these words.")
+    page.wait_for_selector("text=No merged change matches.")
     page.reload()
     assert page.input_value("input[name=words]") == "nothing of the kind"
 
@@ -54,7 +54,7 @@ def test_every_page_of_changes_is_sound(look: Look, path: str, theme: str) -> No
 
 
 @pytest.mark.parametrize("path", [*OWN_PAGES, BESIDE])
-def test_on_a_phone_no_page_of_changes_goes_sideways(look: Look, path: str) -> None:
+def test_on_a_phone_no_page_of_changes_scrolls_sideways(look: Look, path: str) -> None:
     window = look(size=PHONE)
     window.go(path)
     window.settled()

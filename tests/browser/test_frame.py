@@ -1,4 +1,4 @@
-"""What every page has: a way in, a theme, a policy, words instead of a broken page."""
+"""Every page: signing in, the theme, the content policy, and error pages."""
 
 from itertools import pairwise
 
@@ -34,7 +34,7 @@ OBJECTS = (
     "change?name=again/add-up",
     "source?id=S1",
     "session?id=c0ffee00",
-    "session?id=nobody",
+    "session?id=unknown",
 )
 
 
@@ -42,7 +42,7 @@ STACKED = {"overview", "changes", "trust", "sources", "sessions", "state", *OBJE
 
 
 @pytest.mark.parametrize("path", [*LABELLED, *OBJECTS])
-def test_on_a_phone_nothing_goes_sideways_and_all_can_be_reached(look: Look, path: str) -> None:
+def test_on_a_phone_nothing_scrolls_sideways_and_every_page_is_reachable(look: Look, path: str) -> None:
     window = look(size=PHONE, theme="dark")
     window.go(f"/{path}")
     page = window.settled()
@@ -56,12 +56,12 @@ def test_on_a_phone_nothing_goes_sideways_and_all_can_be_reached(look: Look, pat
 
 
 @pytest.mark.parametrize("path", ["overview", "state", "session?id=c0ffee00"])
-def test_on_a_phone_the_navigation_shows_where_we_are(look: Look, path: str) -> None:
+def test_on_a_phone_the_navigation_shows_the_current_page(look: Look, path: str) -> None:
     page = look(size=PHONE).go(f"/{path}")
     expect(page.locator(".top nav a[aria-current]")).to_be_in_viewport(ratio=0.9)
 
 
-def test_only_a_table_that_goes_sideways_is_a_stop_for_the_keyboard(look: Look) -> None:
+def test_only_a_table_that_scrolls_sideways_is_a_tab_stop(look: Look) -> None:
     page = look().go("/trust")
     expect(page.locator(".scroll")).to_have_count(1)
     expect(page.locator(".scroll[tabindex]")).to_have_count(0)
@@ -69,14 +69,14 @@ def test_only_a_table_that_goes_sideways_is_a_stop_for_the_keyboard(look: Look) 
     expect(page.locator(".scroll[tabindex='0']")).to_have_count(1)
 
 
-def test_on_a_phone_words_in_tables_stay_whole(look: Look) -> None:
+def test_on_a_phone_words_in_tables_are_not_broken(look: Look) -> None:
     page = look(size=PHONE).go("/graph?view=tree")
     tall = "one => one.getBoundingClientRect().height / parseFloat(getComputedStyle(one).lineHeight)"
     for words in ("bdi:has-text('claude-code') >> nth=0", "time >> nth=0"):
         assert page.locator(f"#graph-region td {words}").evaluate(tall) < 1.5
 
 
-def test_on_a_phone_the_words_of_a_chart_can_be_read(look: Look) -> None:
+def test_on_a_phone_the_labels_of_a_chart_are_readable(look: Look) -> None:
     window = look(size=PHONE)
     window.go("/agent?name=claude-code")
     page = window.settled()
@@ -87,7 +87,7 @@ def test_on_a_phone_the_words_of_a_chart_can_be_read(look: Look) -> None:
     assert all(before[1] < after[0] for before, after in pairwise(ends)), "no two are above each other"
 
 
-def test_a_wrong_token_does_not_lose_the_place(look: Look, service: Started) -> None:
+def test_a_wrong_token_keeps_the_requested_page(look: Look, service: Started) -> None:
     window = look(signed_in=False)
     page = window.go("/sessions?agent=patchbot")
     for token in ("wrong", service.token):
@@ -97,20 +97,20 @@ def test_a_wrong_token_does_not_lose_the_place(look: Look, service: Started) -> 
     assert page.inner_text("h1") == "Sessions"
 
 
-def test_a_page_that_is_not_there_leads_back(look: Look) -> None:
+def test_an_error_page_links_back(look: Look) -> None:
     window = look()
-    page = window.go("/session?id=nobody")
+    page = window.go("/session?id=unknown")
     assert page.locator("nav a").count() == len(LABELLED)
-    page.click("text=To the page Sessions")
+    page.click("main a:text-is('Sessions')")
     assert page.inner_text("h1") == "Sessions"
-    window.go("/session?id=nobody").click("text=To the overview")
+    window.go("/session?id=unknown").click("main a:text-is('Overview')")
     assert page.inner_text("h1") == "Overview"
 
 
-def test_a_stale_token_is_told_in_words_and_a_good_one_lets_in(look: Look, service: Started) -> None:
+def test_an_expired_token_is_rejected_and_a_valid_one_signs_in(look: Look, service: Started) -> None:
     window = look(signed_in=False)
     page = window.go("/trust?token=" + "0" * 64)
-    assert "not good" in page.inner_text("main")
+    assert "invalid or has expired" in page.inner_text("main")
     assert findings(page) == []
     page.fill("#token", "nonsense")
     page.click("main button")
@@ -122,7 +122,7 @@ def test_a_stale_token_is_told_in_words_and_a_good_one_lets_in(look: Look, servi
     assert page.inner_text("h1") != "Sign in"
 
 
-def test_dark_is_chosen_with_a_button_and_stays(look: Look) -> None:
+def test_a_button_selects_the_dark_theme_for_good(look: Look) -> None:
     window = look()
     page = window.go()
     before = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
@@ -133,10 +133,10 @@ def test_dark_is_chosen_with_a_button_and_stays(look: Look) -> None:
     assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == after
 
 
-def test_what_is_not_there_is_said_on_a_page(look: Look) -> None:
+def test_an_unknown_path_shows_a_page(look: Look) -> None:
     window = look()
     page = window.go("/nothing-of-the-kind")
-    assert "There is no such thing" in page.inner_text("h1")
+    assert page.inner_text("h1") == "Page not found"
     assert findings(page) == []
 
 
@@ -148,7 +148,7 @@ def test_no_inline_script_runs(look: Look) -> None:
     window.wrong.clear()  # the policy says so on the console
 
 
-def test_pages_carry_their_policy_and_programs_get_documents(service: Started) -> None:
+def test_pages_have_a_policy_and_programs_get_json(service: Started) -> None:
     cookie = {"cookie": f"custody_token={service.token}"}
     address = f"http://127.0.0.1:{service.port}"
     found = httpx2.get(f"{address}/overview", headers={**cookie, "accept": "text/html"})

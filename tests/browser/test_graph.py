@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from custody.graph.model import Edge, EdgeSource, EdgeType, Node, kind_of
+from custody.graph.model import Edge, EdgeSource, EdgeType, Node, kind_from_node_name
 from custody.graph.queries import GraphTables
 from tests.browser.conftest import Look
 from tests.builders.browser import PHONE, Looking, findings
@@ -20,24 +20,24 @@ from tests.builders.service import Started, started
 TYPES = ("contains", "sequence", "dependency")
 LINES = {"observed": ("solid", 0.9), "inferred": ("dashed", 0.6), "template": ("dotted", 0.4)}
 ARROWS = {"contains": "triangle", "sequence": "vee", "dependency": "diamond"}
-COLOURS = {
+COLORS = {
     ("document", "dark"): {"contains": "#22c55e", "sequence": "#FFB86F", "dependency": "#f5f0ea"},
     ("cvd", "dark"): {"contains": "#56B4E9", "sequence": "#E69F00", "dependency": "#f5f0ea"},
     ("document", "light"): {"contains": "#15803d", "sequence": "#b45309", "dependency": "#44403c"},
     ("cvd", "light"): {"contains": "#0072B2", "sequence": "#9a5b00", "dependency": "#333333"},
 }
-"""AC9 has colours for a dark ground; those for a light one are as far from it."""
+"""AC9 has colors for a dark background; those for a light one have the same contrast."""
 NODES_MAX = 1_500
 EDGES = """[...document.getElementById('graph-canvas').cy.edges()].map(edge => ({
   type: edge.data('edge_type'), source: edge.data('edge_source'), width: edge.pstyle('width').pfValue,
-  count: edge.data('count'), colour: edge.style('line-color'), line: edge.style('line-style'),
+  count: edge.data('count'), color: edge.style('line-color'), line: edge.style('line-style'),
   opacity: Number(edge.style('opacity')), arrow: edge.style('target-arrow-shape'),
   head: edge.style('target-arrow-color'), shown: edge.style('display') !== 'none'}))"""
 
 
 @pytest.fixture(scope="module")
 def every_edge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
-    """A service whose store has learnt an edge of each type and source, seen more and more often."""
+    """A service with a learned edge of each type and source, with growing counts."""
     world = World(tmp_path_factory.mktemp("every"))
     rows = [
         Edge(f"s:{kind}", f"s:{source}", EdgeType(kind), EdgeSource(source), count=4**n, executions=1)
@@ -45,28 +45,28 @@ def every_edge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
     ]
     names = sorted({name for row in rows for name in (row.start, row.end)})
     with world.workspace.writing() as store, store.writing():
-        GraphTables(store).put([Node(name, kind_of(name), 1) for name in names], rows)
+        GraphTables(store).put([Node(name, kind_from_node_name(name), 1) for name in names], rows)
     with started(world.path) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
 def long_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
-    """A service with a session of ten thousand spans, and one with names that would act."""
+    """A service with a session of ten thousand spans, and one with hostile names."""
     with started(long_spans(tmp_path_factory.mktemp("long"))) as made:
         yield made
 
 
 def drawn(window: Looking, path: str) -> Page:
-    """A page of the graph once everything is drawn."""
+    """Open a graph page and wait until everything is drawn."""
     page = window.go(path)
     page.wait_for_selector("#graph-canvas[data-drawn]")
     return page
 
 
-def rgb(colour: str) -> str:
-    """A colour as a browser tells it."""
-    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+def rgb(color: str) -> str:
+    """Return a color as a browser reports it."""
+    red, green, blue = (int(color[at : at + 2], 16) for at in (1, 3, 5))
     return f"rgb({red}, {green}, {blue})"
 
 
@@ -79,7 +79,7 @@ def chosen(page: Page) -> str:
 
 
 class TestAC9:
-    """Colour is the type, the line is the source; the legend says so with the same colours and lines."""
+    """Color is the type, the line is the source; the legend has the same colors and lines."""
 
     # Conformance: 004-087
     @pytest.mark.parametrize("theme", ["dark", "light"])
@@ -88,31 +88,31 @@ class TestAC9:
         self, look: Look, every_edge: Started, palette: str, theme: str
     ) -> None:
         page = drawn(look(every_edge, theme=theme), f"/graph?palette={palette}")
-        colours = COLOURS[palette, theme]
+        colors = COLORS[palette, theme]
         found: list[dict[str, Any]] = page.evaluate(EDGES)
         assert {(one["type"], one["source"]) for one in found} == {(kind, source) for kind in TYPES for source in LINES}
         for one in found:
-            colour, (line, opacity) = rgb(colours[one["type"]]), LINES[one["source"]]
-            assert one["colour"].replace(",", ", ").replace("  ", " ") == colour
-            assert one["head"].replace(",", ", ").replace("  ", " ") == colour
+            color, (line, opacity) = rgb(colors[one["type"]]), LINES[one["source"]]
+            assert one["color"].replace(",", ", ").replace("  ", " ") == color
+            assert one["head"].replace(",", ", ").replace("  ", " ") == color
             assert (one["line"], one["opacity"], one["arrow"]) == (line, opacity, ARROWS[one["type"]])
         widths = [one["width"] for one in sorted(found, key=lambda one: int(one["count"]))]
         assert widths == sorted(widths) and widths[0] < widths[-1] <= 8
         for kind in TYPES:
-            assert css(page, f".graph-legend .sign.t-{kind}", "color") == rgb(colours[kind])
+            assert css(page, f".graph-legend .icon.t-{kind}", "color") == rgb(colors[kind])
         for source, (line, opacity) in LINES.items():
-            assert css(page, f".graph-legend .sign.o-{source}", "border-top-style") == line
-            assert float(css(page, f".graph-legend .sign.o-{source}", "opacity")) == opacity
+            assert css(page, f".graph-legend .icon.o-{source}", "border-top-style") == line
+            assert float(css(page, f".graph-legend .icon.o-{source}", "opacity")) == opacity
 
     def test_another_theme_is_drawn_at_once(self, look: Look, every_edge: Started) -> None:
         page = drawn(look(every_edge, theme="light"), "/graph")
         page.click("#theme")
         found: list[dict[str, Any]] = page.evaluate(EDGES)
-        colours = {one["type"]: one["colour"].replace(" ", "") for one in found}
-        assert colours == {kind: rgb(colour).replace(" ", "") for kind, colour in COLOURS["document", "dark"].items()}
+        colors = {one["type"]: one["color"].replace(" ", "") for one in found}
+        assert colors == {kind: rgb(color).replace(" ", "") for kind, color in COLORS["document", "dark"].items()}
 
     # Conformance: 004-070
-    def test_each_entry_of_the_legend_switches_what_it_stands_for(self, look: Look, every_edge: Started) -> None:
+    def test_each_entry_of_the_legend_hides_its_edges(self, look: Look, every_edge: Started) -> None:
         page = drawn(look(every_edge), "/graph")
         for word in (*TYPES, *LINES):
             button = f".graph-legend button[data-word={word}]"
@@ -157,7 +157,7 @@ class TestLooking:
             content, view = window.wide()
             assert content <= view
 
-    def test_keys_go_from_node_to_node_and_enter_opens(self, look: Look) -> None:
+    def test_keys_move_between_nodes_and_enter_expands(self, look: Look) -> None:
         page = drawn(look(), "/graph?view=tree&session=c0ffee00")
         page.focus("#graph-canvas")
         for key, name in (("ArrowRight", "session"), ("ArrowRight", "turn"), ("ArrowLeft", "session")):
@@ -176,10 +176,10 @@ class TestLooking:
         assert page.evaluate("document.getElementById('graph-canvas').cy.nodes().map(one => one.data('name'))") == (
             ["Edit"] * 3
         )
-        page.click("text=The whole session")
+        page.click("text=Whole session")
         page.wait_for_selector("#graph-canvas[data-drawn='11']")
 
-    def test_an_edge_leads_to_the_runs_behind_it_and_they_to_their_session(self, look: Look) -> None:
+    def test_an_edge_leads_to_its_runs_and_their_sessions(self, look: Look) -> None:
         window = look()
         page = drawn(window, "/graph")
         place = page.evaluate(
@@ -193,12 +193,12 @@ class TestLooking:
         assert "(contains)" in page.inner_text("#graph-said") and "edge=" in page.url
         assert findings(page) == []
         page.reload()
-        assert page.inner_text("#graph-runs-title") == "Runs behind it"
+        assert page.inner_text("#graph-runs-title") == "Runs with this edge"
         page.click("#graph-runs a:has-text('its calls') >> nth=0")
         page.wait_for_selector("#graph-canvas[data-drawn]")
         assert "Call tree of" in page.inner_text("h1")
 
-    def test_a_row_chooses_what_it_tells_of(self, look: Look) -> None:
+    def test_a_row_selects_its_element(self, look: Look) -> None:
         page = drawn(look(), "/graph?view=tree&session=c0ffee00")
         page.click("#graph-rows [data-of] >> nth=2")
         assert chosen(page) == "Read"
@@ -206,7 +206,7 @@ class TestLooking:
         page.keyboard.press("Enter")
         assert chosen(page) == "Edit ×3"
 
-    def test_a_filter_draws_again_and_is_in_the_address(self, look: Look) -> None:
+    def test_a_filter_draws_again_and_is_in_the_url(self, look: Look) -> None:
         page = drawn(look(), "/graph")
         before = page.inner_text("main .lead")
         page.fill("input[name=text]", "bash")
@@ -219,7 +219,7 @@ class TestLooking:
         page.wait_for_selector("#graph-region[data-palette=cvd]")
         assert "palette=cvd" in page.url and "text=bash" in page.url
 
-    def test_another_session_has_another_title_and_what_was_looked_at_stays(self, look: Look) -> None:
+    def test_another_session_has_another_title_and_keeps_the_position(self, look: Look) -> None:
         page = drawn(look(), "/graph?view=tree&session=c0ffee00")
         page.fill("input[name=session]", "f1f1f1f1")
         page.press("input[name=session]", "Enter")
@@ -235,7 +235,7 @@ class TestLooking:
         page.wait_for_selector("#graph-canvas[data-drawn]:not([data-old])")
         assert page.evaluate(pan) == before and "text=e" in page.url
 
-    def test_looking_closer_with_buttons(self, look: Look) -> None:
+    def test_zooming_with_buttons(self, look: Look) -> None:
         page = drawn(look(), "/graph")
         zoom = "document.getElementById('graph-canvas').cy.zoom()"
         before = page.evaluate(zoom)
@@ -253,15 +253,15 @@ class TestLong:
         assert window.nodes() <= NODES_MAX
         assert page.evaluate("document.getElementById('graph-canvas').cy.nodes().length") > 50
 
-    def test_a_closed_box_opens(self, look: Look, long_session: Started) -> None:
+    def test_a_collapsed_box_expands(self, look: Look, long_session: Started) -> None:
         page = drawn(look(long_session), "/graph?view=tree&session=long")
         page.evaluate("document.getElementById('graph-canvas').cy.nodes('[?closed]')[0].emit('tap')")
         page.click("#graph-open")
         page.wait_for_url("**open=*")
         page.wait_for_selector("#graph-canvas[data-drawn]")
-        assert "The whole session" in page.inner_text("main")
+        assert "Whole session" in page.inner_text("main")
 
-    def test_names_that_would_act_are_text(self, look: Look, long_session: Started) -> None:
+    def test_hostile_names_are_text(self, look: Look, long_session: Started) -> None:
         window = look(long_session)
         page = drawn(window, "/graph?view=tree&session=hostile")
         page.evaluate("document.getElementById('graph-canvas').cy.nodes()[1].emit('tap')")
@@ -284,7 +284,7 @@ def test_a_report_draws_it_without_a_server(browser: Browser, story: Path, tmp_p
     page.click(".graph-legend button[data-word=contains]")
     assert {one["type"] for one in page.evaluate(EDGES) if one["shown"]} == {"sequence"}
     page.click("#graph-rows [data-of] >> nth=0")
-    assert "The newest runs" in page.inner_text("#graph-said")
+    assert "Newest runs" in page.inner_text("#graph-said")
     page.click(".graph-views a:text-is('Call tree')")
     page.click("main table a:has-text('c0ffee00')")
     page.wait_for_selector("#graph-canvas[data-drawn]")

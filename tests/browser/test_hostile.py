@@ -1,4 +1,4 @@
-"""Records that want to act: in every page they are text, and nothing more."""
+"""Hostile records: on every page they are only text."""
 
 import re
 from collections.abc import Iterator
@@ -24,13 +24,13 @@ NAMES = ("العربية", "עברית", "日本語の名前", "देवना�
 LONG = "x" * (1 << 20)
 EVIL = f"{IMG}{CLOSE}{RTL}{ANSI}"
 NAMED = f"{IMG}{CLOSE}{RTL}"
-"""As a name may be: without signs that act on a terminal, which no event is taken with."""
+"""A valid name: without control characters, which events reject."""
 FILE = "src/<img onerror=pwned>\u202e.py"
 
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
-    """A repository whose every record was written by somebody who wants to be run."""
+    """A repository with hostile records only."""
     built = a_repository(tmp_path_factory.mktemp("hostile") / "repo")
     text = f"{IMG}\n{CLOSE}\n{RTL}\n{ANSI}\n{'y' * 5000}\n"
     built.commit(
@@ -61,7 +61,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
 
 
 @pytest.mark.parametrize("name", [page.name for page in PAGES if page.label is not None])
-def test_nothing_in_a_record_acts(look: Look, hostile: Started, name: str) -> None:
+def test_hostile_records_are_inert(look: Look, hostile: Started, name: str) -> None:
     window = look(hostile)
     window.go(f"/{name}")
     page = window.settled()
@@ -102,7 +102,7 @@ def test_objects_with_hostile_names_have_pages(look: Look, hostile: Started, pat
     assert content <= view, "a word without an end goes on in the next line"
 
 
-def test_an_address_is_no_way_in(look: Look, hostile: Started) -> None:
+def test_a_hostile_url_is_inert(look: Look, hostile: Started) -> None:
     window = look(hostile)
     for page in PAGES:
         for field in page.takes:

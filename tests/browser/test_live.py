@@ -1,4 +1,4 @@
-"""New records appear by themselves, within bounds."""
+"""New records appear without a reload."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def test_a_new_session_appears_without_a_reload(look: Look, repository: Path) ->
         assert "new record" in page.inner_text("#live")
 
 
-def test_a_service_that_ends_is_said(look: Look, repository: Path) -> None:
+def test_a_stopped_service_is_reported(look: Look, repository: Path) -> None:
     with started(repository) as service:
         window = look(service)
         page = window.go("/sessions")

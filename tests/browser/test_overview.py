@@ -1,4 +1,4 @@
-"""The first page in a browser: what comes later comes, what is linked leads somewhere, what is new appears."""
+"""The overview in a browser: later parts load, links work, new records appear."""
 
 from pathlib import Path
 
@@ -12,21 +12,21 @@ from tests.builders.service import started
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_share_and_the_verdicts_come_and_nothing_serious_is_found(look: Look, theme: str) -> None:
+def test_the_share_and_the_verdicts_load_without_findings(look: Look, theme: str) -> None:
     window = look(theme=theme)
     window.go("/overview")
     page = window.settled()
-    assert "lines are agents'" in page.inner_text(".share")
+    assert "written by agents" in page.inner_text(".share")
     assert page.locator(".share svg.chart").count() == 2
     paint = "one => getComputedStyle(one)[one.tagName === 'rect' ? 'fill' : 'backgroundColor']"
     unknown = ("svg.bar rect.k-none", "svg.chart rect.k-none >> nth=0", ".swatch.k-none")
     assert len({page.locator(f".share {one}").evaluate(paint) for one in unknown}) == 1
     assert page.locator("section[aria-labelledby=open] tbody tr").count() == 6
-    assert "approve" in page.inner_text("section[aria-labelledby=open]")
+    assert "can merge" in page.inner_text("section[aria-labelledby=open]")
     assert findings(page) == []
 
 
-def test_a_phone_shows_it_without_going_sideways(look: Look) -> None:
+def test_on_a_phone_it_does_not_scroll_sideways(look: Look) -> None:
     window = look(size=PHONE)
     window.go("/overview")
     window.settled()
@@ -43,7 +43,7 @@ def test_a_phone_shows_it_without_going_sideways(look: Look) -> None:
         (".health a", "Health"),
     ],
 )
-def test_what_is_linked_leads_to_a_page(look: Look, link: str, heading: str) -> None:
+def test_links_lead_to_pages(look: Look, link: str, heading: str) -> None:
     window = look()
     window.go("/overview")
     page = window.settled()
@@ -53,7 +53,7 @@ def test_what_is_linked_leads_to_a_page(look: Look, link: str, heading: str) -> 
     assert said.startswith(heading) and said != "Overview"
 
 
-def test_an_empty_repository_says_what_to_do_and_new_records_appear(look: Look, tmp_path: Path) -> None:
+def test_an_empty_repository_shows_what_to_do_and_new_records_appear(look: Look, tmp_path: Path) -> None:
     folder = a_git_folder(tmp_path / "repository")
     with started(folder) as service:
         window = look(service)

@@ -1,4 +1,4 @@
-"""A report from files: the same pages without a server, which ask nobody anything."""
+"""A report in files: the same pages without a server and without requests."""
 
 import json
 import re
@@ -23,7 +23,7 @@ def report(story: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_every_page_opens_from_its_file_and_asks_nobody(browser: Browser, report: Path) -> None:
+def test_every_page_opens_from_its_file_without_requests(browser: Browser, report: Path) -> None:
     page = browser.new_context().new_page()
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
@@ -40,7 +40,7 @@ def test_every_page_opens_from_its_file_and_asks_nobody(browser: Browser, report
     page.context.close()
 
 
-def test_no_link_of_a_report_leads_nowhere(report: Path) -> None:
+def test_no_link_of_a_report_is_broken(report: Path) -> None:
     names = {file.name for file in report.iterdir()} | {f"assets/{file.name}" for file in (report / "assets").iterdir()}
     for file in report.glob("*.html"):
         for found in re.findall(r'(?:href|src|action|hx-get)="([^"]*)"', file.read_text()):
@@ -50,7 +50,7 @@ def test_no_link_of_a_report_leads_nowhere(report: Path) -> None:
             assert unquote(parts.path) in names, (file.name, found)
 
 
-def test_a_report_holds_no_words_of_conversations_unless_asked_to(story: Path, report: Path, tmp_path: Path) -> None:
+def test_a_report_contains_prompts_only_with_texts(story: Path, report: Path, tmp_path: Path) -> None:
     prompt = "find out how other tills round"
     assert not any(prompt in file.read_text() for file in report.glob("*.html"))
     custody(story, "report", "--html", str(tmp_path / "all"), "--texts")

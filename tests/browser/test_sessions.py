@@ -1,4 +1,4 @@
-"""Sessions in a browser: the list with its filters, and the tree of a session, small or very long."""
+"""Sessions in a browser: the list with its filters, and the call tree, short or very long."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +16,7 @@ NODES_MAX = 1_500
 
 @pytest.fixture(scope="module")
 def long_one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
-    """A service on a store with a session of 10,000 calls that nobody saw end, and one with hostile names."""
+    """A service with a session of 10,000 calls without an end, and one with hostile names."""
     with started(long_calls(tmp_path_factory.mktemp("long") / "repository")) as made:
         yield made
 
@@ -25,7 +25,7 @@ def top(page: Page) -> list[str]:
     return [text.strip() for text in page.locator("#tree [role=treeitem] .name").all_inner_texts()[:4]]
 
 
-def test_the_list_is_filtered_in_its_address(look: Look) -> None:
+def test_filters_of_the_list_are_in_the_url(look: Look) -> None:
     window = look()
     page = window.go("/sessions")
     every = page.locator("#sessions-list tbody tr").count()
@@ -40,7 +40,7 @@ def test_the_list_is_filtered_in_its_address(look: Look) -> None:
     assert page.input_value("input[name=agent]") == "patchbot"
 
 
-def test_a_page_turns_and_comes_back(look: Look) -> None:
+def test_paging_forward_and_back(look: Look) -> None:
     window = look()
     page = window.go("/sessions?limit=2")
     first = page.locator("#sessions-list tbody a").all_inner_texts()
@@ -53,7 +53,7 @@ def test_a_page_turns_and_comes_back(look: Look) -> None:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_session_has_its_tree_and_nothing_serious_is_found(look: Look, theme: str) -> None:
+def test_a_session_has_its_tree_without_findings(look: Look, theme: str) -> None:
     window = look(theme=theme)
     page = window.go("/sessions")
     page.locator("#sessions-list tbody tr", has_text="c0ffee00").locator("a").click()
@@ -64,7 +64,7 @@ def test_a_session_has_its_tree_and_nothing_serious_is_found(look: Look, theme: 
     assert findings(page) == []
 
 
-def test_a_long_tree_is_printed_whole_or_says_which_rows_are(look: Look, long_one: Started) -> None:
+def test_a_long_tree_is_printed_completely_or_names_its_rows(look: Look, long_one: Started) -> None:
     window = look(long_one)
     page = window.go("/session?id=s1")
     window.settled()
@@ -74,8 +74,8 @@ def test_a_long_tree_is_printed_whole_or_says_which_rows_are(look: Look, long_on
     paper = on_paper(page)
     assert paper.rows == list(range(2_000))
     (words,) = paper.words
-    assert words.startswith("Only rows 1 to 2,000 of 10,") and words.endswith(
-        " Every call: custody log s1 --agent robot --tree"
+    assert words.startswith("Printed: rows 1 to 2,000 of 10,") and words.endswith(
+        " All calls: custody log s1 --agent robot --tree"
     )
     assert window.nodes() <= NODES_MAX
 
@@ -94,10 +94,10 @@ def test_ten_thousand_calls_are_few_nodes(look: Look, long_one: Started) -> None
     page.fill("#tree-find", "grep")
     page.press("#tree-find", "Enter")
     assert window.nodes() <= NODES_MAX
-    assert "Nobody saw this session end" in page.inner_text("main")
+    assert "No end of this session was recorded" in page.inner_text("main")
 
 
-def test_equal_calls_are_one_line_until_opened_by_key_or_click(look: Look, long_one: Started) -> None:
+def test_equal_calls_share_one_line_until_expanded(look: Look, long_one: Started) -> None:
     window = look(long_one)
     page = window.go("/session?id=s1")
     window.settled()
@@ -121,7 +121,7 @@ def test_equal_calls_are_one_line_until_opened_by_key_or_click(look: Look, long_
     assert findings(page) == []
 
 
-def test_a_failed_call_and_a_named_one_are_gone_to(look: Look, long_one: Started) -> None:
+def test_finding_a_failed_call_and_a_name(look: Look, long_one: Started) -> None:
     window = look(long_one)
     page = window.go("/session?id=s1&call=c5010")
     window.settled()
@@ -130,7 +130,7 @@ def test_a_failed_call_and_a_named_one_are_gone_to(look: Look, long_one: Started
     assert "is-failed" in page.evaluate("document.activeElement.className")
     page.fill("#tree-find", "nothing is called so")
     page.press("#tree-find", "Enter")
-    assert page.inner_text("#tree-said") == "nothing is like that"
+    assert page.inner_text("#tree-said") == "no match"
 
 
 def test_hostile_names_are_shown_as_text(look: Look, long_one: Started) -> None:
@@ -146,7 +146,7 @@ def test_hostile_names_are_shown_as_text(look: Look, long_one: Started) -> None:
     assert findings(page) == []
 
 
-def test_without_a_script_the_calls_are_a_list(look: Look, long_one: Started) -> None:
+def test_without_javascript_the_calls_are_a_list(look: Look, long_one: Started) -> None:
     window = look(long_one)
     context = window.page.context.browser.new_context(java_script_enabled=False)  # type: ignore[union-attr]
     context.add_cookies([{"name": "custody_token", "value": long_one.token, "url": window.address}])
@@ -156,7 +156,7 @@ def test_without_a_script_the_calls_are_a_list(look: Look, long_one: Started) ->
     context.close()
 
 
-def test_one_that_is_not_there_is_said(look: Look, tmp_path: Path) -> None:
-    page = look().go("/session?id=nobody")
-    assert "No session" in page.inner_text("main")
+def test_an_unknown_session_shows_the_error(look: Look, tmp_path: Path) -> None:
+    page = look().go("/session?id=unknown")
+    assert "Unknown session" in page.inner_text("main")
     assert findings(page) == []

@@ -1,4 +1,4 @@
-"""Why in a browser: the chain as a picture that one can go along, on any screen, without a sideways step."""
+"""Why in a browser: the chain on any screen, without scrolling sideways."""
 
 import re
 
@@ -18,27 +18,27 @@ def test_the_chain_is_drawn_and_sound(look: Look, theme: str) -> None:
     links = page.locator(".chain > li, .hanging > li")
     drawn = [re.findall(r"c-(\w+)", one.get_attribute("class") or "")[0] for one in links.all()]
     assert drawn[0] == "line" and {"commit", "call", "prompt", "sources", "session", "standing"} <= set(drawn)
-    signs_drawn = page.locator(".chain > li > i, .hanging > li > i")
-    tops = [one.bounding_box() for one in signs_drawn.all()]
+    icons_drawn = page.locator(".chain > li > i, .hanging > li > i")
+    tops = [one.bounding_box() for one in icons_drawn.all()]
     heights = [box["y"] for box in tops if box is not None]
     assert heights == sorted(heights) and len(heights) == len(drawn)
-    colours = signs_drawn.evaluate_all("all => all.map(one => getComputedStyle(one).backgroundColor)")
-    sign = "all => all.map(one => getComputedStyle(one, '::after').content)"
-    signs = signs_drawn.evaluate_all(sign)
-    assert len(set(colours)) >= 4 and len(set(signs)) == len(set(drawn))
-    assert page.locator(".glance i").evaluate_all(sign) == signs, "the path above says the same"
+    colors = icons_drawn.evaluate_all("all => all.map(one => getComputedStyle(one).backgroundColor)")
+    icon = "all => all.map(one => getComputedStyle(one, '::after').content)"
+    icons = icons_drawn.evaluate_all(icon)
+    assert len(set(colors)) >= 4 and len(set(icons)) == len(set(drawn))
+    assert page.locator(".glance i").evaluate_all(icon) == icons, "the overview has the same icons"
     assert findings(page) == []
 
 
-def test_one_goes_from_link_to_link(look: Look) -> None:
+def test_links_of_the_chain_work(look: Look) -> None:
     window = look()
     page = window.go(LINE)
     page.click(".glance >> text=Session")
     assert "#link-" in page.url
     expect(page.locator(".chain > li:target > section h2")).to_have_text("Session")
-    page.click("text=Line below")
+    page.click("text=Next line")
     expect(page.locator("h1")).to_contain_text("line 9")
-    page.click("text=In the file")
+    page.click("text=Show in file")
     expect(page.locator("#lines .marked .no")).to_have_text("9")
     page.go_back()
     page.click(".chain .c-session a >> nth=0")
@@ -49,15 +49,13 @@ def test_one_goes_from_link_to_link(look: Look) -> None:
 
 
 @pytest.mark.parametrize(("size", "beside"), [(WIDE, True), (PHONE, False)])
-def test_what_hangs_on_a_link_stands_beside_it_where_there_is_room(
-    look: Look, size: tuple[int, int], beside: bool
-) -> None:
+def test_side_links_are_beside_their_link_on_a_wide_screen(look: Look, size: tuple[int, int], beside: bool) -> None:
     page = look(size=size).go(LINE)
     link = page.locator(".chain > .c-prompt > section").bounding_box()
-    hung = page.locator(".chain > .c-prompt .c-sources > section").bounding_box()
-    assert link is not None and hung is not None
-    assert (hung["x"] > link["x"] + link["width"] and hung["y"] == link["y"]) is beside
-    assert (hung["y"] > link["y"] + link["height"]) is not beside
+    side = page.locator(".chain > .c-prompt .c-sources > section").bounding_box()
+    assert link is not None and side is not None
+    assert (side["x"] > link["x"] + link["width"] and side["y"] == link["y"]) is beside
+    assert (side["y"] > link["y"] + link["height"]) is not beside
 
 
 def test_the_form_leads_to_a_chain(look: Look) -> None:

@@ -1,1 +1,1 @@
-"""Builders that supply everything a test does not talk about."""
+"""Builders with defaults for everything that a test does not specify."""

@@ -1,4 +1,4 @@
-"""A real browser that looks at a real service: what it must never see, it notices."""
+"""A real browser on a real service; it records every error of a page."""
 
 import shutil
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
 WIDE, PHONE = (1280, 800), (360, 740)
 PATIENCE_MS = 120_000
-"""For what a busy machine takes its time with; nothing waits so long that works."""
+"""A limit for a busy machine; a working page never takes so long."""
 SERIOUS = ("serious", "critical")
 
 
@@ -29,7 +29,7 @@ def a_browser() -> Iterator[Browser]:
     if program is None:
         raise CannotBeHad("no Chromium on PATH")
     with sync_playwright() as playwright:
-        # In a container there is often no sandbox to be had; what is looked at is our own.
+        # Containers often have no sandbox, and the pages are our own.
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         try:
             yield browser
@@ -39,7 +39,7 @@ def a_browser() -> Iterator[Browser]:
 
 @dataclass
 class Looking:
-    """A page of a browser, with everything that went wrong in it."""
+    """A page of a browser, with all of its errors."""
 
     page: Page
     address: str
@@ -52,13 +52,13 @@ class Looking:
         return self.page
 
     def settled(self) -> Page:
-        """The page once everything that comes later is there."""
-        # Not by a function that is asked again and again: the content policy lets nobody evaluate one.
+        """Wait until all late content is loaded, and return the page."""
+        # Not by polling a function: the content policy forbids evaluating one.
         self.page.locator(".waiting, .htmx-request").first.wait_for(state="detached", timeout=PATIENCE_MS)
         return self.page
 
     def nodes(self) -> int:
-        """How many elements there are."""
+        """Count the elements."""
         return int(self.page.evaluate("document.querySelectorAll('*').length"))
 
     def wide(self) -> tuple[int, int]:
@@ -67,7 +67,7 @@ class Looking:
         return int(found[0]), int(found[1])
 
     def said(self) -> str:
-        """Everything that can be read."""
+        """Return all visible text."""
         return self.page.inner_text("body")
 
 
@@ -90,7 +90,7 @@ def looking(
     theme: Literal["light", "dark"] = "light",
     signed_in: bool = True,
 ) -> Iterator[Looking]:
-    """A window that is signed in; what is wrong with the pages is found at the end."""
+    """Yield a window that is logged in; errors of the pages fail the test at the end."""
     context = browser.new_context(viewport={"width": size[0], "height": size[1]}, color_scheme=theme)
     try:
         if signed_in:
@@ -114,7 +114,7 @@ def _dialog(made: Looking, dialog: Dialog) -> None:
 
 
 def _console(made: Looking, message: ConsoleMessage) -> None:
-    # A refused page is said on the console too; whoever asks for one knows.
+    # The console reports a refused page too; the caller expects it.
     if message.type == "error" and "Failed to load resource" not in message.text:
         made.wrong.append(f"console: {message.text}")
 
@@ -133,7 +133,7 @@ def looking_at(browser: Browser, service: Started, **how: Any) -> Iterator[Looki
 
 
 def on_paper(page: Page) -> Paper:
-    """The page printed; what stood in it while it was."""
+    """Print the page and return its content in print."""
     page.evaluate(
         """() => addEventListener("beforeprint", () => {
           const said = [...document.querySelectorAll(".paper:not([hidden])")].filter((p) => !p.closest("[hidden]"));
@@ -149,7 +149,7 @@ def on_paper(page: Page) -> Paper:
 
 
 def findings(page: Page) -> list[str]:
-    """What axe finds that is serious: the rule, and where."""
+    """Return the serious findings of axe: the rule, and where."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(_axe())
     found = page.evaluate("axe.run(document, {resultTypes: ['violations'], preload: false})")

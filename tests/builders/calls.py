@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from custody.core.wire.time import text_from
+from custody.core.wire.time import format_timestamp
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
@@ -31,7 +31,7 @@ class World:
         """Calls of a session, a second each."""
         for place, name in enumerate(names):
             self.number += 1
-            begun, ended = (text_from((at + 10 * place + more) * NS) for more in (0, 1))
+            begun, ended = (format_timestamp((at + 10 * place + more) * NS) for more in (0, 1))
             spool_of(self.path).put(
                 an_event(
                     "call",
@@ -57,7 +57,7 @@ class World:
             "status": "ok",
             **more,
         }
-        times = {"at": text_from((NOON + first) * NS), "ended_at": text_from((NOON + last) * NS)}
+        times = {"at": format_timestamp((NOON + first) * NS), "ended_at": format_timestamp((NOON + last) * NS)}
         spool_of(self.path).put(
             an_event(
                 "span",
@@ -71,7 +71,7 @@ class World:
         for span, name, first, last, parent in told:
             self.number += 1
             fields = {"phase": "whole", "server": None, "session": None, "attributes": {}, "status": "ok", **more}
-            times = {"at": text_from((NOON + first) * NS), "ended_at": text_from((NOON + last) * NS)}
+            times = {"at": format_timestamp((NOON + first) * NS), "ended_at": format_timestamp((NOON + last) * NS)}
             ids = {"id": f"p{self.number}", "execution": execution, "span": span, "name": name, "parent": parent}
             events.append(an_event("span", **ids, **times, **fields))
         spool_of(self.path).put_all(events)

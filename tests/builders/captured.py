@@ -1,4 +1,4 @@
-"""What a store holds of a repository after agents worked in it: views of a kind, and whose each line is."""
+"""The content of a store after agents worked in a repository: views of a kind, and the author of each line."""
 
 from typing import TypeVar
 
@@ -17,6 +17,6 @@ def views(built: Built, kind: type[V]) -> list[V]:
 
 
 def lines(built: Built, path: str = "src/app.py") -> dict[int, str]:
-    """Whose each line is: ``agent``, ``person`` or what blame says otherwise."""
+    """Return the author of each line: ``agent``, ``person`` or another class of blame."""
     told = blame(Workspace(built.path), path).report.attributions
     return {n: one.kind for one in told for n in range(one.start_line, one.end_line + 1)}

@@ -21,7 +21,7 @@ class Ran:
 
 
 def custody(folder: Path, *words: str, stdin: str = "", **environment: str) -> Ran:
-    """Run ``custody`` in ``folder``; what differs from run to run is masked."""
+    """Run ``custody`` in ``folder``; values that differ between runs are masked."""
     done = subprocess.run(
         [sys.executable, "-m", "custody", *words],
         cwd=folder,
@@ -54,7 +54,7 @@ def spool_of(repository: Path) -> Spool:
 
 
 def recorded(repository: Path, count: int = 3, **fields: str) -> Path:
-    """The repository with that many edits acknowledged."""
+    """Record that many edits in the repository."""
     for n in range(1, count + 1):
         spool_of(repository).put(an_event(id=str(n), **fields))
     return repository

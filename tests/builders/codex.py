@@ -1,4 +1,4 @@
-"""Codex CLI's rollouts in every shape that it has written, its hook events, and the hook run as Codex runs it."""
+"""Codex CLI's rollouts in all of its formats, its hook events, and the hook run as Codex runs it."""
 
 import difflib
 import json
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from custody.capture.hook.install import hook_argv
-from custody.core.wire.time import ns_from, text_from
+from custody.core.wire.time import format_timestamp, parse_timestamp
 from tests.builders.cli import Ran
 from tests.builders.hooks import home_of
 
@@ -61,7 +61,7 @@ def unified(before: str, after: str) -> str:
 
 @dataclass
 class Rollout:
-    """One thread under way; every line takes a second, and ``wait`` lets more time pass."""
+    """A thread in progress; every line takes a second, and ``wait`` lets more time pass."""
 
     cwd: Path | str
     thread: str = THREAD
@@ -75,7 +75,7 @@ class Rollout:
     last_call: str = ""
     _count: int = 0
 
-    # --- what is said -------------------------------------------------------------------------------------------------
+    # --- messages ----------------------------------------------------------------------------------------------------
 
     def begun(self, **more: Any) -> "Rollout":
         """The first line, then the turn's; what is given overrides what it says."""
@@ -102,7 +102,7 @@ class Rollout:
         return self.line("turn_context", {**around, **more})
 
     def prompt(self, text: str) -> "Rollout":
-        """A person types something."""
+        """Add a prompt by a person."""
         self.message("user", text)
         if self.paginated:
             return self.item("UserMessage", id=self.name("item"), content=[{"type": "text", "text": text}])
@@ -116,7 +116,7 @@ class Rollout:
         self.message("assistant", text)
         return self.event("agent_message", message=text) if self.enveloped and not self.paginated else self
 
-    # --- what is done -------------------------------------------------------------------------------------------------
+    # --- actions -----------------------------------------------------------------------------------------------------
 
     def patch(self, text: str, changes: dict[str, Any] | None = None, *, success: bool = True) -> "Rollout":
         """A patch; ``changes`` is what its own event tells, which not every version writes."""
@@ -186,14 +186,14 @@ class Rollout:
         return self.wait(1)
 
     def name(self, what: str) -> str:
-        """A name of its own."""
+        """Return a new unique name."""
         self._count += 1
         self.last_call = f"{what}_{self.thread[-8:]}_{self._count:012d}"
         return self.last_call
 
     def wait(self, seconds: float) -> "Rollout":
-        """Time passes."""
-        self.at = text_from(ns_from(self.at) + int(seconds * _SECOND))
+        """Advance the time."""
+        self.at = format_timestamp(parse_timestamp(self.at) + int(seconds * _SECOND))
         return self
 
     def forked(self, thread: str) -> "Rollout":
@@ -243,7 +243,7 @@ def a_codex_event(event: str, repository: Path, **fields: Any) -> dict[str, Any]
 
 
 def a_codex_patch(event: str, repository: Path, patch: str, call: str = "call_01", **more: Any) -> dict[str, Any]:
-    """What Codex says before or after a patch."""
+    """Return Codex's payload before or after a patch."""
     said = a_codex_event(
         event, repository, tool_name="apply_patch", tool_use_id=call, tool_input={"command": patch}, **more
     )

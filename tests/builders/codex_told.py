@@ -1,4 +1,4 @@
-"""What lines of Codex CLI's rollouts say, as an import would keep them: every file that is named is ``a.py``."""
+"""The events in lines of Codex CLI's rollouts, as an import would store them; every file is ``a.py``."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -42,7 +42,7 @@ def _lines(values: Iterable[Any]) -> Iterator[FileLine]:
 
 
 def an_event(found: TranscriptLine) -> dict[str, Any]:
-    """The event that a line is kept as, long outputs cut."""
+    """Return the stored event of a line, with long outputs cut."""
     event: dict[str, Any] = {
         "custody": 1,
         "kind": "transcript",
@@ -62,7 +62,7 @@ def an_event(found: TranscriptLine) -> dict[str, Any]:
 
 
 def told(rollout: Rollout) -> list[View]:
-    """What all lines of a rollout say."""
+    """Return the events of all lines of a rollout."""
     kept = [item for item in read(*rollout.lines) if isinstance(item, TranscriptLine)]
     return [view for item in kept for view in transcript_views(an_event(item))]
 

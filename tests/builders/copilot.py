@@ -1,4 +1,4 @@
-"""GitHub Copilot at work, in VS Code or in its CLI: the same calls as hooks tell them and as each shape keeps them."""
+"""GitHub Copilot, in VS Code or in its CLI: the same calls as hook events and in each stored format."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ from typing import Any
 
 from custody.capture.hook.call_name import COPILOTS
 from custody.capture.hook.install import hook_argv
-from custody.core.wire.time import ns_from, text_from
+from custody.core.wire.time import format_timestamp, parse_timestamp
 from tests.builders.cli import Ran
 from tests.builders.hooks import home_of
 
@@ -32,7 +32,7 @@ TOOLS = {
 
 @dataclass
 class Copilot:
-    """One session under way: ``hooks`` is what hooks were told, ``events`` its stream, ``requests`` its chat."""
+    """A session in progress: ``hooks`` are its hook events, ``events`` its stream, ``requests`` its chat."""
 
     root: Path | str
     surface: str = "vscode"
@@ -62,17 +62,17 @@ class Copilot:
             said |= {"selectedModel": self.model, "context": {"cwd": str(self.root), "headCommit": "b" * 40}}
         self.event("session.start", said)
 
-    # --- what is said -------------------------------------------------------------------------------------------------
+    # --- messages ----------------------------------------------------------------------------------------------------
 
     def prompt(self, text: str) -> "Copilot":
-        """A person types something: a request begins."""
+        """Add a prompt by a person: a request begins."""
         self.hook("UserPromptSubmit", prompt=text)
         self.event("user.message", {"content": text, "attachments": []})
         self.timeline.append({"id": self.uuid(), "type": "user", "text": text, "timestamp": self.at})
         metadata = {"toolCallRounds": [], "toolCallResults": {}, "sessionId": self.session}
         request = {
             "requestId": f"request_{self.uuid()}",
-            "timestamp": ns_from(self.at) // 1_000_000,
+            "timestamp": parse_timestamp(self.at) // 1_000_000,
             "message": {"text": text, "parts": [{"text": text, "kind": "text"}]},
             "response": [],
             "result": {"timings": {"totalElapsed": 9}, "metadata": metadata, "details": "Claude Sonnet 4.5 • 1x"},
@@ -91,31 +91,31 @@ class Copilot:
         return self
 
     def says(self, text: str) -> "Copilot":
-        """The agent says something."""
+        """Add a message of the agent."""
         self.event("assistant.message", {"messageId": self.uuid(), "content": text, "toolRequests": []})
         self.timeline.append({"id": self.uuid(), "type": "copilot", "text": text, "timestamp": self.at})
         if self.requests:
             self.requests[-1]["response"].append({"value": text})
         return self.wait(1)
 
-    # --- what is done -------------------------------------------------------------------------------------------------
+    # --- actions -----------------------------------------------------------------------------------------------------
 
     def replace(self, path: str, old: str, new: str, **more: Any) -> "Copilot":
-        """A piece replaced."""
+        """Add an edit that replaces a piece."""
         given = {"filePath": self.named(path), "oldString": old, "newString": new}
         if self.surface == "cli":
             given = {"path": self.named(path), "old_str": old, "new_str": new}
         return self.call(TOOLS[self.surface]["replace"], given, f"File {path} updated with changes.", **more)
 
     def create(self, path: str, text: str, **more: Any) -> "Copilot":
-        """A file made."""
+        """Add a new file."""
         given = {"filePath": self.named(path), "content": text}
         if self.surface == "cli":
             given = {"path": self.named(path), "file_text": text}
         return self.call(TOOLS[self.surface]["create"], given, f"Created file {path}", **more)
 
     def shell(self, command: str, output: str = "", code: int = 0, **more: Any) -> "Copilot":
-        """A command run."""
+        """Add a shell command."""
         if self.surface == "cli":
             given: dict[str, Any] = {"command": command, "description": "Run it"}
             words = f"{output}\n<exited with exit code {code}>"
@@ -125,14 +125,14 @@ class Copilot:
         return self.call(TOOLS[self.surface]["shell"], {**given, **more.pop("given", {})}, words, **more)
 
     def read(self, path: str, words: str = "1. text", **given: Any) -> "Copilot":
-        """A file read."""
+        """Add a read of a file."""
         name = "path" if self.surface == "cli" else "filePath"
         return self.call(TOOLS[self.surface]["read"], {name: self.named(path), **given}, words)
 
     # --- the parts ----------------------------------------------------------------------------------------------------
 
     def call(self, tool: str, given: Any, words: str = "", *, failed: bool = False, **more: Any) -> "Copilot":
-        """One call: told before and after to hooks, and kept in every shape."""
+        """Add a call: hook events before and after, and an entry in every stored format."""
         self._count += 1
         own = more.get("call") or f"call_{self.session[:8]}{self._count:012d}"
         if self.surface == "vscode":
@@ -179,7 +179,7 @@ class Copilot:
             metadata["toolCallResults"][named] = {"$mid": 20, "content": [{"$mid": 23, "value": node}]}
 
     def part(self, **part: Any) -> "Copilot":
-        """A part of the answer that VS Code keeps in a chat."""
+        """Add a part of the answer to VS Code's chat."""
         self.requests[-1]["response"].append(part)
         return self
 
@@ -190,7 +190,7 @@ class Copilot:
         return self.part(kind="textEditGroup", uri=uri, edits=[[{"text": text, "range": place}], []], done=True)
 
     def hook(self, event: str, **said: Any) -> "Copilot":
-        """What a hook is told."""
+        """Add a hook event."""
         around = {"timestamp": self.at, "hook_event_name": event, "session_id": self.session, "cwd": str(self.root)}
         if self.surface == "vscode":
             kept = "/nowhere/workspaceStorage/h/GitHub.copilot-chat/transcripts/s.jsonl"
@@ -207,8 +207,8 @@ class Copilot:
         return self
 
     def wait(self, seconds: float) -> "Copilot":
-        """Time passes."""
-        self.at = text_from(ns_from(self.at) + int(seconds * _SECOND))
+        """Advance the time."""
+        self.at = format_timestamp(parse_timestamp(self.at) + int(seconds * _SECOND))
         return self
 
     def named(self, path: str) -> str:
@@ -216,7 +216,7 @@ class Copilot:
         return path if path.startswith("/") else f"{self.root}/{path}"
 
     def uuid(self) -> str:
-        """A name of its own."""
+        """Return a new unique name."""
         self._count += 1
         whole = hashlib.sha256(f"{self.session} {self._count}".encode()).hexdigest()
         return f"{whole[:8]}-{whole[8:12]}-4{whole[13:16]}-8{whole[17:20]}-{whole[20:32]}"
@@ -235,7 +235,7 @@ class Copilot:
     def log(self) -> str:
         """The chat as a log of changes: it begins empty, requests are pushed and their results set."""
         place = {"startLineNumber": 1, "startColumn": 1, "endLineNumber": 1, "endColumn": 1}
-        edits = [[{"text": "taken back\n", "range": place}]]
+        edits = [[{"text": "undone later\n", "range": place}]]
         wrong = {"kind": "textEditGroup", "uri": {"path": self.named("wrong.py")}, "edits": edits}
         lines: list[dict[str, Any]] = [{"kind": 0, "v": {**self.chat(), "requests": []}}]
         for n, request in enumerate(self.requests):
@@ -260,7 +260,7 @@ class Copilot:
         return json.dumps(said, indent=2)
 
     def legacy(self) -> str:
-        """A session of the CLI as it was kept at first."""
+        """Return a session of the CLI in its first format."""
         said = {"sessionId": self.session, "startTime": START, "chatMessages": []}
         return json.dumps({**said, "timeline": self.timeline}, indent=2)
 

@@ -1,4 +1,4 @@
-"""Cursor at work: the same calls as hooks tell them, as the database keeps them, and as transcripts do.
+"""Cursor: the same calls as hook events, in its database, and in transcripts.
 
 Hooks: payloads of Cursor 3.19 (``tool_use_id``, whole files in ``Write``), and of versions without ``preToolUse``.
 Database: ``composerData`` 16 with ``edit_file_v2`` and contents by hash (July 2026), and 10 with ``search_replace``.
@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from custody.capture.agents.cursor.locations import slug_of
+from custody.capture.agents.cursor.locations import project_slug_from_path
 from custody.capture.hook.install import hook_argv
-from custody.core.wire.time import ns_from, text_from
+from custody.core.wire.time import format_timestamp, parse_timestamp
 from tests.builders.cli import Ran
 from tests.builders.hooks import home_of
 
@@ -28,12 +28,12 @@ START = "2026-01-31T12:00:00.000Z"
 _MS = 1_000_000
 
 Step = dict[str, Any] | Callable[[], None]
-"""What a hook is told, or something that happens to the files between two of these."""
+"""A hook event, or a change of files between two of them."""
 
 
 @dataclass
 class Cursor:
-    """One conversation under way; ``told`` is what hooks are told of it, and what happens between."""
+    """A conversation in progress; ``told`` are its hook events, and the changes of files between them."""
 
     root: Path | str
     session: str = SESSION
@@ -53,13 +53,13 @@ class Cursor:
 
     @property
     def hooks(self) -> list[dict[str, Any]]:
-        """What hooks are told."""
+        """Return the hook events."""
         return [step for step in self.told if isinstance(step, dict)]
 
     # --- what is said and done ----------------------------------------------------------------------------------------
 
     def prompt(self, text: str) -> "Cursor":
-        """A person types something."""
+        """Add a prompt by a person."""
         self.generation = f"gen-{self._count}"
         self.hook("beforeSubmitPrompt", prompt=text, attachments=[])
         self.bubble(1, text=text, requestId=self.generation)
@@ -67,24 +67,24 @@ class Cursor:
         return self.line("user", [{"type": "text", "text": said}])
 
     def write(self, path: str, before: str | None, after: str, **more: Any) -> "Cursor":
-        """A whole file written."""
+        """Add a write of a whole file."""
         given = {"file_path": self.named(path), "content": after}
         shown = {"path": self.named(path), "contents": after}
         edits = [{"old_string": before or "", "new_string": after}]
         return self._edit("Write", path, given, shown, edits, before, after, **more)
 
     def replace(self, path: str, before: str, old: str, new: str, **more: Any) -> "Cursor":
-        """A piece replaced."""
+        """Add an edit that replaces a piece."""
         given = {"path": self.named(path), "old_string": old, "new_string": new}
         edits = [{"old_string": old, "new_string": new}]
         return self._edit("StrReplace", path, given, given, edits, before, before.replace(old, new, 1), **more)
 
     def patch(self, path: str, before: str | None, after: str, patch: str) -> "Cursor":
-        """A patch applied."""
+        """Add a patch."""
         return self._edit("ApplyPatch", path, {"patch": patch}, patch, [], before, after)
 
     def delete(self, path: str, before: str) -> "Cursor":
-        """A file deleted."""
+        """Add a deletion of a file."""
         given = {"file_path": self.named(path)}
         self.call("Delete", given, "deleted", changing=(Path(self.named(path)), None), name="delete_file")
         return self
@@ -92,7 +92,7 @@ class Cursor:
     def shell(
         self, command: str, output: str = "", code: int = 0, changing: tuple[Path, str | None] | None = None
     ) -> "Cursor":
-        """A command that ran, told by four events."""
+        """Add a shell command, with four events."""
         given = {"command": command, "cwd": str(self.root), "timeout": 120000}
         around = ({"command": command, "cwd": str(self.root)}, {"command": command, "output": output, "duration": 12})
         result = {"output": output, "exitCode": code, "rejected": False}
@@ -101,7 +101,7 @@ class Cursor:
         return self.call("Shell", given, said, changing=changing, name=name, result=result, shell=around)
 
     def read(self, path: str, content: str, **given: Any) -> "Cursor":
-        """A file read."""
+        """Add a read of a file."""
         return self.call(
             "Read", {"path": path, **given}, content, name="read_file_v2", result={"contents": content}, reads=content
         )
@@ -169,7 +169,7 @@ class Cursor:
         )
 
     def call(self, tool: str, given: Any, answer: str, *, name: str | None = None, **more: Any) -> "Cursor":
-        """One call: told to hooks before and after, kept in the database and in the transcript."""
+        """Add a call: hook events before and after, and entries in the database and the transcript."""
         self._count += 1
         call = self.call_name(f"{self.session[:8]}_{self._count}")
         both = {"tool_name": tool, "tool_input": given, "tool_use_id": call, "cwd": str(self.root)}
@@ -201,7 +201,7 @@ class Cursor:
         return f"call-{own}-0\nfc_{own}_0" if self.joined else f"toolu_{own}"
 
     def hook(self, event: str, **said: Any) -> "Cursor":
-        """What a hook is told."""
+        """Add a hook event."""
         around = {
             "conversation_id": self.session,
             "generation_id": getattr(self, "generation", f"gen-of-{self.session[:8]}"),
@@ -228,8 +228,8 @@ class Cursor:
         return self
 
     def wait(self, ms: int) -> "Cursor":
-        """Time passes."""
-        self.at = text_from(ns_from(self.at) + ms * _MS)
+        """Advance the time."""
+        self.at = format_timestamp(parse_timestamp(self.at) + ms * _MS)
         return self
 
     def named(self, path: str) -> str:
@@ -244,7 +244,7 @@ class Cursor:
         return {
             "_v": 16,
             "composerId": self.session,
-            "createdAt": ns_from(START) // _MS,
+            "createdAt": parse_timestamp(START) // _MS,
             "modelConfig": {"modelName": self.model},
             "workspaceIdentifier": {"id": "h", "uri": {"fsPath": str(self.root), "scheme": "file"}},
             "fullConversationHeadersOnly": [{"bubbleId": b["bubbleId"], "type": b["type"]} for b in self.bubbles],
@@ -255,7 +255,7 @@ class Cursor:
     def rows(self) -> dict[str, str]:
         """The rows of the conversation and of its subagents."""
         made = {f"composerData:{self.session}": json.dumps(self.composer())}
-        # Ids come in an order of their own: not that in which messages were said.
+        # The order of ids is not the order of messages.
         for bubble in reversed(self.bubbles):
             made[f"bubbleId:{self.session}:{bubble['bubbleId']}"] = json.dumps(bubble)
         made |= self.contents
@@ -270,7 +270,9 @@ class Cursor:
 
     def put_transcript(self, home: Path) -> Path:
         """Write the transcript and its subagents' as Cursor lays them out in a user's home."""
-        folder = home / ".cursor" / "projects" / slug_of(str(self.root)) / "agent-transcripts" / self.session
+        folder = (
+            home / ".cursor" / "projects" / project_slug_from_path(str(self.root)) / "agent-transcripts" / self.session
+        )
         for one in self.subagents:
             put_lines(folder / "subagents" / f"{one.session}.jsonl", one.lines)
         return put_lines(folder / f"{self.session}.jsonl", self.lines)

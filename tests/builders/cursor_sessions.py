@@ -1,4 +1,4 @@
-"""Cursor's sessions in a real repository: let them happen, bring them in, and ask what custody makes of them."""
+"""Cursor's sessions in a real repository: play them, import them, and query custody about them."""
 
 import json
 import time
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from custody.capture import TRANSCRIPT_READERS
 from custody.core.wire.report import ImportTranscriptsReport
-from custody.core.wire.time import text_from
+from custody.core.wire.time import format_timestamp
 from custody.intake.import_transcripts import import_transcripts
 from custody.workspace.workspace import Workspace
 from tests.builders.captured import lines as lines
@@ -32,11 +32,11 @@ def a_shop(path: Path) -> Built:
 
 
 def a_session(built: Built) -> Cursor:
-    return Cursor(built.path, at=text_from(time.time_ns())).prompt("give a discount")
+    return Cursor(built.path, at=format_timestamp(time.time_ns())).prompt("give a discount")
 
 
 def happened(built: Built, session: Cursor, *, hooks: bool = True) -> None:
-    """Let all of it happen; the hook is run on what it is told."""
+    """Play all events and run the hook on each hook event."""
     installed(built.path)
     for step in session.told:
         if not isinstance(step, dict):

@@ -1,4 +1,4 @@
-"""What hypothesis draws from: texts, JSON values and chains, with the odd ones drawn often."""
+"""Strategies of hypothesis: texts, JSON values and chains, with frequent edge cases."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from custody.core.ids import Digest, EventId, NaturalKey, StoreId
-from custody.core.record import Record, RecordDraft, chain_entry, empty_head, head_at
+from custody.core.record import Record, RecordDraft, chain_tip_from_record, empty_chain_tip, record_from_draft
 from custody.core.wire.canonical import Json
 
 STORE = StoreId("5" * 32)
@@ -41,7 +41,7 @@ awkward_names = st.text(st.sampled_from(":%/ ae\\é~"), min_size=1, max_size=6)
 moments_ns = st.integers(-NS_MAX, NS_MAX) | st.sampled_from((0, -1, 1, NS_MAX, -NS_MAX, 999_999_999, -1_000_000_000))
 
 long_texts = st.builds(of_size, st.sampled_from("aé€😀\udcff"), st.integers(4094, 4099))
-"""Texts right at the size from which they are kept apart, of characters of one to four bytes."""
+"""Texts near the size from which they are stored separately, of characters of one to four bytes."""
 
 scalars: SearchStrategy[Json] = st.one_of(
     st.none(),
@@ -70,7 +70,7 @@ json_values: SearchStrategy[Json] = st.recursive(scalars, _around, max_leaves=15
 """Any JSON value."""
 
 marked_values: SearchStrategy[Json] = st.recursive(scalars | long_texts, _around_with_marks, max_leaves=10)
-"""JSON values with texts long enough to be kept apart, and values that look like the marks left in their place."""
+"""JSON values with texts long enough to be stored separately, and values that look like their placeholders."""
 
 json_objects: SearchStrategy[dict[str, Json]] = st.dictionaries(texts, json_values, max_size=4)
 
@@ -91,16 +91,16 @@ entries = st.integers(0, 1023).map(_entry)
 
 
 def chain_of(made: Sequence[RecordDraft], store: StoreId = STORE) -> list[Record]:
-    """A sound chain of these entries."""
-    head, records = empty_head(store), []
+    """Make a valid chain of these entries."""
+    head, records = empty_chain_tip(store), []
     for entry in made:
-        records.append(chain_entry(head, entry))
-        head = head_at(records[-1])
+        records.append(record_from_draft(head, entry))
+        head = chain_tip_from_record(records[-1])
     return records
 
 
 def chains(*, min_size: int = 1, max_size: int = 7) -> SearchStrategy[list[Record]]:
-    """Sound chains."""
+    """Valid chains."""
     return st.lists(entries, min_size=min_size, max_size=max_size).map(chain_of)
 
 

@@ -1,4 +1,4 @@
-"""Lives of a file as hypothesis draws them: an agent and a person take turns, with so few lines that many are equal."""
+"""Random histories of a file: an agent and a person take turns, with so few lines that many are equal."""
 
 from dataclasses import dataclass
 
@@ -19,12 +19,12 @@ PERSONS_LINES = (
     "    close_everything()",
 )
 LOW_LINES = ("", "}", "    return None", "else:")
-"""Lines that say little, which both write."""
+"""Low-information lines, which both write."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """Who changed the file and what it was afterwards."""
+    """The author of a change, and the file after it."""
 
     by_agent: bool
     before: tuple[str, ...]

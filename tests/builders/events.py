@@ -1,10 +1,10 @@
-"""Generic events, with everything a test does not talk about filled in."""
+"""Generic events, with defaults for everything that a test does not specify."""
 
 import json
 from typing import Any
 
 from custody.core.ids import EventId
-from custody.core.wire.arrival import Arrival, arrival_of
+from custody.core.wire.arrival import Arrival, arrival_from_bytes
 
 SHA = "a" * 40
 OTHER_SHA = "b" * 40
@@ -50,4 +50,4 @@ def an_event(kind: str = "edit", **fields: Any) -> bytes:
 def an_arrival(kind: str = "edit", *, event: str | None = None, **fields: Any) -> Arrival:
     """One valid event on its way into a chain."""
     name = event or f"{fields.get('id', '1')}-{kind}"
-    return arrival_of(EventId(name), an_event(kind, **fields))
+    return arrival_from_bytes(EventId(name), an_event(kind, **fields))

@@ -1,4 +1,4 @@
-"""GitHub on loopback: the parts of its API that custody asks, in the shapes and with the refusals of the real one."""
+"""GitHub on loopback: the parts of its API that custody uses, with the shapes and errors of the real API."""
 
 import hashlib
 import hmac
@@ -28,7 +28,7 @@ class Refusal:
 
 @dataclass
 class FakeGitHub:
-    """What the server knows, and what it was asked."""
+    """The data of the server, and the requests that it got."""
 
     url: str = ""
     secret: bytes = b"a secret of the test"
@@ -123,7 +123,7 @@ class FakeGitHub:
         }
 
     def answer(self, method: str, target: str, body: bytes, authorization: str) -> tuple[int, dict[str, str], Any]:
-        """What a request gets."""
+        """Return the answer to a request."""
         with self._lock:
             self.asked.append((method, target))
             for at, refusal in enumerate(self.refusals):
@@ -214,7 +214,7 @@ def fake_github() -> Iterator[FakeGitHub]:
         do_GET = do_POST = do_PATCH = _answered  # noqa: N815 - the server's names
 
         def log_message(self, *_: object) -> None:
-            """Says nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

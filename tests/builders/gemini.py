@@ -1,4 +1,4 @@
-"""Gemini CLI at work: the same calls as hooks tell them and as a chat keeps them, in each of the chat's shapes."""
+"""Gemini CLI: the same calls as hook events and in a chat, in each format of the chat."""
 
 import hashlib
 import json
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from custody.capture.hook.install import hook_argv
-from custody.core.wire.time import ns_from, text_from
+from custody.core.wire.time import format_timestamp, parse_timestamp
 from tests.builders.cli import Ran
 from tests.builders.hooks import home_of
 
@@ -21,7 +21,7 @@ _SECOND = 1_000_000_000
 
 @dataclass
 class Gemini:
-    """One session under way: ``hooks`` is what hooks were told of it, ``messages`` what its chat holds."""
+    """A session in progress: ``hooks`` are its hook events, ``messages`` the content of its chat."""
 
     root: Path | str
     session: str = SESSION
@@ -35,19 +35,19 @@ class Gemini:
     parent: str | None = None
     _count: int = 0
 
-    # --- what is said -------------------------------------------------------------------------------------------------
+    # --- messages ----------------------------------------------------------------------------------------------------
 
     def prompt(self, text: str, **more: Any) -> "Gemini":
-        """A person types something."""
+        """Add a prompt by a person."""
         self.hook("BeforeAgent", prompt=text)
         return self.message("user", [{"text": text}], **more)
 
     def says(self, text: str) -> "Gemini":
-        """The agent says something."""
+        """Add a message of the agent."""
         thoughts = [{"subject": "s", "description": f"thinking of {text}", "timestamp": self.at}]
         return self.message("gemini", text, model=self.model, thoughts=thoughts, tokens={"input": 1, "total": 2})
 
-    # --- what is done -------------------------------------------------------------------------------------------------
+    # --- actions -----------------------------------------------------------------------------------------------------
 
     def replace(self, path: str, before: str, old: str, new: str, **more: Any) -> "Gemini":
         """A piece replaced; ``applied`` is the whole file as a person made it of the proposal."""
@@ -82,7 +82,7 @@ class Gemini:
         )
 
     def read(self, path: str, content: str, **given: Any) -> "Gemini":
-        """A file read."""
+        """Add a read of a file."""
         return self.call("read_file", {"file_path": path, **given}, content, "Read lines 1-2 of 2")
 
     # --- the parts ----------------------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ class Gemini:
     def call(
         self, name: str, given: dict[str, Any], words: Any, display: Any = None, status: str = "success", **more: Any
     ) -> "Gemini":
-        """One call: told before and after to hooks, kept in the chat when it has ended."""
+        """Add a call: hook events before and after, and an entry in the chat at its end."""
         self._count += 1
         self.hook("BeforeTool", tool_name=name, tool_input=given)
         answer: dict[str, Any] = {"llmContent": words, "returnDisplay": display}
@@ -98,7 +98,7 @@ class Gemini:
             answer["error"] = {"message": words, "type": "failed"}
         if status != "cancelled":
             self.hook("AfterTool", tool_name=name, tool_input=given, tool_response=answer)
-        call_id = f"{name}-{ns_from(self.at) // 1_000_000}-{self._count}"
+        call_id = f"{name}-{parse_timestamp(self.at) // 1_000_000}-{self._count}"
         shown = {"error": words} if status == "error" else {"output": _text(words)}
         made = {
             "id": call_id,
@@ -138,7 +138,7 @@ class Gemini:
         return self.wait(1)
 
     def hook(self, event: str, **said: Any) -> "Gemini":
-        """What a hook is told."""
+        """Add a hook event."""
         around = {"session_id": self.session, "transcript_path": "/nowhere/chat.jsonl", "cwd": str(self.root)}
         self.hooks.append({**around, "hook_event_name": event, "timestamp": self.at, **said})
         return self
@@ -163,8 +163,8 @@ class Gemini:
         }
 
     def wait(self, seconds: float) -> "Gemini":
-        """Time passes."""
-        self.at = text_from(ns_from(self.at) + int(seconds * _SECOND))
+        """Advance the time."""
+        self.at = format_timestamp(parse_timestamp(self.at) + int(seconds * _SECOND))
         return self
 
     def named(self, path: str) -> str:
@@ -174,7 +174,7 @@ class Gemini:
     # --- the files ----------------------------------------------------------------------------------------------------
 
     def about(self) -> dict[str, Any]:
-        """What a chat says of itself."""
+        """Return the header of the chat."""
         said = {"sessionId": self.session, "projectHash": project_hash(self.root), "startTime": START}
         return {**said, "lastUpdated": self.at, "kind": self.kind}
 

@@ -24,7 +24,7 @@ def a_hook_event(event: str, repository: Path, **fields: Any) -> dict[str, Any]:
 
 
 def an_edit(repository: Path, path: str, before: str, old: str, new: str, call: str = "toolu_01") -> dict[str, Any]:
-    """What Claude Code says after an edit."""
+    """Return Claude Code's event after an edit."""
     name = str(repository / path)
     return a_hook_event(
         "PostToolUse",
@@ -46,7 +46,7 @@ def an_edit(repository: Path, path: str, before: str, old: str, new: str, call: 
 
 
 def home_of(repository: Path) -> Path:
-    """Where the repository's evidence lives."""
+    """Return the folder of the repository's evidence."""
     return repository / ".git" / "custody"
 
 

@@ -1,4 +1,4 @@
-"""A change that somebody wants to get past the gate, with what was recorded of it and what is done to that."""
+"""A change for the gate, its recorded evidence, and attacks on that evidence."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -6,11 +6,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from custody.core.wire.time import text_from
+from custody.core.wire.time import format_timestamp
 from custody.gate.app.gate import GateRequest, gate
 from custody.gate.wire.report import GateReport
-from custody.intake.install.doctor import doctor
-from custody.ledger.verify import verify
+from custody.intake.install.doctor import run_doctor_checks
+from custody.ledger.verify import verify_ledger
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
@@ -37,20 +37,20 @@ class Judged:
         self.built.checkout()
         self.workspace = Workspace(folder, now_ns=lambda: (noon + 3600) * NS)
         self.answers: list[str] = []
-        """What imports said."""
+        """The output of imports."""
 
-    # --- what is so ---------------------------------------------------------------------------------------------------
+    # --- set-up -------------------------------------------------------------------------------------------------------
 
     def event(self, kind: str, at: int, **fields: Any) -> bytes:
         """An event so many seconds after the commit."""
-        return an_event(kind, at=text_from((self.noon + at) * NS), **fields)
+        return an_event(kind, at=format_timestamp((self.noon + at) * NS), **fields)
 
     def tell(self, kind: str, at: int, **fields: Any) -> None:
-        """The recorder is told."""
+        """Record an event."""
         spool_of(self.built.path).put(self.event(kind, at, **fields))
 
     def edit(self, at: int = -30, **fields: Any) -> None:
-        """An agent makes the file what the commit has."""
+        """Record an agent's edit that makes the file as in the commit."""
         self.tell("edit", at, **(self.an_edit() | fields))
 
     def an_edit(self) -> dict[str, Any]:
@@ -62,23 +62,23 @@ class Judged:
             self.tell("decision", -DAY - 3600 * number, **({"id": f"d{number}", "changed_lines": 50} | fields))
 
     def drained(self) -> "Judged":
-        """Nothing waits any more."""
+        """Ingest all waiting events."""
         with self.workspace.reading():
             return self
 
-    # --- what is asked ------------------------------------------------------------------------------------------------
+    # --- queries ------------------------------------------------------------------------------------------------------
 
     def said(self) -> GateReport:
         return gate(self.workspace, GateRequest(change=f"{self.base}..{self.second}"))
 
     def named(self, report: GateReport) -> str:
-        """Everything that the verdict, ``verify``, ``doctor`` and imports say."""
+        """Return the output of the verdict, ``verify``, ``doctor`` and imports."""
         reasons = [f"{reason.code} {reason.sentence}" for reason in report.reasons]
-        damage = [f"{finding.code} {finding.what}" for finding in verify(self.workspace).findings]
-        looks = [check.what for check in doctor(self.workspace).checks if check.state != "well"]
+        damage = [f"{finding.code} {finding.what}" for finding in verify_ledger(self.workspace).findings]
+        looks = [check.what for check in run_doctor_checks(self.workspace).checks if check.state != "well"]
         return "\n".join((*reasons, *damage, *looks, *self.answers))
 
-    # --- what somebody does about it ----------------------------------------------------------------------------------
+    # --- attacks ------------------------------------------------------------------------------------------------------
 
     @property
     def home(self) -> Path:
@@ -86,7 +86,7 @@ class Judged:
 
     @contextmanager
     def database(self) -> Iterator[sqlite3.Connection]:
-        """The store's file, open to whoever may write it."""
+        """Open the store's file for writing."""
         self.drained()
         with closing(sqlite3.connect(self.home / "custody.db")) as db, db:
             yield db

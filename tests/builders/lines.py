@@ -1,4 +1,4 @@
-"""A repository in which agents and people write lines, and what ``custody blame`` says of each line."""
+"""A repository in which agents and people write lines, and the answer of ``custody blame`` for each line."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ from custody.attribution.app.blame import Profile, blame
 from custody.attribution.wire import Attribution, BlameReport
 from custody.core.ids import CommitSha
 from custody.core.paths import Lines
-from custody.core.wire.time import text_from
+from custody.core.wire.time import format_timestamp
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
@@ -25,8 +25,8 @@ def text(*lines: str) -> str:
 
 
 def moment(seconds: int) -> str:
-    """So many seconds after noon, as events say it."""
-    return text_from((NOON + seconds) * NS)
+    """Return a time after noon, in seconds, as events write it."""
+    return format_timestamp((NOON + seconds) * NS)
 
 
 def an_edit_event(path: str, before: str | None, after: str | None, *, at: int = 0, **fields: Any) -> bytes:
@@ -43,7 +43,7 @@ class Scene:
         self.workspace = Workspace(self.built.path, now_ns=lambda: (NOON + 20_000) * NS)
 
     def saw(self, *events: bytes) -> "Scene":
-        """Events as a hook leaves them: acknowledged, and waiting to be taken into the store."""
+        """Add events as a hook does: acknowledged, and waiting in the spool."""
         for event in events:
             spool_of(self.built.path).put(event)
         return self
@@ -79,7 +79,7 @@ class Scene:
         return made
 
     def wrote(self, path: str, content: str | bytes) -> "Scene":
-        """Somebody saved a file in the work tree."""
+        """Save a file in the work tree."""
         file = self.built.path / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(_bytes(content))
@@ -92,8 +92,8 @@ class Scene:
         *stretches: Lines,
         profile: Profile | None = None,
     ) -> BlameReport:
-        """What blame reports."""
-        return blame(self.workspace, path, revision=revision, stretches=stretches, profile=profile).report
+        """Return the report of blame."""
+        return blame(self.workspace, path, revision=revision, line_ranges=stretches, profile=profile).report
 
     def said(self, path: str = "app.py", revision: str | None = None, *stretches: Lines) -> list[Attribution]:
         """Every attribution of a file."""

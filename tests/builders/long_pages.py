@@ -1,6 +1,6 @@
 """Repositories whose pages are long: a file of ten thousand lines, sessions of ten thousand calls, 500 clusters.
 
-Beside what is long each has something that would act if it could.
+Each also has text that tries to inject markup.
 """
 
 from pathlib import Path
@@ -22,7 +22,7 @@ HOSTILE_NODE = f"{EVIL}\u202ecod.exe" + "y" * 400
 
 
 def a_long_file(folder: Path) -> Path:
-    """A repository with a file of ten thousand lines, ``long.py``, of which an agent wrote every seventh."""
+    """Make a repository with ``long.py``: ten thousand lines, every seventh by an agent."""
     scene = Scene(folder)
     old = [f"def step_{n}(state, options):  # the step {n}" for n in range(LINES)]
     new = [line if n % 7 else f"    state = advanced_by({n}, options)" for n, line in enumerate(old)]
@@ -43,7 +43,7 @@ def a_long_file(folder: Path) -> Path:
 
 
 def long_calls(folder: Path) -> Path:
-    """A repository with a session of ten thousand calls that nobody saw end, ``s1``."""
+    """Make a repository with the session ``s1``: ten thousand calls, none with a recorded end."""
     folder = a_git_folder(folder)
     names = ("Read", "Bash", "Edit", "Grep")
     calls = [

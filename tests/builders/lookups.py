@@ -1,4 +1,4 @@
-"""Questions to a store that only tests and benchmarks ask."""
+"""Queries to a store that only tests and benchmarks use."""
 
 from custody.core.ids import CommitSha
 from custody.core.views import FileEdit, Session

@@ -1,4 +1,4 @@
-"""opencode at work: the same calls as its plugins are told them, and as it keeps them, in each shape that it has had.
+"""opencode: the same calls as plugin events and as stored sessions, in each of its formats.
 
 Shapes: 0.9.0 of September 2025 (an edit is a diff; JSON files), 1.0.125 of November 2025 (the whole file before and
 after; JSON files), 1.18.18 of August 2026 (a diff again; a database), 2.0.26 of October 2026 (other names of tools and
@@ -22,7 +22,7 @@ START_MS = 1_785_000_000_000
 
 @dataclass
 class Opencode:
-    """One session under way: ``steps`` is what happens around a plugin, ``messages`` what is kept."""
+    """A session in progress: ``steps`` are the plugin's events, ``messages`` the stored messages."""
 
     root: Path | str
     session: str = SESSION
@@ -43,7 +43,7 @@ class Opencode:
         self.began = self.ms
         self.event("session.created", info=self.info())
 
-    # --- what is said -------------------------------------------------------------------------------------------------
+    # --- messages ----------------------------------------------------------------------------------------------------
 
     def prompt(self, text: str, *more: dict[str, Any], told: bool = True) -> "Opencode":
         """A person types something; ``more`` are parts that the program adds."""
@@ -66,7 +66,7 @@ class Opencode:
         self.event("message.updated", info=info)
         return self
 
-    # --- what is done -------------------------------------------------------------------------------------------------
+    # --- actions -----------------------------------------------------------------------------------------------------
 
     def edit(self, path: str, before: str, old: str, new: str, **more: Any) -> "Opencode":
         """A piece replaced; ``after`` is the file after a formatter, where one ran."""
@@ -90,7 +90,7 @@ class Opencode:
         return self.call("multiedit", given, "", {"results": results}, write={path: text})
 
     def write(self, path: str, content: str, *, exists: bool = False, **more: Any) -> "Opencode":
-        """A file written."""
+        """Add a write of a file."""
         told = {"diagnostics": {}, "filepath": self.named(path), "exists": exists}
         given = {self.path_key: self.named(path), "content": content}
         words = "Wrote file successfully."
@@ -219,12 +219,12 @@ class Opencode:
         return os.path.join(self.root, path)
 
     def tick(self) -> int:
-        """A second passes."""
+        """Advance the time by a second."""
         self.ms += 1000
         return self.ms
 
     def info(self) -> dict[str, Any]:
-        """What is kept of the session itself."""
+        """Return the stored header of the session."""
         about: dict[str, Any] = {"id": self.session, "version": self.version, "projectID": "p1", "title": "a title"}
         if self.parent is not None:
             about["parentID"] = self.parent.session
@@ -276,11 +276,11 @@ class Opencode:
         return {**told, **whole, "additions": 1, "deletions": 1}
 
     def step(self, hook: str, given: dict[str, Any], output: dict[str, Any]) -> None:
-        """A plugin's hook is called."""
+        """Call a hook of the plugin."""
         self.steps.append({"hook": hook, "input": given, "output": json.loads(json.dumps(output))})
 
     def event(self, kind: str, **properties: Any) -> None:
-        """Plugins are told of something."""
+        """Send an event to plugins."""
         said = {"type": kind, "properties": json.loads(json.dumps(properties))}
         self.steps.append({"hook": "event", "input": {"event": said}})
 
@@ -289,7 +289,7 @@ class Opencode:
         """This session and those below it."""
         return [self, *(one for child in self.children for one in child.all)]
 
-    # --- what is kept -------------------------------------------------------------------------------------------------
+    # --- storage -----------------------------------------------------------------------------------------------------
 
     def put_files(self, home: Path) -> list[Path]:
         """Keep the sessions as JSON files, as until February 2026; gives the sessions' own."""

@@ -1,4 +1,4 @@
-"""As much of opencode as a plugin sees of it: the real plugin is loaded into node, and its hooks are called."""
+"""The plugin interface of opencode: loads the real plugin into node and calls its hooks."""
 
 import json
 import os
@@ -99,7 +99,7 @@ console.log(JSON.stringify(took))
 def run_plugin(
     plugin: Path, session: Opencode, sessions: dict[str, Any] | None = None, **environment: str
 ) -> list[Any]:
-    """Let the real plugin see what happens in a session; gives how long each hook took, in milliseconds."""
+    """Run the real plugin on a session; return the time of each hook in milliseconds."""
     node = shutil.which("node")
     if node is None:
         not_run("the plugin in node", "there is no 'node'")
@@ -125,14 +125,14 @@ def run_plugin(
 
 
 def said_by_plugin(event: str, root: Path | str, **fields: Any) -> dict[str, Any]:
-    """One event as the plugin hands it to the recorder."""
+    """Return an event as the plugin passes it to the recorder."""
     model = {"providerID": PROVIDER, "id": MODEL}
     about = {"hook_event_name": event, "plugin": 1, "cwd": str(root), "session_id": SESSION, "model": model}
     return {**about, **fields}
 
 
 def told_of(session: Opencode) -> list[dict[str, Any]]:
-    """The calls of a session that ended, as the plugin hands them on."""
+    """Return the ended calls of a session, as the plugin passes them on."""
     told = []
     for part in session.parts("tool"):
         state = part["state"]

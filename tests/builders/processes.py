@@ -1,4 +1,4 @@
-"""Processes that are started while something is looked at."""
+"""Records the processes that start during a test."""
 
 import subprocess
 
@@ -6,7 +6,7 @@ import pytest
 
 
 def started_from_now(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Every process that is started from now on."""
+    """Return a list that records every process started from now on."""
     started: list[object] = []
     real = subprocess.Popen.__init__
 

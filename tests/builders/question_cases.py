@@ -1,18 +1,24 @@
-"""Questions over HTTP, each beside the use case that answers it without."""
+"""HTTP queries, each with the use case that answers it without HTTP."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from custody.attribution.app.stats import stats
+from custody.attribution.app.stats import compute_line_stats
 from custody.cite.app.audit import cite_audit
 from custody.cite.app.registry import cite_show
 from custody.core.wire.report import Report
 from custody.dupes.app.check import dupes_check
 from custody.dupes.app.cluster import dupes_cluster
 from custody.gate.app.gate import GateRequest, gate
-from custody.graph.app.questions import ViewOptions, graph_next, graph_path, graph_related, graph_show
-from custody.ledger.sessions import log, log_session
+from custody.graph.app.questions import (
+    ViewOptions,
+    find_graph_path,
+    find_related_graph_nodes,
+    show_call_graph,
+    suggest_next_tool_calls,
+)
+from custody.ledger.sessions import list_session_log, show_session_log
 from custody.trust.app.show import trust_list, trust_show, trust_why
 from custody.why.why import why
 from custody.workspace.workspace import Workspace
@@ -22,7 +28,7 @@ from tests.builders.service import ALL, Asked
 
 @dataclass(frozen=True)
 class Case:
-    """A question over HTTP, and what answers it without."""
+    """An HTTP query, and the function that answers it without HTTP."""
 
     path: str
     use: Callable[[Workspace], Report]
@@ -54,41 +60,53 @@ ANYWHERE = {
         lambda workspace: cite_audit(workspace, ["-"], REPORT.encode(), coverage_min=0.9),
         {"markdown": REPORT, "coverage_min": 0.9},
     ),
-    "graph": Case("graph", lambda workspace: graph_show(workspace, ViewOptions())),
+    "graph": Case("graph", lambda workspace: show_call_graph(workspace, ViewOptions())),
     "graph-light": Case(
-        "graph?palette=cvd&theme=light", lambda d: graph_show(d, ViewOptions(palette="cvd", theme="light"))
+        "graph?palette=cvd&theme=light", lambda d: show_call_graph(d, ViewOptions(palette="cvd", theme="light"))
     ),
     "graph-session": Case(
-        f"graph?session={SESSION}", lambda workspace: graph_show(workspace, ViewOptions(session=SESSION))
+        f"graph?session={SESSION}", lambda workspace: show_call_graph(workspace, ViewOptions(session=SESSION))
     ),
-    "calls": Case(f"sessions/{SESSION}/calls", lambda workspace: graph_show(workspace, ViewOptions(session=SESSION))),
+    "calls": Case(
+        f"sessions/{SESSION}/calls", lambda workspace: show_call_graph(workspace, ViewOptions(session=SESSION))
+    ),
     "lanes": Case(
-        "sessions/s1/calls?lanes=true", lambda workspace: graph_show(workspace, ViewOptions(session="s1", lanes=True))
+        "sessions/s1/calls?lanes=true",
+        lambda workspace: show_call_graph(workspace, ViewOptions(session="s1", lanes=True)),
     ),
     "execution": Case(
-        f"sessions/run-{MARK}/calls", lambda workspace: graph_show(workspace, ViewOptions(session=f"run-{MARK}"))
+        f"sessions/run-{MARK}/calls", lambda workspace: show_call_graph(workspace, ViewOptions(session=f"run-{MARK}"))
     ),
-    "path": Case("graph/path?start=Read&end=Edit", lambda workspace: graph_path(workspace, "Read", "Edit", "document")),
+    "path": Case(
+        "graph/path?start=Read&end=Edit", lambda workspace: find_graph_path(workspace, "Read", "Edit", "document")
+    ),
     "path-cost": Case(
         "graph/path?start=Read&end=Edit&cost=surprisal",
-        lambda workspace: graph_path(workspace, "Read", "Edit", "surprisal"),
+        lambda workspace: find_graph_path(workspace, "Read", "Edit", "surprisal"),
     ),
-    "related": Case("graph/related?node=Read&limit=2", lambda workspace: graph_related(workspace, "Read", "page", 2)),
-    "next-session": Case(f"graph/next?session={SESSION}", lambda workspace: graph_next(workspace, SESSION, (), None)),
+    "related": Case(
+        "graph/related?node=Read&limit=2", lambda workspace: find_related_graph_nodes(workspace, "Read", "page", 2)
+    ),
+    "next-session": Case(
+        f"graph/next?session={SESSION}", lambda workspace: suggest_next_tool_calls(workspace, SESSION, (), None)
+    ),
     "next-after": Case(
-        "graph/next?after=Read&after=Edit&limit=1", lambda workspace: graph_next(workspace, None, ["Read", "Edit"], 1)
+        "graph/next?after=Read&after=Edit&limit=1",
+        lambda workspace: suggest_next_tool_calls(workspace, None, ["Read", "Edit"], 1),
     ),
-    "log": Case("log", lambda workspace: log(workspace, limit=20)),
-    "log-agent": Case("log?agent=robot&limit=1", lambda workspace: log(workspace, limit=1, agent="robot")),
-    "log-session": Case(f"log?session={SESSION}", lambda workspace: log_session(workspace, SESSION)),
+    "log": Case("log", lambda workspace: list_session_log(workspace, limit=20)),
+    "log-agent": Case("log?agent=robot&limit=1", lambda workspace: list_session_log(workspace, limit=1, agent="robot")),
+    "log-session": Case(f"log?session={SESSION}", lambda workspace: show_session_log(workspace, SESSION)),
 }
 IN_A_REPOSITORY = {
     "why": Case(f"why?file=src/app.py&line={LINE}", lambda workspace: why(workspace, "src/app.py", LINE)),
     "why-then": Case(
         "why?file=src/app.py&line=1&rev=HEAD~1", lambda workspace: why(workspace, "src/app.py", 1, revision="HEAD~1")
     ),
-    "stats": Case("stats", stats),
-    "stats-folder": Case("stats?path=src&rev=HEAD", lambda workspace: stats(workspace, "src", revision="HEAD")),
+    "stats": Case("stats", compute_line_stats),
+    "stats-folder": Case(
+        "stats?path=src&rev=HEAD", lambda workspace: compute_line_stats(workspace, "src", revision="HEAD")
+    ),
     "gate": Case(
         "gate",
         lambda workspace: gate(workspace, GateRequest(change="main~1..main")),

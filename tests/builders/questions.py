@@ -1,4 +1,4 @@
-"""A project about which every question has an answer: a repository with changes, or a team's database without one."""
+"""A project with an answer to every query: a repository with changes, or a team's database without a repository."""
 
 import json
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import Any
 
 from custody.cite.app.registry import cite_add
 from custody.dupes.app.index import IndexRequest, dupes_index
-from custody.server.app.intake import Intake, keep
+from custody.server.app.intake import Intake, commit_request_arrivals
 from custody.workspace.workspace import Workspace
 from tests.builders.events import an_event
 from tests.builders.lines import NS, an_edit_event, moment
@@ -15,7 +15,7 @@ from tests.builders.repo import NOON, Built, a_repository
 
 NOW_NS = (NOON + 20_000) * NS
 SECRET = "please hide the zebra"
-"""What was asked; nobody sees it without the scope for it."""
+"""The prompt; shown only to tokens with its scope."""
 MARK = "gnu"
 """Stands in names and titles of this project only."""
 
@@ -31,7 +31,7 @@ REPORT = "# Report\n\nIt is so [1]. It is not [7].\n\n## Sources\n\n[1] A page: 
 
 
 def what_happened() -> list[dict[str, Any]]:
-    """Events of two agents, one of which has a slash in its name."""
+    """Return the events of two agents, one with a slash in its name."""
     spans = [
         an_event("span", id=f"x:{n}:whole", at=moment(n), execution=f"run-{MARK}", span=str(n), phase="whole")
         for n in range(3)
@@ -62,7 +62,7 @@ def told(workspace: Workspace, events: list[dict[str, Any]]) -> Workspace:
     intake = Intake(workspace)
     arrivals = [arrival for event in events for arrival in intake.event(event)]  # type: ignore[union-attr]
     with workspace.writing() as store:
-        keep(store, arrivals)
+        commit_request_arrivals(store, arrivals)
     cite_add(workspace, {"url": "https://example.org/c", "title": f"A third {MARK}"}, who="ana")
     return workspace
 

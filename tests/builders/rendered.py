@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 from custody.server.app.questions import Note
 from custody.server.pages.book import BY_NAME, PAGES
 from custody.server.pages.files import FileLinks
-from custody.server.pages.frame import Frame, PageEnvironment, PageLinks, ServedLinks, render
+from custody.server.pages.frame import Frame, PageEnvironment, PageLinks, ServedLinks, render_page_view
 from custody.server.pages.page import PageMemory, PageParams
 from custody.workspace.workspace import Workspace
 
@@ -32,7 +32,7 @@ def rendered(
     around = PageEnvironment(project="default", version="0")
     where = links or ServedLinks()
     frame = Frame(links=where, around=around, book=PAGES, inline=None if where.served else _inline(workspace, where))
-    return render(page.view(workspace, PageParams(asked, note, memory or PageMemory())), page, asked, frame)
+    return render_page_view(page.view(workspace, PageParams(asked, note, memory or PageMemory())), page, asked, frame)
 
 
 def _inline(workspace: Workspace, links: PageLinks) -> Any:
@@ -45,18 +45,18 @@ def in_files() -> FileLinks:
 
 
 def words_of(html: str) -> str:
-    """What can be read on a page."""
+    """Return the visible text of a page."""
     without = re.sub(r"<(script|style)[^>]*>.*?</\1>", " ", html, flags=re.DOTALL)
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", without)).split())
 
 
 def nodes_of(html: str) -> int:
-    """How many elements a page has."""
+    """Count the elements of a page."""
     return len(re.findall(r"<[a-zA-Z]", html))
 
 
 def acts(html: str) -> bool:
-    """Whether something of a record could act: an element that no template has, or a sign that turns text around."""
+    """Return whether recorded text could act: an element that no template has, or a character that reverses text."""
     return bool(re.search(r"<img[^>]*onerror", html)) or "\u202e" in html or "\x1b" in html
 
 
@@ -68,11 +68,11 @@ def data_in(html: str, name: str) -> Any:
 
 
 def links_in(html: str, page: str) -> list[dict[str, str]]:
-    """What every link to a page asks it."""
+    """Return the query of every link to a page."""
     found = (urlsplit(unescape(place)) for place in re.findall(r'href="([^"]*)"', html))
     return [dict(parse_qsl(place.query)) for place in found if place.path == f"/{page}"]
 
 
 def words_in(html: str) -> str:
-    """What can be read in the main part of a page."""
+    """Return the visible text of the main part of a page."""
     return words_of(html[html.index("<main") : html.index("</main>")])

@@ -17,14 +17,14 @@ Files = Mapping[bytes, bytes | tuple[str, bytes]]
 
 @dataclass
 class Built:
-    """A repository under construction; its methods run git as a user would, without custody's door."""
+    """A repository under construction; its methods run git as a user would, not through custody."""
 
     path: Path
     format: str = "sha1"
     _commits: int = field(default=0, init=False)
 
     def git(self, *arguments: str | bytes, feed: bytes = b"", environment: Mapping[str, str] | None = None) -> bytes:
-        """What ``git <arguments>`` says in this repository."""
+        """Run ``git <arguments>`` in this repository and return its output."""
         answer = subprocess.run(
             ("git", *arguments),
             cwd=self.path,
@@ -90,7 +90,7 @@ def a_repository(folder: Path, *, bare: bool = False, object_format: str = "sha1
 
 
 def a_worktree(built: Built, folder: Path, ref: str = "main") -> Built:
-    """A further work tree of ``built``, with a detached HEAD."""
+    """Add a work tree of ``built`` with a detached HEAD."""
     built.git("worktree", "add", "--quiet", "--detach", os.fspath(folder), ref)
     return Built(folder, built.format)
 

@@ -1,4 +1,4 @@
-"""Services to ask: in this process, or real ones on loopback; with a keeper whose tokens a test writes down."""
+"""Services for tests: in this process, or real ones on loopback, with fixed tokens."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from litestar.testing import TestClient
 
 from custody.server.app.tenancy import Grant, TokenScope
 from custody.server.auth import CallerLimits, Settings
-from custody.server.listener import create_app, limited
+from custody.server.listener import create_app, make_limited_protocol
 from custody.server.queries import PageTables
 from custody.workspace.workspace import Workspace
 
@@ -29,7 +29,7 @@ START_SECONDS_MAX = 30
 
 @dataclass
 class TestKeeper:
-    """Tokens and projects that a test writes down."""
+    """Fixed tokens and projects for a test."""
 
     __test__ = False
     workspaces: Mapping[str, Workspace]
@@ -43,12 +43,12 @@ class TestKeeper:
     def workspace(self, project: str) -> Workspace:
         return self.workspaces[project]
 
-    def noted_read(self, grant: Grant, what: str) -> None:
+    def record_text_read(self, grant: Grant, what: str) -> None:
         self.reads.append((grant.token_id, what))
 
 
 def a_keeper(workspace: Workspace, other: Workspace | None = None) -> TestKeeper:
-    """A token for everything, one for each scope, one that is past its time, one of another project."""
+    """A token with all scopes, one for each scope, an expired one, and one of another project."""
     everything = frozenset(TokenScope)
     grants = {
         ALL: Grant("default", everything, "t-all", None),
@@ -65,7 +65,7 @@ def bearer(token: str = ALL) -> dict[str, str]:
 
 @dataclass
 class Asked:
-    """A service in this process, and what stands behind it."""
+    """A service in this process, and its workspace."""
 
     app: Litestar
     client: TestClient[Litestar]
@@ -98,7 +98,9 @@ def listening(keeper: TestKeeper, limits: CallerLimits) -> Iterator[int]:
     """A real service on loopback, in a thread; its port."""
     workspace = keeper.workspaces["default"]
     app = create_app(Settings(keeper=keeper, now_ns=workspace.now_ns, limits=limits))
-    config = uvicorn.Config(app, "127.0.0.1", 0, http=limited(limits), ws="none", log_config=None, access_log=False)
+    config = uvicorn.Config(
+        app, "127.0.0.1", 0, http=make_limited_protocol(limits), ws="none", log_config=None, access_log=False
+    )
     server = uvicorn.Server(config)
     up = threading.Event()
     startup = server.startup
@@ -120,7 +122,7 @@ def listening(keeper: TestKeeper, limits: CallerLimits) -> Iterator[int]:
 
 @dataclass
 class Started:
-    """``custody serve`` in a process of its own."""
+    """``custody serve`` in a separate process."""
 
     process: "subprocess.Popen[str]"
     report: dict[str, Any]

@@ -1,8 +1,16 @@
-"""Settings files set up and taken out again at the door, without the rest of the product."""
+"""Adds and removes our entries in settings files, without the rest of custody."""
 
 from pathlib import Path
 
-from custody.intake.settings import AGENTS, Edit, HookRequest, Manifest, apply, settings_edit, unsettings_edit
+from custody.intake.settings import (
+    AGENTS,
+    Edit,
+    HookRequest,
+    Manifest,
+    apply_settings_edits,
+    make_agent_settings_edit,
+    make_settings_removal_edit,
+)
 
 HOME = Path("/home/ana/src/.git/custody")
 
@@ -20,17 +28,17 @@ def an_ask(agent: str = "claude-code", home: Path = HOME) -> HookRequest:
 def set_up(path: Path, ask: HookRequest, notes: Path) -> Edit:
     """Our entries in the settings at ``path``, remembered in ``notes``."""
     manifest = Manifest.of(notes)
-    edit = settings_edit(path, ask, manifest.notes.get(str(path)))
+    edit = make_agent_settings_edit(path, ask, manifest.notes.get(str(path)))
     if edit.note is not None:
         manifest.with_notes([edit.note]).keep()
-    apply([edit])
+    apply_settings_edits([edit])
     return edit
 
 
 def take_out(path: Path, agent: str, notes: Path) -> Edit:
     """The settings at ``path`` without our entries."""
     manifest = Manifest.of(notes)
-    edit = unsettings_edit(path, AGENTS[agent], manifest.notes.get(str(path)))
-    apply([edit])
+    edit = make_settings_removal_edit(path, AGENTS[agent], manifest.notes.get(str(path)))
+    apply_settings_edits([edit])
     manifest.without([str(path)]).keep()
     return edit

@@ -1,4 +1,4 @@
-"""Registries of sources in every place that can keep one, with a clock and chance that a test can foresee."""
+"""Registries of sources in every kind of storage, with a predictable clock and random numbers."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -25,10 +25,10 @@ def a_source(n: int | None = None, **fields: Any) -> ResearchSource:
     return ResearchSource(**{"title": "A Title", **url, **fields})
 
 
-def a_registry(keeper: RegistryStore, who: str = "ana") -> SourceRegistry:
+def a_registry(store: RegistryStore, who: str = "ana") -> SourceRegistry:
     """A registry whose clock ticks by a second and whose tokens count."""
     ticks, tokens = count(NOON, 1_000_000_000), count(1)
-    return SourceRegistry(keeper, who, lambda: next(ticks), lambda: f"{id(keeper)}-{next(tokens)}")
+    return SourceRegistry(store, who, lambda: next(ticks), lambda: f"{id(store)}-{next(tokens)}")
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,13 @@ class StoreWorkspace(Workspace):
 
 
 def in_memory() -> Opener:
-    """The same registry again and again."""
-    keeper = MemoryRegistryStore()
-    return lambda: a_registry(keeper)
+    """Open the same registry each time."""
+    store = MemoryRegistryStore()
+    return lambda: a_registry(store)
 
 
 def in_file(path: Path, warn: Callable[[str], None]) -> Opener:
-    """A registry that is read anew from its file each time it is opened."""
+    """Open a registry that reads its file again each time."""
     return lambda: a_registry(FileRegistryStore(path, warn))
 
 

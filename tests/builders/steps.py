@@ -1,4 +1,4 @@
-"""How much work a question makes for SQLite: steps of its virtual machine, counted."""
+"""The work of a query in SQLite: steps of its virtual machine."""
 
 import sqlite3
 from collections.abc import Callable
@@ -9,7 +9,7 @@ EVERY = 100
 
 
 def steps_of(patch: pytest.MonkeyPatch, question: Callable[[], object]) -> int:
-    """About how many steps a question takes, in all connections that it opens."""
+    """Count the steps of a query, approximately, over all connections that it opens."""
     counted = 0
     connect = sqlite3.connect
 

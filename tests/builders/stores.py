@@ -1,4 +1,4 @@
-"""Real stores with a clock and chance that a test can foresee."""
+"""Real stores with a predictable clock and random numbers."""
 
 import secrets
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ def a_migrated_template(server: str) -> Iterator[str]:
 
 @contextmanager
 def a_copied_database(server: str, template: str) -> Iterator[str]:
-    """The address of a copy of ``template`` on ``server``, dropped after the block.
+    """Yield the URL of a copy of ``template`` on ``server``, dropped after the block.
 
     Files are copied as they are, with what PostgreSQL remembers of the catalog: a first connection need not look it up.
     """

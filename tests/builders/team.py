@@ -1,4 +1,4 @@
-"""People who share a repository and what was recorded in it, through a bare remote."""
+"""People who share a repository and its evidence through a bare remote."""
 
 import json
 from collections.abc import Callable
@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from custody.attribution.app.blame import blame
-from custody.attribution.app.stats import stats
+from custody.attribution.app.stats import compute_line_stats
 from custody.core.ids import EventId
 from custody.core.paths import Lines
-from custody.core.wire.arrival import arrival_of
+from custody.core.wire.arrival import arrival_from_bytes
 from custody.core.wire.report import encode_report
 from custody.workspace.workspace import Workspace
 from tests.builders.events import an_event
@@ -27,7 +27,7 @@ SECRETS = ("discount", "a_secret_line_7", "typed_on_a_side", "\U0001f600")
 
 
 class Team:
-    """A bare remote, and people who clone it; each has a clock that stands still and chance that can be foreseen."""
+    """A bare remote, and people who clone it; each has a fixed clock and predictable random numbers."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -68,7 +68,7 @@ class Team:
 def recorded(workspace: Workspace, *events: bytes, prefix: str = "event") -> Workspace:
     """The workspace with these events in its own chain."""
     with workspace.writing() as store:
-        store.append([arrival_of(EventId(f"{prefix}-{n}"), event) for n, event in enumerate(events)])
+        store.append([arrival_from_bytes(EventId(f"{prefix}-{n}"), event) for n, event in enumerate(events)])
     return workspace
 
 
@@ -110,10 +110,10 @@ def answers(workspace: Workspace) -> list[dict[str, Any]]:
     asked: list[Callable[[], Any]] = [
         lambda: blame(workspace, "new_name.py").report,
         lambda: blame(workspace, "new_name.py", revision="HEAD~1").report,
-        lambda: blame(workspace, "app.py", revision="HEAD~3", stretches=[Lines(2, 4)]).report,
+        lambda: blame(workspace, "app.py", revision="HEAD~3", line_ranges=[Lines(2, 4)]).report,
         lambda: blame(workspace, ODD).report,
         lambda: blame(workspace, "like.py").report,
-        lambda: stats(workspace),
+        lambda: compute_line_stats(workspace),
     ]
     return [_without_summary(json.loads(encode_report(ask()))) for ask in asked for _ in range(2)]
 

@@ -1,4 +1,4 @@
-"""A team's PostgreSQL as a service finds it: initialised, with projects, and a login that owns nothing."""
+"""A team's PostgreSQL for a service: initialized, with projects, and a login that owns nothing."""
 
 import secrets
 from collections.abc import Iterator
@@ -10,21 +10,21 @@ from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 
-from custody.server.app.tenancy import create_project, init_database
+from custody.server.app.tenancy import create_project, init_team_database
 from custody.workspace.workspace import Workspace
 from tests.builders.stores import NOON
 
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """A database by two addresses: its owner's, and the one that a service has."""
+    """A database with two URLs: the owner's, and the service's."""
 
     owner: str
     service: str
     folder: Path
 
     def owners(self) -> Workspace:
-        """The workspace of whoever looks after the database."""
+        """Return the workspace of the database's owner."""
         return a_team_workspace(self.folder, self.owner)
 
     def workspace(self, project: str = "default") -> Workspace:
@@ -40,10 +40,10 @@ def a_team_workspace(folder: Path, url: str, project: str = "default", *, bound:
 
 @contextmanager
 def a_team(url: str, folder: Path, *projects: str) -> Iterator[Team]:
-    """The database at ``url`` initialised, with these projects besides the default one."""
+    """Initialize the database at ``url``, with these projects besides the default one."""
     with a_login(url) as login:
         owner = a_team_workspace(folder, url)
-        init_database(owner, login)
+        init_team_database(owner, login)
         for project in projects:
             create_project(owner, project)
         yield Team(url, as_role(url, login), folder)
@@ -51,7 +51,7 @@ def a_team(url: str, folder: Path, *projects: str) -> Iterator[Team]:
 
 @contextmanager
 def a_copy(url: str) -> Iterator[str]:
-    """The address of a copy of a database that nobody uses now, dropped after the block."""
+    """Yield the URL of a copy of an idle database, dropped after the block."""
     name, original = f"custody_test_{secrets.token_hex(8)}", urlsplit(url).path.removeprefix("/")
     server = urlunsplit(urlsplit(url)._replace(path="/postgres"))
     with psycopg.connect(server, autocommit=True) as admin:

@@ -1,4 +1,4 @@
-"""Traces of other tools, with everything a test does not talk about filled in."""
+"""Traces of other tools, with defaults for everything that a test does not specify."""
 
 import json
 from pathlib import Path

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from custody.core.wire.time import ns_from, text_from
+from custody.core.wire.time import format_timestamp, parse_timestamp
 
 MODEL = "claude-opus-4-6"
 VERSION = "2.1.39"
@@ -18,7 +18,7 @@ _SECOND = 1_000_000_000
 
 @dataclass
 class Transcript:
-    """One session under way; every line takes a second, and ``wait`` lets more time pass."""
+    """A session in progress; every line takes a second, and ``wait`` lets more time pass."""
 
     session: str
     cwd: Path | str
@@ -32,20 +32,20 @@ class Transcript:
     last_call: str | None = None
     _count: int = 0
 
-    # --- what is said -------------------------------------------------------------------------------------------------
+    # --- messages ----------------------------------------------------------------------------------------------------
 
     def prompt(self, text: str, **more: Any) -> "Transcript":
-        """A person types something."""
+        """Add a prompt by a person."""
         self.line(type="user", message={"role": "user", "content": text}, **more)
         return self
 
     def says(self, text: str) -> "Transcript":
-        """The agent thinks, then says something."""
+        """Add a thought and a message of the agent."""
         self.assistant({"type": "thinking", "thinking": f"I think {text}", "signature": "c2ln"})
         self.assistant({"type": "text", "text": text})
         return self
 
-    # --- what is done -------------------------------------------------------------------------------------------------
+    # --- actions -----------------------------------------------------------------------------------------------------
 
     def edit(self, path: str, before: str, old: str, new: str, **more: Any) -> "Transcript":
         """An edit that went well; ``applied`` is what a person made of ``new``."""
@@ -167,7 +167,7 @@ class Transcript:
         return self.last_call
 
     def result(self, call: str, response: Any, shown: Any, *, failed: bool = False, **more: Any) -> None:
-        """What a tool gave back."""
+        """Add the result of a tool."""
         block: dict[str, Any] = {"type": "tool_result", "tool_use_id": call, "content": shown}
         if failed:
             block["is_error"] = True
@@ -216,8 +216,8 @@ class Transcript:
         return self
 
     def wait(self, seconds: float) -> "Transcript":
-        """Time passes."""
-        self.at = text_from(ns_from(self.at) + int(seconds * _SECOND))
+        """Advance the time."""
+        self.at = format_timestamp(parse_timestamp(self.at) + int(seconds * _SECOND))
         return self
 
     def named(self, path: str) -> str:

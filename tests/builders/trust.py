@@ -1,9 +1,9 @@
-"""A repository in which agents' work was captured and decided about, for questions of what may land."""
+"""A repository with captured work of agents and decisions about it, for tests of approvals."""
 
 from pathlib import Path
 from typing import Any
 
-from custody.core.wire.time import text_from
+from custody.core.wire.time import format_timestamp
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
@@ -29,13 +29,13 @@ class TrustWorld:
     def tell(self, kind: str, **fields: Any) -> None:
         """An event of a recorder's."""
         self.numbers += 1
-        fields = {"id": f"n{self.numbers}", "at": text_from((self.at - 60) * NS), **fields}
+        fields = {"id": f"n{self.numbers}", "at": format_timestamp((self.at - 60) * NS), **fields}
         spool_of(self.built.path).put(an_event(kind, **fields))
 
     def proven(self, agent: str = "robot", count: int = 12, decision: str = "accepted", **fields: Any) -> "TrustWorld":
         """So many decisions about an agent, one an hour, the last an hour ago."""
         for place in range(count):
-            at = text_from((self.at - 3600 * (count - place)) * NS)
+            at = format_timestamp((self.at - 3600 * (count - place)) * NS)
             self.tell("decision", agent=agent, at=at, decision=decision, **{"changed_lines": 50, **fields})
         return self
 
@@ -74,7 +74,7 @@ class TrustWorld:
         return f"{base}..{self.head}"
 
     def later(self, *, hours: float = 0, days: float = 0) -> "TrustWorld":
-        """Time passes."""
+        """Advance the time."""
         self.at += round(hours * 3600 + days * DAY)
         return self
 

@@ -1,4 +1,4 @@
-"""A repository whose change is judged, and what may happen there afterwards; and keys that sign verdicts."""
+"""A repository with a change to judge, later events there, and the keys to sign the verdicts."""
 
 import json
 import os
@@ -9,12 +9,12 @@ from pathlib import Path
 
 from custody.cite.app.registry import cite_add
 from custody.core.wire.report import encode_report
-from custody.core.wire.time import text_from
+from custody.core.wire.time import format_timestamp
 from custody.dupes.app.index import IndexRequest, dupes_index
 from custody.gate.app.gate import GateRequest, gate
 from custody.gate.app.verify_verdict import VerdictCheck, verify_verdict
 from custody.gate.wire.report import GateReport, VerdictReport
-from custody.share.export import export_to, import_export
+from custody.share.export import export_chains_to_file, import_chain_export
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
@@ -55,17 +55,17 @@ class Court:
     def proven(self, count: int = 12) -> "Court":
         """The agent has a good record, and called some tools before it wrote."""
         for number in range(count):
-            at = text_from((NOON - 3600 * number) * NS)
+            at = format_timestamp((NOON - 3600 * number) * NS)
             self.put(an_event("decision", id=f"d{number}", at=at, changed_lines=50))
         for session in ("s1", "s2", "s3"):
             for step, name in enumerate(("Read", "Grep", "Edit")):
-                at, ended = (text_from((NOON + 70 + 3 * step + more) * NS) for more in (0, 1))
+                at, ended = (format_timestamp((NOON + 70 + 3 * step + more) * NS) for more in (0, 1))
                 self.put(an_event("call", id=f"{session}-{step}", session=session, name=name, at=at, ended_at=ended))
         return self
 
     def edited(self, after: bytes = NEW, path: str = "a.py", before: bytes | None = OLD) -> "Court":
-        """The agent was seen to make the file so."""
-        at = text_from((NOON + 90) * NS)
+        """Record an agent's edit with this result."""
+        at = format_timestamp((NOON + 90) * NS)
         was = {} if before is None else {"before": before.decode()}
         self.put(an_event(id=f"e-{path}", at=at, path=path, after=after.decode(), head=self.base, call="s1-2", **was))
         return self
@@ -102,8 +102,8 @@ class Court:
         """Another store's chain arrives."""
         other = Court(self.folder.parent / f"other-{self.happened}").proven(2)
         out = self.folder.parent / f"other-{self.happened}.jsonl"
-        export_to(other.workspace, out)
-        import_export(self.workspace, out)
+        export_chains_to_file(other.workspace, out)
+        import_chain_export(self.workspace, out)
 
     def lost(self) -> None:
         """Something could not be recorded."""
@@ -129,7 +129,7 @@ class Court:
         getattr(self, name)()
 
     def _next(self, kind: str, **fields: object) -> bytes:
-        at = text_from((NOON + 60 + self.happened) * NS)
+        at = format_timestamp((NOON + 60 + self.happened) * NS)
         return an_event(kind, id=f"later-{self.happened}", at=at, **fields)
 
     # --- judging ------------------------------------------------------------------------------------------------------

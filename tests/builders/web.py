@@ -1,4 +1,4 @@
-"""Real servers on loopback, with names and public addresses that lead to them: what a link check sees of the web."""
+"""Real servers on loopback, reached by names and public addresses, for link checks."""
 
 import asyncio
 import ssl
@@ -64,7 +64,7 @@ class Web:
 
     @property
     def lines(self) -> list[str]:
-        """What was asked, in short."""
+        """Return the requests in short form."""
         return [f"{one.method} {one.path}" for one in self.asked]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -135,7 +135,7 @@ class Names:
     async def __call__(self, name: str) -> list[str]:
         self.looked_up.append(name)
         if not name.endswith(".example.net"):
-            raise NoSuchName(f"there is no host '{name}'")
+            raise NoSuchName(f"unknown host '{name}'")
         left = self._answers.get(name.removesuffix(".example.net"), [[PUBLIC]])
         return left.pop(0) if len(left) > 1 else left[0]
 

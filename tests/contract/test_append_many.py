@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from custody.core.record import check_chain
+from custody.core.record import check_record_chain
 from custody.core.wire.arrival import Arrival
 from custody.store import Store
 from custody.store.postgres import ROWS_TOGETHER
@@ -50,7 +50,7 @@ def test_many_together_are_kept_once_each_with_all_that_they_hold(open_store: Op
 
     assert len(done.made) == count
     assert len(done.made) + len(done.known) == len(arrivals)
-    assert not list(check_chain(done.made[0].store, done.made))
+    assert not list(check_record_chain(done.made[0].store, done.made))
     before = rows(store)
     assert [payload["after"] for _, payload in before[0]] == [texts(n) for n in range(count)]
     assert len(before[2]) == sum(texts(n) in (SHARED, HUGE) for n in range(count))

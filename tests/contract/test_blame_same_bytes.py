@@ -1,4 +1,4 @@
-"""The same records give the same answer about every line, whichever database keeps them."""
+"""The same records give the same answer about every line in every database."""
 
 import json
 from collections.abc import Callable
@@ -10,9 +10,9 @@ import pytest
 from custody.attribution.app.blame import blame
 from custody.core.ids import EventId
 from custody.core.paths import Lines
-from custody.core.wire.arrival import arrival_of
+from custody.core.wire.arrival import arrival_from_bytes
 from custody.core.wire.report import encode_report
-from custody.ledger.records import erase
+from custody.ledger.records import erase_record_bodies
 from custody.workspace.workspace import Workspace
 from tests.builders.events import an_event
 from tests.builders.in_process import custody
@@ -26,14 +26,14 @@ ODD = "d/caf\udce9\n'.py"
 
 
 def a_workspace(folder: Path, database: str | None = None) -> Workspace:
-    """A workspace whose clock stands still and whose chance can be foreseen."""
+    """Return a workspace with a fixed clock and fixed randomness."""
     tokens = count(1)
     return Workspace(folder, database, now_ns=lambda: (NOON + 900) * NS, token=lambda: f"{next(tokens):032x}")
 
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Scene:
-    """Commits of an agent and a person, renamed, merged and with a name that is no text."""
+    """Return commits of an agent and a person, renamed, merged and with a file name of invalid UTF-8."""
     made = Scene(tmp_path / "repository")
     base = made.commit_of({b"app.py": OLD.encode(), ODD.encode("utf-8", "surrogateescape"): OLD.encode()}, at=-100)
     second = made.committed(base, at=20, app__py=NEW)
@@ -69,20 +69,20 @@ def events(scene: Scene) -> list[bytes]:
 
 def recorded(workspace: Workspace, scene: Scene) -> Workspace:
     with workspace.writing() as store:
-        store.append([arrival_of(EventId(f"event-{n}"), event) for n, event in enumerate(events(scene))])
+        store.append([arrival_from_bytes(EventId(f"event-{n}"), event) for n, event in enumerate(events(scene))])
     return workspace
 
 
 def answers(workspace: Workspace) -> list[bytes]:
-    """The file on disk, at revisions, in stretches and under either profile; each asked twice."""
-    asked: list[Callable[[], object]] = [
+    """Return the answers on disk, at revisions, for line ranges and under either profile, each twice."""
+    questions: list[Callable[[], object]] = [
         lambda: blame(workspace, "new_name.py").report,
         lambda: blame(workspace, "new_name.py", revision="HEAD~1").report,
-        lambda: blame(workspace, "app.py", revision="HEAD~3", stretches=[Lines(2, 4)]).report,
+        lambda: blame(workspace, "app.py", revision="HEAD~3", line_ranges=[Lines(2, 4)]).report,
         lambda: blame(workspace, ODD).report,
         lambda: blame(workspace, "new_name.py", profile="document").report,
     ]
-    return [encode_report(ask()) for ask in asked for _ in range(2)]  # type: ignore[arg-type]
+    return [encode_report(ask()) for ask in questions for _ in range(2)]  # type: ignore[arg-type]
 
 
 def test_both_databases_give_the_same_bytes(scene: Scene, fresh_postgres: str) -> None:
@@ -91,29 +91,29 @@ def test_both_databases_give_the_same_bytes(scene: Scene, fresh_postgres: str) -
     first = answers(sqlite)
     assert first == answers(postgres)
     classes = {one["class"] for answer in first for one in json.loads(answer)["attributions"]}
-    assert classes == {"agent", "mixed", "person", "none"}, "there is something to compare"
+    assert classes == {"agent", "mixed", "person", "none"}, "every class is compared"
     for workspace in (sqlite, postgres):
-        erase(workspace, ["3"], who="ana", why="a secret")
+        erase_record_bodies(workspace, ["3"], who="ana", why="a secret")
     after = answers(sqlite)
     assert after == answers(postgres)
     assert after[0] != first[0]
 
 
-def test_late_records_are_used_by_both(scene: Scene, fresh_postgres: str) -> None:
+def test_both_databases_use_late_records(scene: Scene, fresh_postgres: str) -> None:
     found = []
     for workspace in (a_workspace(scene.built.path), a_workspace(scene.built.path, fresh_postgres)):
         given = events(scene)
         with workspace.writing() as store:
-            store.append([arrival_of(EventId("late-3"), given[3])])
+            store.append([arrival_from_bytes(EventId("late-3"), given[3])])
         before = encode_report(blame(workspace, "new_name.py").report)
         with workspace.writing() as store:
-            store.append([arrival_of(EventId(f"late-{n}"), given[n]) for n in (5, 2, 6, 0)])
+            store.append([arrival_from_bytes(EventId(f"late-{n}"), given[n]) for n in (5, 2, 6, 0)])
         found.append((before, *answers(workspace)))
     assert found[0] == found[1]
     assert found[0][0] != found[0][1]
 
 
-def test_the_verb_answers_from_a_team_database(scene: Scene, fresh_postgres: str) -> None:
+def test_blame_answers_from_a_team_database(scene: Scene, fresh_postgres: str) -> None:
     recorded(Workspace(scene.built.path, fresh_postgres), scene)
     ran = custody(scene.built.path, "--database", fresh_postgres, "blame", "new_name.py", "--porcelain")
     assert (ran.status, ran.err) == (0, "")

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from custody.core.ids import CommitSha
 from custody.dupes import ChangeRow
-from custody.dupes.queries import WORD_SIGNS, ChangeList, DupesTables
+from custody.dupes.queries import NAME_CHARS_MAX, ChangeList, DupesTables
 from custody.store import Store
 
 
@@ -30,7 +30,7 @@ def ids(
     store: Store, *, before: int | None = None, limit: int = 99, landed: bool | None = None, words: str = ""
 ) -> list[int]:
     found = ChangeList(store)
-    listed = [one.id for one in found.listed(before=before, limit=limit, landed=landed, words=words)]
+    listed = [one.id for one in found.list_page(before=before, limit=limit, landed=landed, text=words)]
     if before is None and limit == 99:
         assert found.count(landed, words) == len(listed)
     return listed
@@ -65,5 +65,5 @@ def test_every_sign_of_the_words_is_what_it_is(store: Store, words: str) -> None
 
 def test_a_title_without_end_is_read_by_its_beginning(store: Store) -> None:
     put(store, 1, title="x" * 1_000_000)
-    (one,) = ChangeList(store).listed(before=None, limit=9, landed=None)
-    assert one.title == "x" * WORD_SIGNS
+    (one,) = ChangeList(store).list_page(before=None, limit=9, landed=None)
+    assert one.title == "x" * NAME_CHARS_MAX

@@ -11,7 +11,7 @@ import pytest
 
 from custody.core.errors import InputError, StoreError
 from custody.core.wire.canonical import Json
-from custody.ledger.verify import verify
+from custody.ledger.verify import verify_ledger
 from custody.server.app.jobs import KINDS, JobWorker, NewJob, WorkRules, add_job
 from custody.server.app.tenancy import (
     AccessKeeper,
@@ -19,22 +19,22 @@ from custody.server.app.tenancy import (
     StoredTenancy,
     TokenRequest,
     TokenScope,
-    control_of,
+    connect_control_tables,
     create_project,
     create_token,
-    expiry,
-    hash_of,
-    init_database,
+    hash_token_secret,
+    init_team_database,
+    list_project_reads,
     list_projects,
     list_tokens,
-    project_reads,
+    parse_token_expiry,
     remove_project,
-    retain_project,
     revoke_token,
+    set_project_retention,
 )
 from custody.server.control import ControlTables, JobState
 from custody.server.control.database import CONTROL_VERSION
-from custody.store.db import migrations
+from custody.store.db import load_schema_migrations
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 from tests.builders.events import an_arrival
@@ -48,10 +48,10 @@ DAY_NS = 24 * HOUR_NS
 
 @pytest.fixture(scope="module")
 def initialised(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A database that is initialised and has a project, to be copied: making one anew takes much longer."""
+    """Return an initialized database with a project, as a template: creating one takes much longer than copying."""
     with a_database(postgres_url) as url:
         made = Workspace(tmp_path_factory.mktemp("initialised"), url, now_ns=lambda: NOON)
-        init_database(made, None)
+        init_team_database(made, None)
         create_project(made, "shop")
         yield url
 
@@ -80,7 +80,7 @@ def keeper(workspace: Workspace) -> Iterator[StoredTenancy]:
 
 @pytest.fixture
 def control(workspace: Workspace) -> Iterator[ControlTables]:
-    with control_of(workspace, as_service=True) as opened:
+    with connect_control_tables(workspace, as_service=True) as opened:
         yield opened
 
 
@@ -90,7 +90,7 @@ def a_token(workspace: Workspace, *scopes: TokenScope, expires: str = "1d", proj
 
 
 def test_the_newest_step_is_the_version_of_the_control_tables() -> None:
-    steps = migrations("custody.server.control")
+    steps = load_schema_migrations("custody.server.control")
     assert [step.number for step in steps] == list(range(1, CONTROL_VERSION + 1))
 
 
@@ -104,7 +104,7 @@ def test_a_token_is_long_known_by_its_beginning_and_kept_nowhere(workspace: Work
     _, secret = a_token(workspace)
     assert len(secret) == len("cdy_") + 64
     ((kept,),) = control.db.rows("SELECT hash FROM token")
-    assert kept == hash_of(secret)
+    assert kept == hash_token_secret(secret)
     rows = control.db.rows("SELECT id, project, name, scopes FROM token")
     assert not any(secret.removeprefix("cdy_")[:16] in str(value) for row in rows for value in row[1:])
 
@@ -154,12 +154,12 @@ def test_tokens_of_a_removed_project_open_nothing(workspace: Workspace, keeper: 
 
 @pytest.mark.parametrize("text", ["", "0d", "-1d", "1", "1m", "soon", "99999999d"])
 def test_a_length_of_time_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="no length of time"):
-        expiry(text, NOON)
+    with pytest.raises(InputError, match="invalid lifetime"):
+        parse_token_expiry(text, NOON)
 
 
 def test_a_token_needs_a_project_that_is_there(workspace: Workspace) -> None:
-    with pytest.raises(InputError, match="there is no project 'nowhere'"):
+    with pytest.raises(InputError, match="unknown project 'nowhere'"):
         a_token(workspace, project="nowhere")
     assert list_tokens(workspace, None).tokens == []
 
@@ -172,7 +172,7 @@ def test_a_name_that_cannot_be_or_is_taken_is_refused(workspace: Workspace) -> N
 
 
 def test_the_default_project_stays(workspace: Workspace) -> None:
-    with pytest.raises(InputError, match="the default project stays"):
+    with pytest.raises(InputError, match="cannot remove the default project"):
         remove_project(workspace, "default")
 
 
@@ -190,11 +190,11 @@ def test_reads_of_texts_are_listed_newest_first(workspace: Workspace, keeper: Ac
     grant = keeper.grant(secret, NOON)
     assert grant is not None
     for n in range(3):
-        keeper.noted_read(grant, f"conversation {n}")
-    report = project_reads(workspace, "shop", 2)
+        keeper.record_text_read(grant, f"conversation {n}")
+    report = list_project_reads(workspace, "shop", 2)
     assert report.total == 3
     assert [read.token for read in report.reads] == [id_, id_]
-    assert project_reads(workspace, "default", 2).total == 0
+    assert list_project_reads(workspace, "default", 2).total == 0
 
 
 def test_a_removal_that_was_killed_half_way_is_done_again(
@@ -204,7 +204,7 @@ def test_a_removal_that_was_killed_half_way_is_done_again(
         store.append([an_arrival(event="e1")])
     _, secret = a_token(workspace)
     with monkeypatch.context() as patch:
-        patch.setattr("custody.server.app.tenancy._drop_store", _killed)
+        patch.setattr("custody.server.app.tenancy._drop_project_store", _killed)
         with pytest.raises(KeyboardInterrupt):
             remove_project(workspace, "shop")
     assert keeper.grant(secret, NOON) is None
@@ -224,24 +224,24 @@ def test_odd_signs_in_what_was_read_do_no_harm(workspace: Workspace, keeper: Acc
     _, secret = a_token(workspace, TokenScope.TEXT)
     grant = keeper.grant(secret, NOON)
     assert grant is not None
-    keeper.noted_read(grant, "\0 \ud800 " + "x" * 5_000)
-    (read,) = project_reads(workspace, "shop", 1).reads
+    keeper.record_text_read(grant, "\0 \ud800 " + "x" * 5_000)
+    (read,) = list_project_reads(workspace, "shop", 1).reads
     assert read.what.startswith("? ? x")
 
 
 def test_who_may_not_make_tokens_is_told_whose_address_it_takes(initialised: str, tmp_path: Path) -> None:
     with a_copy(initialised) as url, a_login(url) as login:
-        init_database(Workspace(tmp_path, url, now_ns=lambda: NOON), login)
+        init_team_database(Workspace(tmp_path, url, now_ns=lambda: NOON), login)
         with pytest.raises(StoreError, match="permission denied") as refused:
             a_token(Workspace(tmp_path, as_role(url, login), now_ns=lambda: NOON))
         assert "owner" in str(refused.value.hint)
 
 
 def test_a_project_says_how_long_conversations_are_kept(workspace: Workspace) -> None:
-    assert retain_project(workspace, "shop", 30).project.retain_days == 30
-    assert retain_project(workspace, "shop", None).project.retain_days is None
-    with pytest.raises(InputError, match="there is no project"):
-        retain_project(workspace, "nowhere", 1)
+    assert set_project_retention(workspace, "shop", 30).project.retain_days == 30
+    assert set_project_retention(workspace, "shop", None).project.retain_days is None
+    with pytest.raises(InputError, match="unknown project"):
+        set_project_retention(workspace, "nowhere", 1)
 
 
 def test_many_threads_may_ask_at_the_same_time(workspace: Workspace, keeper: AccessKeeper) -> None:
@@ -346,7 +346,7 @@ def test_what_was_set_aside_waits_for_a_person(control: ControlTables) -> None:
     assert job is not None
     control.jobs.set_aside(job, NOON, "it cannot be")
     assert control.jobs.take(["work"], NOON + 99, NOON + 100) is None
-    (aside,) = control.jobs.in_states((JobState.ASIDE,), 10)
+    (aside,) = control.jobs.list_in_states((JobState.ASIDE,), 10)
     assert (aside.error, aside.attempts) == ("it cannot be", 1)
     assert control.jobs.retry(job.id, NOON) is not None
     assert control.jobs.retry(job.id, NOON) is None
@@ -361,10 +361,10 @@ def test_a_worker_carries_out_retention_in_the_project_that_wants_it_and_in_no_o
     for project in ("shop", "default"):
         with keeper.workspace(project).writing() as store:
             store.append([an_arrival("prompt", id="old", at="2020-01-31T12:00:00Z"), an_arrival("edit", id="kept")])
-    retain_project(workspace, "shop", 30)
+    set_project_retention(workspace, "shop", 30)
     report = JobWorker(workspace, KINDS).run(once=True)
     assert (report.done, report.again, report.aside) == (1, 0, 0)
-    found = {project: verify(keeper.workspace(project)) for project in ("shop", "default")}
+    found = {project: verify_ledger(keeper.workspace(project)) for project in ("shop", "default")}
     assert [(one.outcome, one.erased) for one in found.values()] == [("fine", 1), ("fine", 0)]
 
 
@@ -374,7 +374,7 @@ def test_a_worker_outlives_a_database_that_goes_away_and_the_job_is_done_all_the
     now, said, stop, begun = [NOON], list[str](), threading.Event(), list[Json]()
     with a_copy(initialised) as url:
         workspace = Workspace(tmp_path, url, talk=said.append, now_ns=lambda: now[0])
-        with control_of(workspace) as control:
+        with connect_control_tables(workspace) as control:
             add(control, "1")
 
         def does(_workspace: Workspace, payload: Json) -> None:
@@ -390,7 +390,7 @@ def test_a_worker_outlives_a_database_that_goes_away_and_the_job_is_done_all_the
 
         report = JobWorker(workspace, {"work": does}, WorkRules(idle_seconds=0.01), stop).run(once=False)
     assert (begun, report.done, len(said)) == ([{"n": 1}, {"n": 1}], 1, 1)
-    assert said[0].endswith("trying again")
+    assert said[0].endswith("; retrying")
 
 
 def test_many_workers_take_each_job_once(workspace: Workspace, control: ControlTables) -> None:
@@ -399,7 +399,7 @@ def test_many_workers_take_each_job_once(workspace: Workspace, control: ControlT
     taken: list[str] = []
 
     def work() -> None:
-        with control_of(workspace, as_service=True) as own:
+        with connect_control_tables(workspace, as_service=True) as own:
             while (job := own.jobs.take(["work"], NOON, NOON + 10)) is not None:
                 taken.append(job.key)
 

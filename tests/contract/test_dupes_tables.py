@@ -42,9 +42,9 @@ def test_changes_come_back_as_they_were(store: Store, open_store: Opener) -> Non
     assert (again.newest(), again.count()) == (3, 3)
     assert again.by_name("refs/pull/2/head") == [rows[1]]
     assert again.by_head("0" * 39 + "3") == [rows[2]]
-    assert again.known("") == {(row.base, row.head) for row in rows}
+    assert again.list_change_ends("") == {(row.base, row.head) for row in rows}
     assert again.find("", rows[1].base, rows[1].head) == 2
-    assert (again.is_of_another("1"), again.is_of_another("2")) == (False, True)
+    assert (again.has_other_version("1"), again.has_other_version("2")) == (False, True)
 
 
 def test_terms_are_counted_and_summed(store: Store) -> None:
@@ -53,22 +53,22 @@ def test_terms_are_counted_and_summed(store: Store) -> None:
     put(store, a_row(3), [10])
     assert DupesTables(store).counts([10, -20, 30, 40]) == {10: 3, -20: 1, 30: 2}
     weights = {10: 1, 30: 5, -20: 7, 40: 100}
-    assert DupesTables(store).sharing(weights, 3, 9) == [
+    assert DupesTables(store).find_sharing_changes(weights, 3, 9) == [
         SharedTerms(1, 13, 3),
         SharedTerms(2, 6, 2),
         SharedTerms(3, 1, 1),
     ]
-    assert DupesTables(store).sharing(weights, 2, 1) == [SharedTerms(1, 13, 3)]
-    assert DupesTables(store).sharing({}, 3, 9) == []
-    assert DupesTables(store).shared_by(weights, 2) == SharedTerms(2, 6, 2)
+    assert DupesTables(store).find_sharing_changes(weights, 2, 1) == [SharedTerms(1, 13, 3)]
+    assert DupesTables(store).find_sharing_changes({}, 3, 9) == []
+    assert DupesTables(store).sum_shared_terms(weights, 2) == SharedTerms(2, 6, 2)
 
 
 def test_exact_hashes_are_found_up_to_a_change(store: Store) -> None:
     put(store, a_row(1), [], exact=((2**62, 0), (-5, 3)))
     put(store, a_row(2), [], exact=((2**62, 0),))
-    assert DupesTables(store).exactly([(2**62, 0)], 2) == [(1, 0), (2, 0)]
-    assert DupesTables(store).exactly([(2**62, 0), (-5, 3)], 1) == [(1, 0), (1, 3)]
-    assert DupesTables(store).exactly([(2**62, 1)], 2) == []
+    assert DupesTables(store).find_exact_matches([(2**62, 0)], 2) == [(1, 0), (2, 0)]
+    assert DupesTables(store).find_exact_matches([(2**62, 0), (-5, 3)], 1) == [(1, 0), (1, 3)]
+    assert DupesTables(store).find_exact_matches([(2**62, 1)], 2) == []
     assert list(DupesTables(store).pairs_by_exact()) == [(1, 2)]
 
 
@@ -83,10 +83,10 @@ def test_what_could_not_be_read_is_remembered_until_it_can(store: Store) -> None
     with store.writing():
         DupesTables(store).put_unread("", "b", "h", "gone")
         DupesTables(store).put_unread("", "b", "h", "missing")
-    assert DupesTables(store).unread("") == [("b", "h", "missing")]
+    assert DupesTables(store).list_unread("") == [("b", "h", "missing")]
     with store.writing():
-        DupesTables(store).read_after_all("", "b", "h")
-    assert DupesTables(store).unread("") == []
+        DupesTables(store).delete_unread("", "b", "h")
+    assert DupesTables(store).list_unread("") == []
 
 
 def test_evidence_is_kept_once_and_stays_when_the_index_goes(store: Store) -> None:
@@ -107,5 +107,5 @@ def test_weights_are_summed_without_loss(store: Store, weights: dict[int, int]) 
     with store.writing():
         DupesTables(store).forget()
     put(store, a_row(1), list(weights))
-    (found,) = DupesTables(store).sharing(weights, 1, 5)
+    (found,) = DupesTables(store).find_sharing_changes(weights, 1, 5)
     assert found == SharedTerms(1, sum(weights.values()), len(weights))

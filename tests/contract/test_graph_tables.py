@@ -1,4 +1,4 @@
-"""What was learnt, on every database: kept exactly, found again exactly, let go of wholly."""
+"""The learned graph on every database: stored exactly, loaded exactly, deleted completely."""
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,10 +15,10 @@ NAMES = st.sampled_from(["read", "write", "größe", "a'b", 'c"d'])
 
 def events(names: list[str], execution: str) -> list[TraceEvent]:
     """A capability that calls tools one after the other."""
-    told = [TraceEvent(type=EventType.CAPABILITY_START, trace_id="c", name="cap", at_ns=0, execution=execution)]
+    events = [TraceEvent(type=EventType.CAPABILITY_START, trace_id="c", name="cap", at_ns=0, execution=execution)]
     for place, name in enumerate(names, 1):
         for kind, at_ns in ((EventType.TOOL_START, 10 * place), (EventType.TOOL_END, 10 * place + 1)):
-            told.append(
+            events.append(
                 TraceEvent(
                     type=kind,
                     trace_id=f"t{place}",
@@ -28,8 +28,8 @@ def events(names: list[str], execution: str) -> list[TraceEvent]:
                     execution=execution,
                 )
             )
-    told.append(TraceEvent(type=EventType.CAPABILITY_END, trace_id="c", name="cap", at_ns=10**9, execution=execution))
-    return told
+    events.append(TraceEvent(type=EventType.CAPABILITY_END, trace_id="c", name="cap", at_ns=10**9, execution=execution))
+    return events
 
 
 # Conformance: 004-006, 004-022, 004-038
@@ -53,7 +53,7 @@ def test_a_graph_comes_back_exactly(store: Store, runs: list[list[str]]) -> None
 
 
 # Conformance: 004-006, 004-022, 004-038
-def test_another_opening_finds_what_was_kept(store: Store, open_store: Opener) -> None:
+def test_another_opening_finds_the_stored_graph(store: Store, open_store: Opener) -> None:
     engine = GraphEngine()
     engine.update_from_code_execution(events(["read", "write"], "e1"))
     with store.writing():
@@ -74,7 +74,7 @@ def test_another_opening_finds_what_was_kept(store: Store, open_store: Opener) -
     assert (list(again.edges()), list(again.nodes()), again.units(), again.state()) == ([], [], {}, {})
 
 
-def test_a_row_of_an_unknown_type_stays_where_it_is(store: Store) -> None:
+def test_a_row_of_an_unknown_type_is_skipped_and_not_deleted(store: Store) -> None:
     with store.writing():
         GraphTables(store).put([], [Edge("s:a", "s:b"), Edge("s:b", "s:c")])
         store.db.run("UPDATE graph_edge SET edge_type = ? WHERE start_node = ?", ("strange", "s:a"))
@@ -82,12 +82,12 @@ def test_a_row_of_an_unknown_type_stays_where_it_is(store: Store) -> None:
     assert store.db.rows("SELECT count(*) FROM graph_edge") == [(2,)]
 
 
-def test_units_that_records_tell_of_behind_a_place(store: Store) -> None:
+def test_units_with_records_after_a_position(store: Store) -> None:
     store.append([an_arrival("call", event="1", session="s1"), an_arrival("span", event="2", execution="e1")])
     (head,) = store.tables.chains()
-    assert GraphTables(store).touched(head.store, 0) == {"session:s1", "execution:e1"}
-    assert GraphTables(store).touched(head.store, int(head.seq) - 1) == {"execution:e1"}
-    assert GraphTables(store).touched(head.store, int(head.seq)) == set()
+    assert GraphTables(store).list_units_after(head.store, 0) == {"session:s1", "execution:e1"}
+    assert GraphTables(store).list_units_after(head.store, int(head.seq) - 1) == {"execution:e1"}
+    assert GraphTables(store).list_units_after(head.store, int(head.seq)) == set()
     assert GraphTables(store).places(["session:s1", "execution:e1", "session:no"]) == {
         "session:s1": 1,
         "execution:e1": 1,

@@ -81,16 +81,16 @@ def test_a_session_is_counted_up_to_a_bound(store: Store, monkeypatch: pytest.Mo
     kept(store, [("robot", "s1")] * 9)
     store.append([an_arrival("edit", id="e1", at=at(21))])
     looked = ActivityTables(store)
-    whole = looked.counted(AgentName("robot"), SessionId("s1"))
+    whole = looked.count_session(AgentName("robot"), SessionId("s1"))
     assert (whole.calls, whole.files) == (9, 1)
     monkeypatch.setattr(looked_at, "COUNTED_MAX", 4)
-    assert looked.counted(AgentName("robot"), SessionId("s1")).calls == 4
+    assert looked.count_session(AgentName("robot"), SessionId("s1")).calls == 4
 
 
 def test_two_agents_with_a_session_of_one_id_are_counted_apart(store: Store) -> None:
     kept(store, [("robot", "s1"), ("robot", "s1"), ("other", "s1")])
     looked = ActivityTables(store)
-    assert [looked.counted(AgentName(name), SessionId("s1")).calls for name in ("robot", "other")] == [2, 1]
+    assert [looked.count_session(AgentName(name), SessionId("s1")).calls for name in ("robot", "other")] == [2, 1]
 
 
 def test_the_ends_of_a_session_are_in_order(store: Store) -> None:

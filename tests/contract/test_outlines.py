@@ -5,20 +5,20 @@ import pytest
 from custody.attribution.queries.traces import OriginTables
 from custody.core.ids import SessionId, StoreId
 from custody.core.paths import RepoPath
-from custody.core.record import Record, chain_entry, empty_head
+from custody.core.record import Record, empty_chain_tip, record_from_draft
 from custody.core.wire.arrival import Arrival
-from custody.core.wire.body import outline_of
-from custody.core.wire.canonical import parse
-from custody.core.wire.event_views import views_of
-from custody.ledger.queries import prompts_of_session
+from custody.core.wire.body import encode_view_outline
+from custody.core.wire.canonical import parse_json_bytes
+from custody.core.wire.event_views import views_from_event_payload
+from custody.ledger.queries import list_session_prompts
 from custody.store import Body, DamagedStoreError, Store
 from tests.builders.events import an_arrival
 
 OTHER = StoreId("f" * 32)
 A, B = RepoPath(b"a"), RepoPath(b"caf\xe9")
 ARRIVAL: Arrival = an_arrival("prompt", id="w")
-OUTLINE = outline_of(views_of(parse(ARRIVAL.payload)))
-RECORD: Record = chain_entry(empty_head(OTHER), ARRIVAL.entry)
+OUTLINE = encode_view_outline(views_from_event_payload(parse_json_bytes(ARRIVAL.payload)))
+RECORD: Record = record_from_draft(empty_chain_tip(OTHER), ARRIVAL.entry)
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def withheld(store: Store) -> Store:
 
 
 def prompts(store: Store) -> list[str | None]:
-    return [seen.view.text.content for seen in prompts_of_session(store, SessionId("s1"))]
+    return [seen.view.text.content for seen in list_session_prompts(store, SessionId("s1"))]
 
 
 def test_an_outline_gives_views_and_no_payload(withheld: Store) -> None:

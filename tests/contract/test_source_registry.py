@@ -1,4 +1,4 @@
-"""What every registry of sources promises, wherever it is kept: memory, a file that only grows, either database."""
+"""The contract of every source registry: in memory, in an append-only file, in either database."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,8 +11,14 @@ import pytest
 from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.links import LinkAnswer, LinkCheck
 from custody.cite.model import ResearchSource, SourceError, SourceUsage, UnknownSource
-from custody.cite.opened_check import best_reading
-from custody.cite.registry import aliases_of, excerpts_of, merges_of, readings_of, suggestions_for
+from custody.cite.opened_check import choose_best_source_reading
+from custody.cite.registry import (
+    collect_source_excerpts,
+    collect_source_readings,
+    list_source_aliases,
+    list_source_merges,
+    suggest_source_merges,
+)
 from custody.core.errors import InputError
 from custody.core.views import Reading
 from custody.store import Store
@@ -24,7 +30,7 @@ DOI = "https://doi.org/10.1000/182"
 
 @pytest.fixture(params=["memory", "file", "sqlite", "postgres"])
 def open_registry(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
-    """Opens the same registry again and again, as separate programs would."""
+    """Opens the same registry repeatedly, as separate programs would."""
     opened: list[Store] = []
     url = request.getfixturevalue("empty_postgres") if request.param == "postgres" else None
 
@@ -52,7 +58,7 @@ def ids(registry: SourceRegistry) -> list[str]:
 
 
 # Conformance: 003-002, 003-006, 003-024
-def test_numbers_are_given_in_order_from_1_and_survive(open_registry: Opener) -> None:
+def test_numbers_are_assigned_in_order_from_1_and_survive_reopening(open_registry: Opener) -> None:
     given = [open_registry().register(a_source(n)).source_id for n in range(5)]
     assert given == ["S1", "S2", "S3", "S4", "S5"]
     assert [open_registry().register(a_source(n)).source_id for n in reversed(range(5))] == given[::-1]
@@ -60,7 +66,7 @@ def test_numbers_are_given_in_order_from_1_and_survive(open_registry: Opener) ->
 
 
 # Conformance: 003-018, 003-021, 003-022
-def test_one_page_is_one_source_however_it_is_written(registry: SourceRegistry) -> None:
+def test_all_spellings_of_a_page_are_one_source(registry: SourceRegistry) -> None:
     first = registry.register(a_source(url="https://example.org/a"))
     again = registry.register(a_source(url="HTTP://EXAMPLE.org:80/a?utm_source=x#top"))
     assert (again.source_id, again.canonical_key, again.version) == ("S1", "url:https://example.org/a", 1)
@@ -71,7 +77,7 @@ def test_one_page_is_one_source_however_it_is_written(registry: SourceRegistry) 
 
 
 # Conformance: 003-020
-def test_the_same_words_without_a_page_are_one_source(registry: SourceRegistry) -> None:
+def test_the_same_title_without_a_page_is_one_source(registry: SourceRegistry) -> None:
     said = {"snippet": "some words"}
     assert registry.register(a_source(metadata=said)).source_id == "S1"
     assert registry.register(a_source(title="a  TITLE", metadata=said)).source_id == "S1"
@@ -79,28 +85,28 @@ def test_the_same_words_without_a_page_are_one_source(registry: SourceRegistry) 
     assert registry.register(a_source(1, metadata=said)).source_id == "S3"
 
 
-def test_one_work_is_one_source_for_a_reason_that_is_shown(registry: SourceRegistry) -> None:
+def test_a_work_is_one_source_with_a_visible_reason(registry: SourceRegistry) -> None:
     registry.register(a_source(url=DOI))
     assert registry.register(a_source(url="https://dl.acm.org/doi/10.1000/182")).source_id == "S1"
-    (merge,) = registry.keeper.look(lambda shelf: merges_of(shelf, "S1"))
+    (merge,) = registry.store.read(lambda catalog: list_source_merges(catalog, "S1"))
     assert merge.reason == "the same work, doi:10.1000/182"
     assert (merge.spelling, merge.who, merge.how.value) == ("https://dl.acm.org/doi/10.1000/182", "ana", "work")
-    assert registry.register(a_source(9)).source_id == "S2", "an address that was merged takes no number"
+    assert registry.register(a_source(9)).source_id == "S2", "a merged URL takes no number"
 
 
-def test_a_work_that_shows_later_merges_two_numbers(registry: SourceRegistry) -> None:
+def test_a_work_that_is_known_later_merges_two_numbers(registry: SourceRegistry) -> None:
     registry.register(a_source(1))
     registry.register(a_source(2, metadata={"doi": "10.1000/182"}))
     late = registry.register(a_source(1, metadata={"doi": "10.1000/182"}))
     assert late.source_id == "S1"
     assert ids(registry) == ["S1"]
-    assert registry.keeper.look(lambda shelf: aliases_of(shelf, "S2")) == ["S2"]
+    assert registry.store.read(lambda catalog: list_source_aliases(catalog, "S2")) == ["S2"]
     assert registry.unmerge("S2").source_id == "S2"
     assert registry.register(a_source(1, metadata={"doi": "10.1000/182"})).source_id == "S1"
-    assert ids(registry) == ["S1", "S2"], "what somebody told apart is not merged by a key again"
+    assert ids(registry) == ["S1", "S2"], "a key does not merge what a person separated"
 
 
-def test_what_was_told_apart_stays_so_whichever_of_the_two_comes_again(registry: SourceRegistry) -> None:
+def test_separated_sources_stay_separate_when_registered_again(registry: SourceRegistry) -> None:
     registry.register(a_source(1, metadata={"doi": "10.1000/182"}))
     registry.register(a_source(2))
     assert registry.register(a_source(2, metadata={"doi": "10.1000/182"})).source_id == "S1"
@@ -112,7 +118,7 @@ def test_what_was_told_apart_stays_so_whichever_of_the_two_comes_again(registry:
 def test_an_archived_copy_is_the_page(registry: SourceRegistry) -> None:
     registry.register(a_source(url="https://web.archive.org/web/2020/https://example.org/a"))
     assert registry.register(a_source(url="https://example.org/a")).source_id == "S1"
-    (merge,) = registry.keeper.look(lambda shelf: merges_of(shelf, "S1"))
+    (merge,) = registry.store.read(lambda catalog: list_source_merges(catalog, "S1"))
     assert merge.how.value == "work"
 
 
@@ -124,7 +130,7 @@ def test_richer_metadata_wins_and_nothing_is_lost(registry: SourceRegistry) -> N
     )
     assert richer.version == 2
     poorer = registry.register(a_source(1, title="Something else"))
-    assert poorer.version == 2, "what is shown did not change"
+    assert poorer.version == 2, "the shown fields did not change"
     source = registry.get("S1")
     assert source is not None
     assert (source.title, source.publisher, source.metadata["year"]) == ("Attention is all you need", "NeurIPS", 2017)
@@ -132,7 +138,7 @@ def test_richer_metadata_wins_and_nothing_is_lost(registry: SourceRegistry) -> N
     assert source.metadata["also"] == {"title": ["Attention", "Something else"], "year": [2018]}
 
 
-def test_a_registration_that_says_nothing_new_changes_nothing(open_registry: Opener, tmp_path: Path) -> None:
+def test_a_registration_without_new_facts_changes_nothing(open_registry: Opener, tmp_path: Path) -> None:
     open_registry().register(a_source(1, publisher="P"))
     before = open_registry().all()
     file = tmp_path / "sources.jsonl"
@@ -155,14 +161,16 @@ def test_a_merge_is_undone_exactly(registry: SourceRegistry) -> None:
     assert both is not None
     assert both.source_id == "S1"
     assert registry.usage("S3") == SourceUsage("S1", finding_ids=("f1", "f2", "f3"))
-    assert [e.text for e in registry.keeper.look(lambda s: excerpts_of(s, "S2"))] == [f"passage {n}" for n in (1, 2, 3)]
+    assert [e.text for e in registry.store.read(lambda s: collect_source_excerpts(s, "S2"))] == [
+        f"passage {n}" for n in (1, 2, 3)
+    ]
     registry.unmerge("S2")
     registry.unmerge("S3")
     assert seen(registry) == before
 
 
 def seen(registry: SourceRegistry) -> list[object]:
-    """Everything that can be looked up."""
+    """Return everything that the registry shows."""
     keys = [f"url:https://example.org/{n}" for n in (1, 2, 3)]
     numbers = ["S1", "S2", "S3"]
     return [
@@ -170,8 +178,8 @@ def seen(registry: SourceRegistry) -> list[object]:
         [registry.get(one) for one in numbers],
         [registry.usage(one) for one in numbers],
         [registry.find_by_key(key) for key in keys],
-        [registry.keeper.look(lambda shelf, one=one: excerpts_of(shelf, one)) for one in numbers],  # type: ignore[misc]
-        [registry.keeper.look(lambda shelf, one=one: merges_of(shelf, one)) for one in numbers],  # type: ignore[misc]
+        [registry.store.read(lambda catalog, one=one: collect_source_excerpts(catalog, one)) for one in numbers],  # type: ignore[misc]
+        [registry.store.read(lambda catalog, one=one: list_source_merges(catalog, one)) for one in numbers],  # type: ignore[misc]
     ]
 
 
@@ -187,7 +195,7 @@ def test_what_is_registered_after_a_merge_stays_with_its_own_number(registry: So
     assert (one.author, two.author) == (None, "Ana")
 
 
-def test_an_address_can_be_parted_from_what_a_key_merged(open_registry: Opener) -> None:
+def test_a_url_merged_by_a_key_can_be_split_off(open_registry: Opener) -> None:
     registry = open_registry()
     registry.register(a_source(url="https://example.org/a", author="Ana"))
     registry.register(a_source(url="https://example.org/a#one", author="Ben"))
@@ -206,7 +214,7 @@ def test_an_address_can_be_parted_from_what_a_key_merged(open_registry: Opener) 
     assert ids(again) == ["S1"]
 
 
-def test_an_address_that_was_parted_from_its_work_keeps_its_own_page(registry: SourceRegistry) -> None:
+def test_a_url_split_off_from_its_work_keeps_its_own_page(registry: SourceRegistry) -> None:
     registry.register(a_source(url=DOI))
     registry.register(a_source(url="https://dl.acm.org/doi/10.1000/182"))
     parted = registry.part("S1", "https://dl.acm.org/doi/10.1000/182", "only the abstract")
@@ -218,7 +226,7 @@ def test_an_address_that_was_parted_from_its_work_keeps_its_own_page(registry: S
 
 
 # Conformance: 003-003, 003-012, 003-028
-def test_usage_is_kept_by_kind_and_once(open_registry: Opener) -> None:
+def test_usage_is_stored_by_kind_and_once(open_registry: Opener) -> None:
     registry = open_registry()
     registry.register(a_source(1))
     for kind in ("finding", "cluster", "contradiction", "report_section"):
@@ -233,36 +241,40 @@ def test_usage_is_kept_by_kind_and_once(open_registry: Opener) -> None:
         registry.register_usage("S9", "finding", "x")
 
 
-def test_the_reading_that_shows_most_counts(open_registry: Opener) -> None:
+def test_the_most_complete_reading_counts(open_registry: Opener) -> None:
     registry = open_registry()
     registry.register(a_source(1))
     assert (
-        registry.keeper.look(lambda shelf: best_reading(event.reading for event in readings_of(shelf, "S1")))
+        registry.store.read(
+            lambda catalog: choose_best_source_reading(
+                event.reading for event in collect_source_readings(catalog, "S1")
+            )
+        )
         is Reading.NEVER
     )
     for reading in (Reading.LISTED, Reading.EXCERPT, Reading.ATTEMPTED, Reading.EXCERPT):
         registry.read("S1", reading, session="s1")
-    told = open_registry().keeper.look(lambda shelf: readings_of(shelf, "S1"))
+    told = open_registry().store.read(lambda catalog: collect_source_readings(catalog, "S1"))
     assert [one.reading for one in told] == [Reading.LISTED, Reading.EXCERPT, Reading.ATTEMPTED]
-    assert best_reading(event.reading for event in told) is Reading.EXCERPT
+    assert choose_best_source_reading(event.reading for event in told) is Reading.EXCERPT
 
 
-def test_excerpts_are_kept_once_with_their_place(open_registry: Opener) -> None:
+def test_excerpts_are_stored_once_with_their_span(open_registry: Opener) -> None:
     registry = open_registry()
     registry.register(a_source(1))
     long = "words of a long passage " * 400
     for text, span in ((long, (5, 9)), (long, (5, 9)), (long, None), ("other", None)):
         registry.excerpt("S1", text, span)
-    kept = open_registry().keeper.look(lambda shelf: excerpts_of(shelf, "S1"))
+    kept = open_registry().store.read(lambda catalog: collect_source_excerpts(catalog, "S1"))
     assert [(one.text, one.span) for one in kept] == [(long, (5, 9)), (long, None), ("other", None)]
-    with pytest.raises(SourceError, match="excerpt goes from 9 to 5"):
+    with pytest.raises(SourceError, match="excerpt is 9 to 5"):
         registry.excerpt("S1", "x", (9, 5))
     with pytest.raises(SourceError, match="excerpt is empty"):
         registry.excerpt("S1", " ")
 
 
 # Conformance: 003-045
-def test_what_is_only_alike_is_suggested_and_never_merged(registry: SourceRegistry) -> None:
+def test_similar_sources_are_suggested_and_never_merged(registry: SourceRegistry) -> None:
     passage = " ".join(f"word{n}" for n in range(60))
     registry.register(a_source(url="https://example.org/a", title="One"))
     registry.register(a_source(url="https://www.example.org/a/", title="Two"))
@@ -274,30 +286,30 @@ def test_what_is_only_alike_is_suggested_and_never_merged(registry: SourceRegist
     assert ids(registry) == ["S1", "S2", "S3", "S4", "S5"]
 
     def suggested(source_id: str) -> list[tuple[str, str]]:
-        found = registry.keeper.look(lambda shelf: suggestions_for(shelf, source_id))
+        found = registry.store.read(lambda catalog: suggest_source_merges(catalog, source_id))
         return [(one.source_id, one.why.split(" by ")[0]) for one in found]
 
-    assert suggested("S1") == [("S2", "the addresses are alike"), ("S5", "a passage of it is a copy")]
-    assert suggested("S3") == [("S4", "the titles are the same")]
+    assert suggested("S1") == [("S2", "similar URLs"), ("S5", "a passage matches")]
+    assert suggested("S3") == [("S4", "same title")]
     registry.merge("S1", "S2", "seen both")
-    assert suggested("S2") == [("S5", "a passage of it is a copy")]
+    assert suggested("S2") == [("S5", "a passage matches")]
 
 
 REFUSED: tuple[tuple[Callable[[SourceRegistry], object], str], ...] = (
-    (lambda r: r.merge("S1", "S1", "x"), "'S1' and 'S1' are one source already"),
-    (lambda r: r.merge("S1", "S9", "x"), "no source is registered as 'S9'"),
+    (lambda r: r.merge("S1", "S1", "x"), "'S1' and 'S1' are already merged as"),
+    (lambda r: r.merge("S1", "S9", "x"), "unknown source 'S9'"),
     (lambda r: r.merge("S1", "S2", " "), "a merge needs a reason"),
-    (lambda r: r.merge("1", "S2", "x"), "source_id is '1'"),
+    (lambda r: r.merge("1", "S2", "x"), "source_id is invalid: '1'"),
     (lambda r: r.unmerge("S1"), "'S1' was not merged into another source"),
-    (lambda r: r.part("S1", "https://nowhere.example", "x"), "is no address of 'S1'"),
-    (lambda r: r.part("S1", "https://example.org/1", "x"), "is the only address of 'S1'"),
-    (lambda r: r.register(a_source(url="javascript:alert(1)")), "is a 'javascript:' URL and names no page"),
-    (lambda r: r.register(a_source(url="data:text/plain,x")), "is a 'data:' URL and names no page"),
+    (lambda r: r.part("S1", "https://nowhere.example", "x"), "is not a URL of 'S1'"),
+    (lambda r: r.part("S1", "https://example.org/1", "x"), "is the only URL of 'S1'"),
+    (lambda r: r.register(a_source(url="javascript:alert(1)")), "is a 'javascript:' URL, not a page"),
+    (lambda r: r.register(a_source(url="data:text/plain,x")), "is a 'data:' URL, not a page"),
     (lambda r: r.register(a_source(title="\0\x01")), "title and URL are both missing"),
 )
 
 
-def test_what_cannot_be_is_refused_and_changes_nothing(registry: SourceRegistry) -> None:
+def test_invalid_calls_raise_and_change_nothing(registry: SourceRegistry) -> None:
     registry.register(a_source(1))
     registry.register(a_source(2))
     before = registry.all()
@@ -317,7 +329,7 @@ def test_what_cannot_be_is_refused_and_changes_nothing(registry: SourceRegistry)
 
 
 # Conformance: 003-015, 003-016
-def test_nobody_is_found_under_what_was_never_registered(registry: SourceRegistry) -> None:
+def test_unknown_keys_and_ids_find_nothing(registry: SourceRegistry) -> None:
     assert registry.get("S1") is None
     assert registry.get("no id") is None
     assert registry.find_by_key("url:https://example.org/1") is None
@@ -335,7 +347,7 @@ def test_odd_texts_survive(open_registry: Opener) -> None:
     assert kept.metadata == {"snippet": "x y", "deep": {"list": [1, None, "é"]}}
 
 
-def test_a_password_in_an_address_is_never_kept(open_registry: Opener, tmp_path: Path) -> None:
+def test_a_password_in_a_url_is_never_stored(open_registry: Opener, tmp_path: Path) -> None:
     registry = open_registry()
     registry.register(a_source(url="https://ana:correct-horse@example.org/a"))
     kept = registry.get("S1")
@@ -364,7 +376,7 @@ def test_replaying_the_same_session_gives_the_same_ids(open_registry: Opener) ->
     ]
 
 
-def test_sources_of_a_huge_size_are_refused(registry: SourceRegistry) -> None:
+def test_huge_sources_are_rejected(registry: SourceRegistry) -> None:
     with pytest.raises(SourceError, match="title has 100,000 bytes"):
         registry.register(ResearchSource(title="x" * 100_000))
     with pytest.raises(SourceError, match="metadata has about"):
@@ -376,7 +388,7 @@ def a_look(answer: LinkAnswer = LinkAnswer.ABSENT, url: str = "https://example.o
     return LinkCheck(**{"url": url, "answer": answer, "why": "status 404", "status": 404, **fields})
 
 
-def test_how_an_address_answers_is_remembered(open_registry: Opener) -> None:
+def test_link_checks_are_stored(open_registry: Opener) -> None:
     open_registry().register(a_source(1))
     open_registry().register(a_source(2))
     assert open_registry().check("S1") is None
@@ -394,7 +406,7 @@ def test_how_an_address_answers_is_remembered(open_registry: Opener) -> None:
     assert other is not None and other.last.answer is LinkAnswer.HERE
 
 
-def test_a_look_is_of_the_address_that_is_shown(registry: SourceRegistry) -> None:
+def test_a_link_check_belongs_to_the_shown_url(registry: SourceRegistry) -> None:
     registry.register(a_source(1))
     registry.register(a_source(2))
     registry.checked([("S1", a_look()), ("S2", a_look(url="https://example.org/2"))])
@@ -404,10 +416,10 @@ def test_a_look_is_of_the_address_that_is_shown(registry: SourceRegistry) -> Non
     memory = registry.check("S2")
     assert memory is not None and memory.url == "https://example.org/2"
     registry.checked([("S2", a_look(url="https://example.org/other"))])
-    assert registry.check("S2") is None, "nobody looked at the address that is shown"
+    assert registry.check("S2") is None, "the shown URL was never checked"
 
 
-def test_a_look_at_nobodys_address_is_refused_and_none_of_it_is_kept(registry: SourceRegistry) -> None:
+def test_a_link_check_of_an_unknown_source_stores_nothing(registry: SourceRegistry) -> None:
     registry.register(a_source(1))
     with pytest.raises(UnknownSource):
         registry.checked([("S1", a_look()), ("S9", a_look())])
@@ -415,7 +427,7 @@ def test_a_look_at_nobodys_address_is_refused_and_none_of_it_is_kept(registry: S
     registry.checked([])
 
 
-def test_the_kept_text_and_the_accesses_are_the_same_after_opening_again(open_registry: Opener) -> None:
+def test_stored_text_and_accesses_survive_reopening(open_registry: Opener) -> None:
     registry = open_registry()
     registry.register(a_source(1, metadata={"snippet": "Some words."}))
     registry.register(a_source(2))

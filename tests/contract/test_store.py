@@ -5,14 +5,21 @@ from typing import get_args
 
 import pytest
 
-from custody.attribution.queries.traces import edits_of_file, links_of_commit
+from custody.attribution.queries.traces import find_candidate_edits_in_window, find_commit_session_links
 from custody.core.errors import StoreError
 from custody.core.ids import CommitSha, ContentHash, NaturalKey, SessionId, StoreId
 from custody.core.paths import RepoPath
-from custody.core.record import GENESIS, Record, chain_entry, check_chain, empty_head, head_at
+from custody.core.record import (
+    GENESIS,
+    Record,
+    chain_tip_from_record,
+    check_record_chain,
+    empty_chain_tip,
+    record_from_draft,
+)
 from custody.core.views import FileEdit, SourceAccess, View
 from custody.core.wire.arrival import CONTINUES
-from custody.ledger.queries import ReadRows, edits_with, locators_read_by
+from custody.ledger.queries import ReadRows, find_edits_by_hash, list_session_source_locators
 from custody.store import Body, Fork, Store
 from custody.store.rows import TABLES
 from tests.builders.events import KINDS, OTHER_SHA, SHA, an_arrival
@@ -26,14 +33,14 @@ def test_appended_records_come_back_in_order_and_chained(store: Store) -> None:
     made = store.append([an_arrival(id=str(n)) for n in range(5)]).made
     assert [record.seq for record in made] == [1, 2, 3, 4, 5]
     assert list(store.tables.records(made[0].store)) == list(made)
-    assert not list(check_chain(made[0].store, made))
+    assert not list(check_record_chain(made[0].store, made))
 
 
 def test_a_chain_grows_over_several_openings(open_store: Opener) -> None:
     first = open_store().append([an_arrival(id="1")]).made[0]
     second = open_store().append([an_arrival(id="2")]).made[0]
     assert (second.store, second.seq) == (first.store, 2)
-    assert not list(check_chain(first.store, [first, second]))
+    assert not list(check_record_chain(first.store, [first, second]))
 
 
 def test_the_same_event_is_kept_once(store: Store) -> None:
@@ -72,12 +79,12 @@ def test_look_ups(store: Store) -> None:
     sha, other = CommitSha(SHA), CommitSha(OTHER_SHA)
     assert len(sessions_at(store, sha)) == 1
     assert len(edits_at(store, sha)) == 1
-    assert len(links_of_commit(store, other)) == 1
+    assert len(find_commit_session_links(store, other)) == 1
     at_ns = edits_at(store, sha)[0].record.entry.at_ns
     path = RepoPath(b"a.py")
-    assert len(edits_of_file(store, path, since_ns=at_ns, until_ns=at_ns)) == 1
-    assert edits_of_file(store, path, since_ns=at_ns + 1, until_ns=at_ns + 2) == []
-    assert edits_of_file(store, RepoPath(b"b.py"), since_ns=0, until_ns=at_ns) == []
+    assert len(find_candidate_edits_in_window(store, path, since_ns=at_ns, until_ns=at_ns)) == 1
+    assert find_candidate_edits_in_window(store, path, since_ns=at_ns + 1, until_ns=at_ns + 2) == []
+    assert find_candidate_edits_in_window(store, RepoPath(b"b.py"), since_ns=0, until_ns=at_ns) == []
 
 
 def test_what_sessions_read_by_a_moment_is_listed_once_the_latest_first(store: Store) -> None:
@@ -96,23 +103,23 @@ def test_what_sessions_read_by_a_moment_is_listed_once_the_latest_first(store: S
     )
     one, two = SessionId("s1"), SessionId("s2")
     noon = store.views.look_up(SourceAccess, "locator = ? AND session = ?", ("a", two))[0].record.entry.at_ns
-    assert locators_read_by(store, [one, two], noon, 10) == ReadRows(("a", "b"), 2)
-    assert locators_read_by(store, [one, two], noon + 3_600_000_000_000, 1) == ReadRows(("c",), 3)
-    assert locators_read_by(store, [SessionId("s9")], noon, 10) == ReadRows((), 0)
+    assert list_session_source_locators(store, [one, two], noon, 10) == ReadRows(("a", "b"), 2)
+    assert list_session_source_locators(store, [one, two], noon + 3_600_000_000_000, 1) == ReadRows(("c",), 3)
+    assert list_session_source_locators(store, [SessionId("s9")], noon, 10) == ReadRows((), 0)
 
 
 def test_content_hashes_are_found_by_their_first_digits(store: Store) -> None:
     store.append([an_arrival("edit", content_hashes=["sha256:0123456789abcdef"])])
-    assert len(edits_with(store, ContentHash("sha256:0123456789ABCDEF"))) == 1
-    assert len(edits_with(store, ContentHash("0123456789abcdef00"))) == 1
-    assert edits_with(store, ContentHash("sha256:0123456789abcdee")) == []
-    assert edits_with(store, ContentHash("sha256:0123456")) == [], "fewer than eight digits never match"
+    assert len(find_edits_by_hash(store, ContentHash("sha256:0123456789ABCDEF"))) == 1
+    assert len(find_edits_by_hash(store, ContentHash("0123456789abcdef00"))) == 1
+    assert find_edits_by_hash(store, ContentHash("sha256:0123456789abcdee")) == []
+    assert find_edits_by_hash(store, ContentHash("sha256:0123456")) == [], "fewer than eight digits never match"
 
 
 def test_odd_paths_survive(store: Store) -> None:
     store.append([an_arrival("edit", path="d/\udcff\n'\".py")])
     path = RepoPath(b"d/\xff\n'\".py")
-    (seen,) = edits_of_file(store, path, since_ns=0, until_ns=2**62)
+    (seen,) = find_candidate_edits_in_window(store, path, since_ns=0, until_ns=2**62)
     assert isinstance(seen.view, FileEdit)
     assert seen.view.path == path
 
@@ -130,7 +137,7 @@ def test_erased_texts_are_gone_and_the_chain_still_checks(store: Store) -> None:
     assert after.view.after is not None
     assert after.view.after.content is None, "known to have been there, supports nothing"
     assert after.view.hashes == ()
-    assert not list(check_chain(record.store, store.tables.records(record.store)))
+    assert not list(check_record_chain(record.store, store.tables.records(record.store)))
     assert list(store.views.wrong()) == []
 
 
@@ -198,7 +205,7 @@ def test_another_record_at_a_taken_place_is_a_fork_and_both_are_kept(store: Stor
 
 def test_an_event_that_another_store_knew_and_erased_is_not_lost(store: Store) -> None:
     ours = an_arrival("edit", after=LONG)
-    foreign = chain_entry(empty_head(StoreId("f" * 32)), ours.entry)
+    foreign = record_from_draft(empty_chain_tip(StoreId("f" * 32)), ours.entry)
     store.copy([Body(ours.entry.digest, None), *(Body(digest, None) for digest in ours.texts), foreign])
     assert store.append([ours]).known == (ours.entry.event,)
     payload = store.tables.payload(foreign)
@@ -210,7 +217,7 @@ def test_an_event_that_another_store_knew_and_erased_is_not_lost(store: Store) -
 
 def test_nobody_else_continues_our_own_chain(store: Store) -> None:
     (record,) = store.append([an_arrival("edit")]).made
-    forged = chain_entry(head_at(record), replace(record.entry, key=NaturalKey("event:forged")))
+    forged = record_from_draft(chain_tip_from_record(record), replace(record.entry, key=NaturalKey("event:forged")))
     (copied,) = store.copy([record, forged])
     assert (copied.known, copied.new, copied.forked) == (1, 0, 1)
     assert list(store.tables.records(record.store)) == [record]
@@ -256,8 +263,8 @@ def test_a_failed_append_leaves_nothing(store: Store, monkeypatch: pytest.Monkey
 def test_an_empty_store_has_no_chains(store: Store) -> None:
     assert store.own() is None
     assert store.tables.chains() == []
-    assert store.tables.head(StoreId("0" * 32)) == empty_head(StoreId("0" * 32))
-    assert empty_head(StoreId("0" * 32)).link == GENESIS
+    assert store.tables.head(StoreId("0" * 32)) == empty_chain_tip(StoreId("0" * 32))
+    assert empty_chain_tip(StoreId("0" * 32)).link == GENESIS
 
 
 def _fail(_: object) -> None:
@@ -267,4 +274,4 @@ def _fail(_: object) -> None:
 def _moved(record: Record, store: StoreId, key: str | None = None) -> Record:
     """The same record as the first of another chain."""
     entry = record.entry if key is None else replace(record.entry, key=NaturalKey(key))
-    return chain_entry(empty_head(store), entry)
+    return record_from_draft(empty_chain_tip(store), entry)

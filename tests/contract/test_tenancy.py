@@ -8,16 +8,16 @@ import psycopg
 import pytest
 
 from bench.tenancy import crossings
-from custody.attribution.queries.traces import edits_of_file
+from custody.attribution.queries.traces import find_candidate_edits_in_window
 from custody.core.errors import InputError, StoreError
 from custody.core.ids import EventId
 from custody.core.paths import RepoPath
-from custody.ledger.records import erase
-from custody.ledger.verify import verify
-from custody.server.app.tenancy import create_project, init_database, list_projects, remove_project
+from custody.ledger.records import erase_record_bodies
+from custody.ledger.verify import verify_ledger
+from custody.server.app.tenancy import create_project, init_team_database, list_projects, remove_project
 from custody.store import SCHEMA_VERSION, Store, StoreUnwritable, open_postgres
-from custody.store.db import SqlValue, migrate
-from custody.store.postgres import SCHEMA, SERVICE_ROLE, PostgresDb, connect, schema_of
+from custody.store.db import SqlValue, migrate_store_schema
+from custody.store.postgres import SCHEMA, SERVICE_ROLE, PostgresDb, connect_postgres, postgres_schema_name
 from custody.workspace.wiring import VIEWS
 from custody.workspace.workspace import Workspace
 from tests.builders.events import KINDS, an_arrival
@@ -49,7 +49,7 @@ def lived(workspace: Workspace, mark: str) -> Workspace:
         store.append([an_arrival(kind, id=f"{mark}-{kind}", event=f"{mark}-{kind}") for kind in KINDS])
         store.append([an_arrival("edit", id=f"{mark}-long", after=f"{mark}\n{LONG}")])
         store.append([an_arrival("prompt", id=f"{mark}-secret", text=f"the secret of {mark}")])
-    erase(workspace, [f"{mark}-prompt"], who="ana", why="test")
+    erase_record_bodies(workspace, [f"{mark}-prompt"], who="ana", why="test")
     return workspace
 
 
@@ -74,7 +74,7 @@ def test_row_level_security_is_forced_on_every_table_of_every_project(team: Team
         team.owner,
         "SELECT relname, relrowsecurity, relforcerowsecurity, (SELECT count(*) FROM pg_policy WHERE polrelid = c.oid)"
         " FROM pg_class AS c WHERE relnamespace = %s::regnamespace AND relkind IN ('r', 'p')",
-        schema_of(project),
+        postgres_schema_name(project),
     )
     assert len(rows) > 30
     assert {(enabled, forced, policies) for _, enabled, forced, policies in rows} == {(True, True, 1)}
@@ -91,7 +91,7 @@ def test_the_service_is_no_superuser_bypasses_nothing_and_owns_nothing(team: Tea
 
 
 def test_as_the_service_with_one_setting_every_table_of_the_other_is_empty_and_refuses_rows(team: Team) -> None:
-    theirs = schema_of(B)
+    theirs = postgres_schema_name(B)
     tables = tables_of(team.owner, theirs)
     filled = [table for table in tables if row_count(team.owner, theirs, table)]
     assert {"record", "body", "prompt", "file_edit", "part", "erasure", "setting"} <= set(filled)
@@ -106,13 +106,13 @@ def test_as_the_service_with_one_setting_every_table_of_the_other_is_empty_and_r
             assert store.db.rows(f"DELETE FROM {theirs}.{table} RETURNING 1") == []
         assert store.db.rows(f"UPDATE {theirs}.body SET bytes = NULL RETURNING 1") == []
     assert [row_count(team.owner, theirs, table) for table in tables] == before
-    assert verify(team.workspace(B)).outcome == "fine"
+    assert verify_ledger(team.workspace(B)).outcome == "fine"
 
 
 @pytest.mark.parametrize("setting", [A, "", "beta ", "BETA", None])
 def test_the_right_schema_with_the_wrong_setting_shows_nothing(team: Team, setting: str | None) -> None:
     with psycopg.connect(team.service, autocommit=True) as connection:
-        connection.execute(f"SET search_path TO {schema_of(B)}".encode())
+        connection.execute(f"SET search_path TO {postgres_schema_name(B)}".encode())
         if setting is not None:
             connection.execute("SELECT set_config('custody.project', %s, false)", (setting,))
         assert connection.execute("SELECT * FROM record").fetchall() == []
@@ -126,19 +126,19 @@ def test_the_owner_too_is_held_by_the_policies_if_it_is_no_superuser(fresh_postg
         url = as_role(fresh_postgres, owner)
         lived(a_team_workspace(tmp_path, url), "a")
         assert asked(url, f"SELECT 1 FROM {SCHEMA}.record") == []
-        assert verify(a_team_workspace(tmp_path, url)).outcome == "fine"
+        assert verify_ledger(a_team_workspace(tmp_path, url)).outcome == "fine"
 
 
 def test_the_service_does_all_that_a_store_does(team: Team) -> None:
     workspace = team.workspace(A)
-    found = verify(workspace)
+    found = verify_ledger(workspace)
     assert found.outcome == "fine"
     assert found.erased >= 1
     with workspace.writing() as store:
         store.views.rebuild(lambda _: None)
-    assert verify(workspace).outcome == "fine"
+    assert verify_ledger(workspace).outcome == "fine"
     with workspace.reading() as store:
-        assert len(edits_of_file(store, RepoPath.of("src/app.py"), since_ns=0, until_ns=2 * NOON)) >= 2
+        assert len(find_candidate_edits_in_window(store, RepoPath.of("src/app.py"), since_ns=0, until_ns=2 * NOON)) >= 2
 
 
 @pytest.mark.parametrize(
@@ -212,10 +212,10 @@ def test_policies_leave_the_indexes_in_use(team: Team, sql: str, values: tuple[S
 
 
 def test_an_older_database_gets_its_policies_when_its_owner_opens_it(fresh_postgres: str, tmp_path: Path) -> None:
-    db = connect(fresh_postgres, SCHEMA)
+    db = connect_postgres(fresh_postgres, SCHEMA)
     with db.writing():
         db.run(f"CREATE SCHEMA {SCHEMA}")
-    migrate(db)
+    migrate_store_schema(db)
     with Store(db, VIEWS, surroundings()) as store:
         made = store.append([an_arrival(kind, id=kind) for kind in KINDS]).made
     assert {e for (e,) in asked(fresh_postgres, _FORCED)} == {False}
@@ -223,17 +223,17 @@ def test_an_older_database_gets_its_policies_when_its_owner_opens_it(fresh_postg
     with workspace.reading() as store:
         assert list(store.tables.records(made[0].store)) == list(made)
     assert {e for (e,) in asked(fresh_postgres, _FORCED)} == {True}
-    init_database(workspace, None)
+    init_team_database(workspace, None)
     with workspace.writing() as store:
         assert store.append([an_arrival(id="later")]).made[0].ref.store == made[0].store
-    assert verify(workspace).outcome == "fine"
+    assert verify_ledger(workspace).outcome == "fine"
 
 
 _FORCED = f"SELECT relforcerowsecurity FROM pg_class WHERE relnamespace = '{SCHEMA}'::regnamespace AND relkind = 'r'"
 
 
 def test_a_table_of_a_later_step_is_closed_when_the_owner_opens(team: Team) -> None:
-    asked_nothing(team.owner, f"CREATE TABLE {schema_of('default')}.later (n INT)")
+    asked_nothing(team.owner, f"CREATE TABLE {postgres_schema_name('default')}.later (n INT)")
     with pytest.raises(StoreError, match="1 tables of the team database have no row-level security") as refused:
         open_postgres(team.service)
     assert "init-database" in str(refused.value.hint)
@@ -243,24 +243,24 @@ def test_a_table_of_a_later_step_is_closed_when_the_owner_opens(team: Team) -> N
 
 
 def test_a_database_that_was_not_initialised_says_so(fresh_postgres: str, tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="row-level security does not hold") as refused:
+    with pytest.raises(StoreError, match="row-level security does not apply") as refused:
         open_postgres(fresh_postgres, bound=True)
     assert "init-database" in str(refused.value.hint)
-    with pytest.raises(StoreError, match="not initialised for projects and tokens") as refused:
+    with pytest.raises(StoreError, match="the team database is not initialized") as refused:
         list_projects(a_team_workspace(tmp_path, fresh_postgres))
     assert "init-database" in str(refused.value.hint)
-    with a_login(fresh_postgres) as stranger, pytest.raises(StoreError, match="not initialised for this role"):
+    with a_login(fresh_postgres) as stranger, pytest.raises(StoreError, match="not initialized for this role"):
         open_postgres(as_role(fresh_postgres, stranger))
 
 
 def test_initialising_twice_is_initialising_once(team: Team) -> None:
-    report = init_database(team.owners(), None)
+    report = init_team_database(team.owners(), None)
     assert report.projects == [A, B, "default"]
-    assert verify(team.workspace(A)).outcome == "fine"
+    assert verify_ledger(team.workspace(A)).outcome == "fine"
 
 
 def test_a_project_that_is_not_there_is_the_callers_mistake(team: Team) -> None:
-    with pytest.raises(InputError, match="there is no project 'gamma'"), team.workspace("gamma").reading():
+    with pytest.raises(InputError, match="unknown project 'gamma'"), team.workspace("gamma").reading():
         pass
 
 
@@ -268,8 +268,8 @@ def test_a_removed_project_leaves_no_schema_and_no_neighbour_is_touched(team: Te
     create_project(team.owners(), "gone")
     lived(team.workspace("gone"), "g")
     remove_project(team.owners(), "gone")
-    assert asked(team.owner, "SELECT 1 FROM pg_namespace WHERE nspname = %s", schema_of("gone")) == []
-    assert verify(team.workspace(B)).outcome == "fine"
+    assert asked(team.owner, "SELECT 1 FROM pg_namespace WHERE nspname = %s", postgres_schema_name("gone")) == []
+    assert verify_ledger(team.workspace(B)).outcome == "fine"
     create_project(team.owners(), "gone")
     with team.workspace("gone").reading() as store:
         assert store.tables.record_count() == 0

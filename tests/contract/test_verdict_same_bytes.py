@@ -8,7 +8,7 @@ from custody.core.wire.report import encode_report
 from custody.dupes.app.index import IndexRequest, dupes_index
 from custody.gate.app.gate import GateRequest, gate
 from custody.gate.app.verify_verdict import VerdictCheck, verify_verdict
-from custody.share.export import export_to, import_export
+from custody.share.export import export_chains_to_file, import_chain_export
 from custody.workspace.workspace import Workspace
 from tests.builders.verdicts import LATER, NS, Court
 
@@ -27,10 +27,10 @@ def court(tmp_path: Path) -> Court:
 def moved(court: Court, folder: Path, database: str | None = None) -> Workspace:
     """A workspace at a copy of the repository, with the same records and the same index."""
     exported = folder.with_suffix(".jsonl")
-    export_to(court.workspace, exported)
+    export_chains_to_file(court.workspace, exported)
     court.built.git("clone", "--quiet", "--mirror", str(court.folder), str(folder))
     workspace = Workspace(folder, database, now_ns=lambda: court.seconds * NS)
-    import_export(workspace, exported)
+    import_chain_export(workspace, exported)
     dupes_index(workspace, IndexRequest(workers=1))
     return workspace
 

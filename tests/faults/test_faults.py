@@ -13,7 +13,7 @@ FEW = {"kill": 8, "bit-flips": 25, "tamper": 3, "spool-flips": 10, "chain-damage
 
 
 def broken(name: str, rounds: int, folder: Path) -> list[str]:
-    """What does not hold after that many rounds, with the seed to have it again."""
+    """Return the broken figures after that many rounds, with the seed to repeat them."""
     try:
         return examine(FAULTS[name], Trial(seed=20260131, rounds=rounds, folder=folder)).broken
     except CannotMount as why:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from custody.cli.main import main
-from custody.demo.narrator import STORY, tell
+from custody.demo.narrator import STORY, play_demo_story
 from custody.demo.sandbox import CommandResult, InProcessCommand
 from tests.golden.machine import Masks
 
@@ -22,14 +22,14 @@ PLAIN_ONLY = frozenset({"completion", "--version", "report"})
 
 @dataclass
 class Recorder:
-    """Stands in for the demo's own runner: runs each command and notes all that it printed."""
+    """Replaces the demo's own runner: runs each command and records its output."""
 
     is_json: bool
     masks: Masks = field(default_factory=lambda: Masks(Path("/nowhere")))
     lines: list[str] = field(default_factory=list)
 
     def run(self, words: Sequence[str], stdin: bytes = b"") -> CommandResult:
-        """Run ``custody <words>``; what the story itself asks as JSON is asked once."""
+        """Run ``custody <words>``; commands that the story runs with JSON run only once."""
         verbs = InProcessCommand(main)
         if words[0] == "record" or words[:2] == ("doctor", "--json"):
             return verbs.run(words, stdin)
@@ -50,14 +50,14 @@ class Recorder:
 
     def _masked(self, text: str) -> str:
         text = _PYTHON.sub("PYTHON", _FOLDER.sub("FOLDER", text))
-        # The story's clock moves a little with each look at it: seconds and six decimals of a score stay.
+        # The story's clock advances a little with each reading: seconds and six decimals of a score stay.
         text = _DECIMALS.sub(r"\1", text)
         text = _NANOSECONDS.sub(r"\g<1>000000000", _FRACTION.sub(r"\1", text))
         return self.masks.apply(text.replace(f'"{pwd.getpwuid(os.getuid()).pw_name}"', '"USER"'))
 
 
 def play(*, is_json: bool) -> str:
-    """Play the whole story; all that its commands printed."""
+    """Play the whole story and return the output of its commands."""
     recorder = Recorder(is_json)
-    tell(recorder, lambda _kind, _line: None, STORY)  # type: ignore[arg-type]
+    play_demo_story(recorder, lambda _kind, _line: None, STORY)  # type: ignore[arg-type]
     return "\n".join(recorder.lines)

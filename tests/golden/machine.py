@@ -24,7 +24,7 @@ _STORE_ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
 _EVENT_ID = re.compile(r"\b\d{20}-\d+-[0-9a-f]{16}\b")
 _DIGEST = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 _SPAN_ID = re.compile(r"(?<![0-9a-f.])(?=[0-9]*[a-f])[0-9a-f]{16}(?![0-9a-f])")
-_SIZE = re.compile(r"[0-9,]+ (bytes\)|MiB are free)|(?<=\"bytes\":)\d+")
+_SIZE = re.compile(r"[0-9,]+ (bytes\)|MiB free)|(?<=\"bytes\":)\d+")
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Masks:
 
 @dataclass
 class Terminal:
-    """Runs commands in one folder and writes down what each printed."""
+    """Runs commands in one folder and records their output."""
 
     folder: Path
     masks: Masks
@@ -68,13 +68,13 @@ class Terminal:
         return ran.out
 
     def text(self) -> str:
-        """Everything that was noted."""
+        """Return all recorded output."""
         return "\n".join(self.lines)
 
 
 @contextmanager
 def a_terminal(folder: Path) -> Iterator[Terminal]:
-    """A terminal in a new repository folder below ``folder``, on a machine of its own; each command takes a minute."""
+    """A terminal in a new repository folder below ``folder``, on a separate machine; each command takes a minute."""
     folder = folder.resolve()
     home, work = folder / "home", folder / "work"
     home.mkdir(parents=True)

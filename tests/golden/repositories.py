@@ -1,4 +1,4 @@
-"""The recorded repositories: one per way in which evidence arrives, all with the same small program in them."""
+"""The recorded repositories: one per source of evidence, all with the same small program."""
 
 import json
 from collections.abc import Callable
@@ -124,7 +124,7 @@ def live(terminal: Terminal, built: Built) -> None:
 
 
 def claims(terminal: Terminal, built: Built) -> None:
-    """What another tool claims: Agent Trace records and a link to a commit."""
+    """Claims of another tool: Agent Trace records and a link to a commit."""
     folder = terminal.folder.parent / "traces"
     trace = a_trace(PATH, a_conversation(a_range(1, 2)), vcs={"type": "git", "revision": built.head()})
     file = written(folder / "traces.jsonl", trace)
@@ -148,7 +148,7 @@ REPOSITORIES: MappingProxyType[str, Recorder] = MappingProxyType(
 
 
 def ask(terminal: Terminal) -> None:
-    """Ask everything that is asked of a repository, in words and as JSON."""
+    """Run every query on a repository, as text and as JSON."""
     for words in QUESTIONS:
         terminal.run(*words)
         if not ONE_SHAPE & set(words):

@@ -11,7 +11,7 @@ from types import ModuleType
 import click
 
 from custody.cli.main import cli
-from custody.server.openapi import description
+from custody.server.openapi import build_openapi_document
 from custody.server.routes import ENDPOINTS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,4 +65,4 @@ def reference() -> str:
 
 def openapi() -> str:
     """The description of the HTTP service, indented."""
-    return json.dumps(description(ENDPOINTS, "0"), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    return json.dumps(build_openapi_document(ENDPOINTS, "0"), indent=1, sort_keys=True, ensure_ascii=False) + "\n"

@@ -1,4 +1,4 @@
-"""What users and programs see is what it was; see the package's docstring for how to change it on purpose."""
+"""The output for users and programs is unchanged; the package's docstring explains how to update it."""
 
 import difflib
 from pathlib import Path

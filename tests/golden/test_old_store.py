@@ -19,12 +19,12 @@ from tests.builders.in_process import custody
 
 FIXTURE = Path(__file__).parent / "fixtures" / "before-the-move.tar.gz"
 RECORDS = 23
-"""21 in the store, one that waits in the spool, and the first of the chain that a copied store continues with."""
+"""21 in the store, one in the spool, and the first record of the chain that continues a copied store."""
 
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """The repository as it was left."""
+    """Unpack the old repository."""
     folder = tmp_path / "work"
     with tarfile.open(FIXTURE) as archive:
         archive.extractall(folder, filter="fully_trusted")

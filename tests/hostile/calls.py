@@ -1,4 +1,4 @@
-"""Every question that the git door answers, asked once; ``test_hostile`` proves that none is left out."""
+"""One call of every method of the git adapter; ``test_hostile`` checks that none is missing."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,89 +9,99 @@ from tempfile import TemporaryDirectory
 from custody.core.errors import CustodyError
 from custody.core.ids import CommitSha
 from custody.core.paths import Lines, RepoPath
-from custody.git import Ancestry, Comparison, FileAt, Object, Repository, Walk, discover, git_version
-from custody.git.command import _version_on
+from custody.git import (
+    Ancestry,
+    Comparison,
+    FileAt,
+    Object,
+    Repository,
+    Walk,
+    check_git_version,
+    discover_repository,
+    read_user_pager,
+)
+from custody.git.command import _read_git_version
 from custody.git.private_repository import PREFIX
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What to ask about: two commits and a file of the newer one."""
+class CallTarget:
+    """The target of the calls: two commits and a file of the newer one."""
 
     new: CommitSha
     old: CommitSha
     path: RepoPath
 
 
-def _blame(repository: Repository, asked: Asked) -> None:
-    assert list(repository.blame(asked.new, asked.path))
-    assert list(repository.blame(asked.new, asked.path, [Lines(1, 1)]))
+def _blame(repository: Repository, target: CallTarget) -> None:
+    assert list(repository.blame(target.new, target.path))
+    assert list(repository.blame(target.new, target.path, [Lines(1, 1)]))
 
 
-def _diffs(repository: Repository, asked: Asked) -> None:
+def _diffs(repository: Repository, target: CallTarget) -> None:
     for renames in (False, True):
-        assert list(repository.diffs([Comparison(asked.new, asked.old)], renames=renames))
-    assert list(repository.diffs([Comparison(asked.new), Comparison(asked.old)], [asked.path]))
+        assert list(repository.diffs([Comparison(target.new, target.old)], renames=renames))
+    assert list(repository.diffs([Comparison(target.new), Comparison(target.old)], [target.path]))
 
 
-def _changes(repository: Repository, asked: Asked) -> None:
-    assert list(repository.changes([Comparison(asked.new), Comparison(asked.old)]))
+def _changes(repository: Repository, target: CallTarget) -> None:
+    assert list(repository.changes([Comparison(target.new), Comparison(target.old)]))
 
 
-def _log(repository: Repository, asked: Asked) -> None:
-    assert list(repository.log([asked.new]))
-    assert list(repository.log([asked.new], [asked.path], Walk(without=[asked.old])))
+def _log(repository: Repository, target: CallTarget) -> None:
+    assert list(repository.log([target.new]))
+    assert list(repository.log([target.new], [target.path], Walk(without=[target.old])))
 
 
-def _objects(repository: Repository, asked: Asked) -> None:
+def _objects(repository: Repository, target: CallTarget) -> None:
     with repository.objects() as objects:
-        assert isinstance(objects.read(asked.new), Object)
-        objects.read(FileAt(asked.new, asked.path))
-        assert list(objects.read_all([asked.old, "1" * len(asked.old), FileAt(asked.new, RepoPath(b"a\nb"))]))
+        assert isinstance(objects.read(target.new), Object)
+        objects.read(FileAt(target.new, target.path))
+        assert list(objects.read_all([target.old, "1" * len(target.old), FileAt(target.new, RepoPath(b"a\nb"))]))
 
 
-def _resolve(repository: Repository, asked: Asked) -> None:
-    assert repository.resolve(asked.new) == asked.new
+def _resolve(repository: Repository, target: CallTarget) -> None:
+    assert repository.resolve(target.new) == target.new
     for typed in ("HEAD", "HEAD~1", "--output=x", "nowhere", "refs/heads/--upload-pack=x", "1" * 40):
         _either_way(partial(repository.resolve, typed))
 
 
-def _path(repository: Repository, asked: Asked) -> None:
-    for typed in (str(asked.path), "../outside", "link/x", "/etc/passwd"):
+def _path(repository: Repository, target: CallTarget) -> None:
+    for typed in (str(target.path), "../outside", "link/x", "/etc/passwd"):
         _either_way(partial(repository.path, typed, repository.work_tree or repository.git_dir))
 
 
-def _work_file(repository: Repository, asked: Asked) -> None:
-    for path in (asked.path, RepoPath(b"link"), RepoPath(b"folder/link/x"), RepoPath(b".git/config")):
+def _work_file(repository: Repository, target: CallTarget) -> None:
+    for path in (target.path, RepoPath(b"link"), RepoPath(b"folder/link/x"), RepoPath(b".git/config")):
         repository.work_file(path)
 
 
-def _discover(repository: Repository, asked: Asked) -> None:
+def _discover(repository: Repository, target: CallTarget) -> None:
     folder = repository.work_tree or repository.git_dir
-    assert discover(folder).place == repository.place
-    _either_way(partial(discover, Path("/")))
+    assert discover_repository(folder).place == repository.place
+    _either_way(partial(discover_repository, Path("/")))
 
 
-def _with_work_tree(repository: Repository, asked: Asked) -> None:
-    """The questions that a verb asks about the work tree; where there is none, that is said."""
+def _with_work_tree(repository: Repository, target: CallTarget) -> None:
+    """Call the methods that verbs use for the work tree; a bare repository must raise a typed error."""
     if repository.work_tree is None:
         _either_way(lambda: repository.with_work_tree().__enter__())
         return
-    with repository.with_work_tree() as made:
-        assert list(made.repository.log([made.commit]))
-        assert list(made.repository.tree(made.commit))
-        assert list(made.repository.diffs([Comparison(made.commit)], renames=True))
-        with made.repository.objects() as objects:
-            assert isinstance(objects.read(made.commit), Object)
+    with repository.with_work_tree() as work:
+        assert list(work.repository.log([work.commit]))
+        assert list(work.repository.tree(work.commit))
+        assert list(work.repository.diffs([Comparison(work.commit)], renames=True))
+        with work.repository.objects() as objects:
+            assert isinstance(objects.read(work.commit), Object)
 
 
-def _address(repository: Repository, asked: Asked) -> None:
+def _remote_url(repository: Repository, target: CallTarget) -> None:
     for url in ("https://example.invalid/x", "ext::sh -c x", "-x", "../beside", "host.invalid:x"):
-        _either_way(partial(repository.address, url))
+        _either_way(partial(repository.resolve_remote_url, url))
 
 
-def _exchange(repository: Repository, asked: Asked) -> None:
-    """What needs no remote; ``test_exchange`` has the remotes."""
+def _exchange(repository: Repository, target: CallTarget) -> None:
+    """Call what needs no remote; ``test_exchange`` has the remotes."""
     with TemporaryDirectory(prefix=PREFIX) as folder:
         exchange = repository.exchange(Path(folder))
         commit = exchange.commit({b"a/b": exchange.keep(b"content")}, [], "a message", 0)
@@ -100,46 +110,47 @@ def _exchange(repository: Repository, asked: Asked) -> None:
             assert isinstance(objects.read(commit), Object)
 
 
-def _write_notes(repository: Repository, asked: Asked) -> None:
-    """Another's note stays, ours is written; what is no reference for notes never reaches git."""
+def _write_notes(repository: Repository, target: CallTarget) -> None:
+    """Write notes; invalid references never reach git."""
     for ref in ("refs/heads/main", "refs/notes/../heads/main", "--stdin", "refs/notes/a.lock"):
         _either_way(partial(repository.write_notes, ref, {}, bool, 0))
-    _either_way(partial(repository.write_notes, "refs/notes/custody", {asked.new: b"a note"}, bool, 0))
+    _either_way(partial(repository.write_notes, "refs/notes/custody", {target.new: b"a note"}, bool, 0))
 
 
-def _either_way(ask: Callable[[], object]) -> None:
-    """A refusal is an answer; anything but a typed error is not."""
+def _either_way(call: Callable[[], object]) -> None:
+    """Accept a result or a typed error, but no other exception."""
     try:
-        ask()
+        call()
     except CustodyError:
         return
 
 
-def _git_version(repository: Repository, asked: Asked) -> None:
-    _version_on.cache_clear()
-    assert git_version()
+def _git_version(repository: Repository, target: CallTarget) -> None:
+    _read_git_version.cache_clear()
+    assert check_git_version()
 
 
-CALLS: dict[str, Callable[[Repository, Asked], object]] = {
-    "discover": _discover,
-    "git_version": _git_version,
+CALLS: dict[str, Callable[[Repository, CallTarget], object]] = {
+    "discover_repository": _discover,
+    "read_user_pager": lambda _, __: read_user_pager(),
+    "check_git_version": _git_version,
     "head": lambda repository, _: repository.head(),
     "resolve": _resolve,
     "refs": lambda repository, _: list(repository.refs()),
     "tips": lambda repository, _: repository.tips(),
-    "cuts": lambda repository, _: repository.cuts(),
+    "list_shallow_commits": lambda repository, _: repository.list_shallow_commits(),
     "blame": _blame,
     "diffs": _diffs,
     "changes": _changes,
     "log": _log,
-    "parents": lambda repository, asked: list(repository.parents([asked.new])),
-    "tree": lambda repository, asked: list(repository.tree(asked.new)),
+    "parents": lambda repository, target: list(repository.parents([target.new])),
+    "tree": lambda repository, target: list(repository.tree(target.new)),
     "objects": _objects,
-    "look_up": lambda repository, asked: list(repository.look_up([asked.new, FileAt(asked.new, asked.path)])),
-    "ancestries": lambda repository, asked: repository.ancestries([Ancestry(asked.old, asked.new)]),
-    "tracked": lambda repository, asked: repository.tracked([asked.path, RepoPath(b"folder")]),
+    "look_up": lambda repository, target: list(repository.look_up([target.new, FileAt(target.new, target.path)])),
+    "ancestries": lambda repository, target: repository.ancestries([Ancestry(target.old, target.new)]),
+    "list_tracked_files": lambda repository, target: repository.list_tracked_files([target.path, RepoPath(b"folder")]),
     "remotes": lambda repository, _: repository.remotes(),
-    "address": _address,
+    "resolve_remote_url": _remote_url,
     "exchange": _exchange,
     "hooks_path": lambda repository, _: repository.hooks_path(),
     "path": _path,

@@ -1,4 +1,4 @@
-"""Every question to the git door over every trap: nothing is executed, nothing outside is opened."""
+"""Every method of the git adapter in every trap: nothing is executed, no outside file is opened."""
 
 import inspect
 import os
@@ -14,26 +14,26 @@ import pytest
 from custody import git as door
 from custody.core.errors import CustodyError, GitError
 from custody.core.paths import RepoPath
-from custody.git import ProcessLimits, Repository, discover
+from custody.git import ProcessLimits, Repository, discover_repository
 from custody.git import command as child
 from custody.git.environment import SETTINGS
 from custody.git.private_repository import PREFIX
-from tests.hostile.calls import CALLS, Asked
+from tests.hostile.calls import CALLS, CallTarget
 from tests.hostile.traps import ENVIRONMENTS, TRAPS, Trap, a_trap, hostile_repositories
 from tests.house.guard import ROOT
 from tests.house.not_run import WORDS
 
 FACTS = {"place", "limits", "git_dir", "common_dir", "work_tree", "object_format"}
-"""What ``discover`` found out once; reading it asks nothing."""
+"""Properties that need no git."""
 
 BRIEF = ProcessLimits(wait_seconds_max=10)
 
 
-PURE = {"address_of", "parse_commit", "pull_of", "read_small_file", "read_work_file"}
-"""Functions over texts, bytes or plain files: they ask nothing of git."""
+PURE = {"make_pull_refspec", "parse_commit", "parse_remote_url", "read_small_file", "read_work_file"}
+"""Functions that need no git."""
 
 
-def test_every_question_is_in_the_table() -> None:
+def test_every_method_is_in_the_table() -> None:
     methods = {name for name in dir(Repository) if not name.startswith("_")} - FACTS
     functions = {name for name in door.__all__ if inspect.isfunction(inspect.unwrap(getattr(door, name)))}
     assert set(CALLS) == (methods | functions) - PURE
@@ -62,36 +62,36 @@ def test_nothing_is_executed_and_no_pipe_is_opened(name: str, tmp_path: Path, mo
 
 
 def ask_everything(trap: Trap) -> dict[str, CustodyError]:
-    """Ask every question; what was refused, by name."""
+    """Make every call; return the errors by name."""
     try:
-        repository = discover(trap.path, BRIEF)
+        repository = discover_repository(trap.path, BRIEF)
     except CustodyError as error:
         return {"discover": error}
     refused: dict[str, CustodyError] = {}
     for name, call in CALLS.items():
         try:
-            call(repository, Asked(trap.commits[-1], trap.commits[0], RepoPath(b"x")))
+            call(repository, CallTarget(trap.commits[-1], trap.commits[0], RepoPath(b"x")))
         except CustodyError as error:
             refused[name] = error
     assert not [name for name, error in refused.items() if "took longer" in error.message]
     return refused
 
 
-def test_a_partial_clone_is_told_as_what_it_is(tmp_path: Path) -> None:
-    """What is missing is missing: no error of another kind, and the other questions are answered."""
+def test_a_partial_clone_reports_missing_objects(tmp_path: Path) -> None:
+    """Missing objects are reported as missing, and the other calls work."""
     refused = ask_everything(a_trap("promisor-ext", tmp_path))
     assert set(refused) <= {"blame", "diffs", "with_work_tree"}
     assert all(isinstance(error, GitError) for error in refused.values())
 
 
-def test_configuration_that_includes_a_pipe_costs_a_bounded_time(tmp_path: Path) -> None:
+def test_configuration_that_includes_a_pipe_times_out(tmp_path: Path) -> None:
     trap = a_trap("links", tmp_path)
     trap.config("include.path", str(trap.pipe))
     with pytest.raises(GitError, match="took longer than 0.3 seconds"):
-        discover(trap.path, ProcessLimits(wait_seconds_max=0.3))
+        discover_repository(trap.path, ProcessLimits(wait_seconds_max=0.3))
 
 
-def test_the_helper_offers_all_repositories(tmp_path: Path) -> None:
+def test_the_helper_lists_all_repositories(tmp_path: Path) -> None:
     offered = list(hostile_repositories(tmp_path))
     assert [name for name, _, _ in offered] == list(TRAPS)
     assert all(path.is_dir() and not marker.exists() for _, path, marker in offered)
@@ -104,13 +104,13 @@ SEALED = {"cat-file", "ls-tree", "diff-tree", "rev-list", "merge-base", "blame"}
 
 def test_every_command_is_hardened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     orders: list[child.ProcessOrder] = []
-    spawn = child._spawn
+    spawn = child._spawn_git
 
     def spawn_and_note(order: child.ProcessOrder, *, fed: bool) -> subprocess.Popen[bytes]:
         orders.append(order)
         return spawn(order, fed=fed)
 
-    monkeypatch.setattr(child, "_spawn", spawn_and_note)
+    monkeypatch.setattr(child, "_spawn_git", spawn_and_note)
     assert not ask_everything(a_trap("fsmonitor", tmp_path))
     assert {order.verb for order in orders} == OPEN | SEALED | PRIVATE | {"version"}
     for order in orders:
@@ -131,7 +131,7 @@ def test_every_command_is_hardened(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             assert PREFIX in order.environment["GIT_OBJECT_DIRECTORY"]
 
 
-def test_the_sealed_repository_holds_nothing() -> None:
+def test_the_sealed_repository_is_empty() -> None:
     sealed = Path(door.__file__).parent / "sealed"
     files = {str(path.relative_to(sealed)): path.read_text() for path in sealed.rglob("*") if path.is_file()}
     assert sorted(files) == sorted(
@@ -142,7 +142,7 @@ def test_the_sealed_repository_holds_nothing() -> None:
     assert files["sha1/HEAD"] == files["sha256/HEAD"] == "ref: refs/heads/none\n"
 
 
-def test_the_settings_of_the_reliability_page_are_there() -> None:
+def test_the_settings_of_the_reliability_page_are_set() -> None:
     said = " ".join(SETTINGS)
     for wanted in """--no-pager --no-replace-objects --literal-pathspecs core.fsmonitor=false core.hooksPath=/dev/null
         diff.external= log.showSignature=false protocol.allow=never core.sshCommand=false
@@ -150,7 +150,7 @@ def test_the_settings_of_the_reliability_page_are_there() -> None:
         assert wanted in said
 
 
-# Under strace: which programs are started and which files are opened, whatever the traps are.
+# Under strace: the started programs and the opened files.
 
 _EXECUTED = re.compile(r'execve\("([^"]+)"')
 _OPENED = re.compile(r'open(?:at|at2)?\((?:AT_FDCWD, )?"([^"]+)"[^)]*\)\s+= \d')

@@ -1,4 +1,4 @@
-"""Repositories that try to make git run a program or read a file elsewhere, each proved to work on plain git.
+"""Repositories that try to make git run a program or read a file elsewhere; each works on plain git.
 
 ``hostile_repositories(folder)`` gives (name, path, marker) for every trap: run a verb in ``path`` and look whether
 ``marker`` exists afterwards. A trap that wants a file read elsewhere names a pipe without a writer: who opens it hangs.
@@ -15,7 +15,7 @@ from custody.core.ids import CommitSha
 from tests.builders.repo import Built, a_history, a_repository
 
 PLAIN_SECONDS_MAX = 0.5
-"""How long plain git may hang before it is said to have opened the pipe."""
+"""Seconds after which plain git counts as blocked by the pipe."""
 
 HOOKS = """applypatch-msg commit-msg fsmonitor-watchman post-checkout post-commit post-index-change post-merge
 post-rewrite pre-auto-gc pre-commit pre-merge-commit pre-push pre-rebase pre-receive prepare-commit-msg
@@ -24,7 +24,7 @@ push-to-checkout reference-transaction sendemail-validate update""".split()
 
 @dataclass
 class Trap:
-    """A repository with something in it that leaves ``marker``; ``pipe`` hangs whoever opens it."""
+    """A repository with a trap that writes ``marker``; opening ``pipe`` blocks."""
 
     name: str
     built: Built
@@ -35,23 +35,23 @@ class Trap:
     environment: dict[str, str] = field(default_factory=dict)
     stands_in: Path | None = None
     refused: bool = False
-    """Whether the git door may refuse some questions: objects are missing, or the repository points elsewhere."""
+    """Whether some calls may fail: objects are missing, or the repository points elsewhere."""
     hidden_from_plain_git: str = ""
-    """Why plain git cannot spring it either; empty when it can."""
+    """Why plain git does not trigger it either; empty if it does."""
     plain: Callable[[], object] = lambda: None
 
     @property
     def path(self) -> Path:
-        """Where to stand when asking."""
+        """The current folder for the calls."""
         return self.stands_in or self.built.path
 
     @property
     def config(self) -> Callable[[str, str], object]:
-        """Set one value in the repository's configuration."""
+        """Set a value in the configuration of the repository."""
         return lambda key, value: self.built.git("config", "--add", key, value)
 
     def plain_git(self, *arguments: str) -> None:
-        """Do it with plain git in this repository; it may fail or hang, the marker is what counts."""
+        """Run plain git in this repository; it may fail or block, only the marker counts."""
         try:
             subprocess.run(
                 ("git", *arguments),
@@ -66,19 +66,19 @@ class Trap:
             self.marker.write_text("plain git opened the pipe")
 
     def attributes(self, line: str) -> None:
-        """Give every file an attribute, where no checkout is needed for it."""
+        """Give every file an attribute, without a checkout."""
         (self.built.path / ".git" / "info" / "attributes").write_text(line)
 
 
 def hostile_repositories(folder: Path) -> Iterator[tuple[str, Path, Path]]:
-    """Every trap that lies in a repository, as (name, where to stand, marker)."""
+    """Return every trap in a repository, as (name, current folder, marker)."""
     for name in TRAPS:
         trap = a_trap(name, folder / name)
         yield trap.name, trap.path, trap.marker
 
 
 def a_trap(name: str, folder: Path) -> Trap:
-    """The repository called ``name`` in ``TRAPS`` or ``ENVIRONMENTS``, built in ``folder``."""
+    """Build the repository ``name`` of ``TRAPS`` or ``ENVIRONMENTS`` in ``folder``."""
     built = a_repository(folder / "here")
     commits = a_history(built, {b"x": b"one\n", b"y": b"y\n"}, {b"x": b"two\n", b"y": b"y\n"})
     built.checkout()
@@ -132,7 +132,7 @@ def _filter(kind: str, *plain: str) -> Callable[[Trap], None]:
 
 
 def _promisor(url: str, **settings: str) -> Callable[[Trap], None]:
-    """A partial clone that lacks a blob and says where to fetch it: whoever reads the blob runs the transport."""
+    """Make a partial clone that lacks a blob: reading the blob runs the transport."""
 
     def lay(trap: Trap) -> None:
         blob = trap.built.git("rev-parse", "HEAD:x").decode().strip()
@@ -225,7 +225,7 @@ def _trailers(trap: Trap) -> None:
 
 
 def _reads(key: str, *plain: str) -> Callable[[Trap], None]:
-    """A setting that names a file: here the pipe."""
+    """Set a setting that names a file to the pipe."""
 
     def lay(trap: Trap) -> None:
         os.mkfifo(trap.pipe)
@@ -250,7 +250,7 @@ def _linked_excludes(trap: Trap) -> None:
 
 
 def _included(trap: Trap) -> None:
-    """Configuration that is included where the repository lies, with all that names a program for the work tree."""
+    """Include configuration by the folder of the repository, with all settings that name a program."""
     included = trap.built.path / "included"
     included.write_text(
         f'[core]\nfsmonitor = {trap.spring}\n[filter "evil"]\nclean = {trap.spring}\nprocess = {trap.spring}\n'
@@ -262,7 +262,7 @@ def _included(trap: Trap) -> None:
 
 
 def _untracked_filter(trap: Trap) -> None:
-    """Attributes that nobody has committed, for files that nobody has added."""
+    """Set uncommitted attributes for untracked files."""
     for name in ("x", "new", "folder/new"):
         path = trap.built.path / name
         path.parent.mkdir(exist_ok=True)
@@ -274,7 +274,7 @@ def _untracked_filter(trap: Trap) -> None:
 
 
 def _untracked_cache(trap: Trap) -> None:
-    """An index whose extensions name what was seen before, and an fsmonitor that is to be asked about it."""
+    """Make an index with fsmonitor and untracked-cache extensions, and an fsmonitor program."""
     for option in ("--untracked-cache", "--fsmonitor", "--split-index"):
         trap.built.git("-c", "core.fsmonitor=true", "update-index", option)
     trap.config("core.untrackedCache", "true")
@@ -284,7 +284,7 @@ def _untracked_cache(trap: Trap) -> None:
 
 
 def _inner(kind: str) -> Callable[[Trap], None]:
-    """A repository inside the work tree with traps of its own, nested or as a submodule."""
+    """Make a repository with traps inside the work tree, nested or as a submodule."""
 
     def lay(trap: Trap) -> None:
         inner = a_repository(trap.built.path / "inner")
@@ -353,7 +353,7 @@ def _work_tree(trap: Trap) -> None:
 
 
 def _embedded(trap: Trap) -> None:
-    """A bare repository among the files: whoever stands inside uses its configuration."""
+    """Make a bare repository among the files; git inside it uses its configuration."""
     inner = trap.built.path / "docs"
     trap.built.git("clone", "--quiet", "--bare", ".", str(inner))
     trap.stands_in = inner
@@ -362,7 +362,7 @@ def _embedded(trap: Trap) -> None:
 
 
 def _everything(trap: Trap) -> None:
-    """Whatever can name a program, at once."""
+    """Set every setting that can name a program."""
     for key in """core.fsmonitor core.editor core.pager core.sshCommand core.askPass core.gitProxy
         core.alternateRefsCommand sequence.editor gpg.program gpg.ssh.program gpg.x509.program diff.external
         diff.guitool difftool.x.cmd mergetool.x.cmd merge.evil.driver diff.evil.command diff.evil.textconv

@@ -1,6 +1,6 @@
-"""What a test may not touch: the user's home, the user's settings, the network.
+"""Keeps tests away from the user's home, the user's settings and the network.
 
-The guard is an audit hook: it sees every file opened and every connection made by this process, whoever asks. Programs
+The guard is an audit hook: it sees every file and connection that this process opens. Programs
 that a test starts are kept in place by their environment only.
 """
 
@@ -9,6 +9,7 @@ import os
 import pwd
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -19,7 +20,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 FORGOTTEN = ("CUSTODY_", "GIT_", "PG", "XDG_", "CLICOLOR", "COLUMNS", "FORCE_COLOR", "NO_COLOR", "PAGER", "EDITOR")
-"""Settings of whoever runs the tests, by how their names start; ``CUSTODY_TEST_PG`` is meant for us and stays."""
+"""Prefixes of variables with the user's settings; ``CUSTODY_TEST_PG`` is for the tests and stays."""
 
 GIT = {
     "GIT_CONFIG_GLOBAL": os.devnull,
@@ -43,7 +44,7 @@ _on_guard = False
 
 @contextmanager
 def on_guard() -> Iterator[None]:
-    """Inside the block, reaching for the real home or the network fails the test that does it."""
+    """Fail a test that uses the real home or the network inside the block."""
     global _on_guard
     _install()
     _on_guard = True
@@ -67,23 +68,25 @@ def give_home(patch: pytest.MonkeyPatch, home: Path) -> None:
 
 
 def forget_user_settings(patch: pytest.MonkeyPatch) -> None:
-    """Drop what whoever runs the tests has set for git, PostgreSQL, terminals and custody itself."""
+    """Remove the user's settings for git, PostgreSQL, terminals and custody itself."""
     for name in list(os.environ):
         if name.startswith(FORGOTTEN) and name != "CUSTODY_TEST_PG":
             patch.delenv(name)
     for name, value in GIT.items():
         patch.setenv(name, value)
     patch.setenv("LC_ALL", "C.UTF-8")
+    patch.setenv("TZ", "UTC")
+    time.tzset()
 
 
 def is_in_real_home(path: str) -> bool:
-    """Whether ``path`` is the user's own: in a real home, but not of this project, its Python or a temporary folder."""
+    """Return whether ``path`` is in a real home, but not in this project, its Python or a temporary folder."""
     absolute = os.path.abspath(path)
     return _is_below(absolute, _HOMES) and not _is_below(absolute, _OURS)
 
 
 def is_elsewhere(host: object) -> bool:
-    """Whether ``host`` is on another machine."""
+    """Return whether ``host`` is another machine."""
     name = host.decode("ascii", "replace") if isinstance(host, bytes) else host
     if not isinstance(name, str) or name in _LOCAL_NAMES:
         return False
@@ -129,7 +132,7 @@ def _real_homes() -> tuple[str, ...]:
         said.append(pwd.getpwuid(os.getuid()).pw_dir)
     except KeyError:
         pass  # a container may give us a number that has no account, and so no home
-    # A home of '/' is none: forbidding that would forbid everything.
+    # A home of '/' does not count: forbidding it would forbid everything.
     return tuple(home for home in _spellings(*filter(None, said)) if home != os.sep)
 
 

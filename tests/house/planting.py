@@ -67,15 +67,15 @@ class House:
         self._before.clear()
 
     def imports(self) -> str:
-        """What import-linter says."""
+        """Return the report of import-linter."""
         return self._run("lint-imports", "--no-logo", "--no-cache")
 
     def ruff(self, *options: str) -> str:
-        """What ruff says, one finding a line."""
+        """Return the findings of ruff, one per line."""
         return self._run("ruff", "check", "--no-cache", "--output-format", "concise", *options)
 
     def mypy(self, *paths: str) -> str:
-        """What mypy says."""
+        """Return the report of mypy."""
         return self._run("mypy", "--no-incremental", *paths)
 
     def _run(self, tool: str, *options: str) -> str:

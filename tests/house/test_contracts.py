@@ -1,4 +1,4 @@
-"""Every import contract and every ban catches: a violation is planted in a copy, and the real tool names it."""
+"""Every import contract and every ban works: the real tool reports a violation planted in a copy."""
 
 import importlib.util
 import re

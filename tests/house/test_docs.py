@@ -1,4 +1,4 @@
-"""Generated pages say what their source says, and a document that is stale, broken or badly named is caught."""
+"""Generated pages match their source, and a stale, broken or badly named document is reported."""
 
 import doctest
 import importlib
@@ -19,7 +19,7 @@ import bench
 import tools
 from custody.core.errors import InputError, Outcome, WorldError
 from custody.store import sqlite
-from custody.store.db import migrations
+from custody.store.db import load_schema_migrations
 from tests.builders.table import table
 from tests.house.planting import CONTRACTS
 from tools import docs, links, markdown, package_tree
@@ -34,7 +34,7 @@ HEAD = "| id | section | what the document says | our name | shown by |\n|---|--
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A repository whose documents are sound and whose reference is not made yet."""
+    """Make a repository with correct documents and without a reference."""
     for folder in (FOLDER, docs.REFERENCE):
         (tmp_path / folder).mkdir(parents=True)
     for document in DOCUMENTS:
@@ -46,7 +46,7 @@ GENERATORS: Generators = {"page.md": lambda: "# Page\n", "parts/": lambda: {"a.j
 
 
 def told(tree: Path, capsys: pytest.CaptureFixture[str], generators: Generators = GENERATORS) -> tuple[int, list[str]]:
-    """Exit status and words of ``--check``."""
+    """Return the exit status and the output of ``--check``."""
     status = docs.main(["--check"], root=tree, generators=generators)
     return status, capsys.readouterr().err.splitlines()
 
@@ -72,7 +72,7 @@ class TestReference:
         newer: Generators = {**GENERATORS, "page.md": lambda: "# Page, newer\n"}
         assert told(tree, capsys, newer) == (
             1,
-            ["docs/reference/page.md: is not what would be made now", "run: make docs"],
+            ["docs/reference/page.md: is outdated", "run: make docs"],
         )
 
     def test_a_page_edited_by_hand_is_caught_to_the_byte(self, tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -207,15 +207,15 @@ class TestLinks:
     @pytest.mark.parametrize(
         ("link", "wrong"),
         [
-            ("[a](gone.md)", "link 'gone.md' leads to nothing"),
-            ("![a](docs/gone.png)", "link 'docs/gone.png' leads to nothing"),
-            ("[a][a]\n\n[a]: gone.md", "link 'gone.md' leads to nothing"),
-            ("[a](docs/a.md#third-part)", "link 'docs/a.md#third-part' names no heading of 'a.md'"),
-            ("[a](docs/a.md#second-part-2)", "link 'docs/a.md#second-part-2' names no heading of 'a.md'"),
-            ("[here](#bottom)", "link '#bottom' names no heading of 'README.md'"),
+            ("[a](gone.md)", "link 'gone.md' has no target"),
+            ("![a](docs/gone.png)", "link 'docs/gone.png' has no target"),
+            ("[a][a]\n\n[a]: gone.md", "link 'gone.md' has no target"),
+            ("[a](docs/a.md#third-part)", "link 'docs/a.md#third-part' has no matching heading in 'a.md'"),
+            ("[a](docs/a.md#second-part-2)", "link 'docs/a.md#second-part-2' has no matching heading in 'a.md'"),
+            ("[here](#bottom)", "link '#bottom' has no matching heading in 'README.md'"),
             ("[a](/docs/a.md)", "link '/docs/a.md' is not relative"),
             ("[a](../elsewhere.md)", "link '../elsewhere.md' leads out of the repository"),
-            ("| a |\n|---|\n| [a](gone.md) |", "link 'gone.md' leads to nothing"),
+            ("| a |\n|---|\n| [a](gone.md) |", "link 'gone.md' has no target"),
         ],
     )
     def test_a_link_that_leads_nowhere_is_named(self, tree: Path, link: str, wrong: str) -> None:
@@ -223,13 +223,13 @@ class TestLinks:
 
     def test_the_line_of_a_broken_link_is_told(self, tree: Path) -> None:
         (problem,) = self.trouble(tree, "one\ntwo [a](gone.md)\nthree")
-        assert str(problem) == "README.md:4: link 'gone.md' leads to nothing"
+        assert str(problem) == "README.md:4: link 'gone.md' has no target"
 
     @pytest.mark.parametrize("page", ["GLOSSARY.md", "docs/deep/er.md", "bench/README.md"])
     def test_every_page_is_looked_at(self, tree: Path, page: str) -> None:
         (tree / page).parent.mkdir(parents=True, exist_ok=True)
         (tree / page).write_text("[a](gone.md)")
-        assert links.check(tree) == [Problem(page, 1, "link 'gone.md' leads to nothing")]
+        assert links.check(tree) == [Problem(page, 1, "link 'gone.md' has no target")]
 
     def trouble(self, tree: Path, link: str) -> list[Problem]:
         (tree / "docs/a.md").write_text("# A\n\n## Second part\n\n## Second `part`\n")
@@ -290,8 +290,8 @@ class TestDatabase:
             ("-- T.\n\nCREATE TABLE t (\n  a TEXT -- a\n);", "0001.sql:3: table 't' has no comment above it"),
             ("-- T.\nCREATE TABLE t (\n  a TEXT,\n  b TEXT -- b\n);", "0001.sql:3: column 'a' has no comment"),
             ("-- T.\nCREATE TABLE t (\n  a TEXT, b TEXT -- b\n);", "0001.sql:3: cannot read 'a TEXT, b TEXT -- b'"),
-            ("CREATE INDEX i ON t (a);", "0001.sql:1: there is no table 't'"),
-            ("ALTER TABLE t ADD COLUMN a TEXT; -- a", "0001.sql:1: there is no table 't'"),
+            ("CREATE INDEX i ON t (a);", "0001.sql:1: unknown table 't'"),
+            ("ALTER TABLE t ADD COLUMN a TEXT; -- a", "0001.sql:1: unknown table 't'"),
             ("ALTER TABLE t RENAME TO u;", "0001.sql:1: cannot read 'ALTER TABLE t RENAME TO u;'"),
             ("CREATE VIEW v AS SELECT 1;", "0001.sql:1: cannot read 'CREATE VIEW v AS SELECT 1;'"),
         ],
@@ -303,9 +303,9 @@ class TestDatabase:
 
     @pytest.mark.parametrize("package", [database.STORE, database.CONTROL])
     def test_the_page_has_exactly_what_a_new_database_has(self, package: str) -> None:
-        """Tables, columns and indexes of our own migrations, made for real, against those that the page shows."""
+        """Compare the real tables, columns and indexes of our migrations with those on the page."""
         connection = sqlite3.connect(":memory:")
-        for step in migrations(package):
+        for step in load_schema_migrations(package):
             for statement in step.statements:
                 connection.execute(sqlite.DIALECT.ddl(statement))
         made = {
@@ -320,9 +320,9 @@ class TestDatabase:
 
 
 def a_group() -> click.Group:
-    """Two verbs and a group of one, one of them hidden, as the real command has them."""
+    """Make a group with two commands, one of them hidden, and a group of one, as in the real command."""
 
-    @click.group(help="Say where code comes from.")
+    @click.group(help="Show where code comes from.")
     @click.option("-C", "folder", metavar="PATH", default=".", help="the repository")
     @click.version_option("1")
     def group(folder: str) -> None: ...
@@ -367,7 +367,7 @@ class TestCommandLine:
         assert cli.page(a_group(), "custody", SECTIONS) == (
             "# The command line\n\n"
             "```text\ncustody [OPTIONS] COMMAND [ARGS]...\n```\n\n"
-            "Say where code comes from.\n\n"
+            "Show where code comes from.\n\n"
             "| option | meaning |\n|---|---|\n"
             "| `-C PATH` | the repository [default: .] |\n"
             "| `--version` | Show the version and exit. |\n"

@@ -1,4 +1,4 @@
-"""Every example of STYLE.md that the tree does not have is named."""
+"""Every example of STYLE.md that is missing in the tree is reported."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The guard has been seen to catch, and to let through what tests need."""
+"""The guard stops what it should, and allows what tests need."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""A lane of tests runs when its part of the tree was touched, and whenever that cannot be told."""
+"""A lane of tests runs when its part of the tree was changed, and whenever that is unknown."""
 
 import subprocess
 from pathlib import Path

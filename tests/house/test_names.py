@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def planted(tmp_path: Path, **modules: str) -> list[str]:
-    """What the check says of a tree with these modules."""
+    """Return the findings for a tree with these modules."""
     folder = tmp_path / names.SOURCE
     folder.mkdir(parents=True)
     for name, text in modules.items():

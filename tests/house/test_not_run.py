@@ -1,4 +1,4 @@
-"""What cannot be had here is said in the last line, and is a failure where everything must run."""
+"""A missing requirement is reported in the last line, and is a failure in CI."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ NOT_NEEDED = shutil.ignore_patterns("test_*", "planting.py", "__pycache__")
 
 
 def last_lines(tmp_path: Path, ci: str, workers: int) -> tuple[int, list[str]]:
-    """Run two tests, one of which wants PostgreSQL, where its wheel is an empty shell."""
+    """Run two tests without a PostgreSQL wheel; one of them needs it."""
     shutil.copytree(ROOT / "tests" / "house", tmp_path / "tests" / "house", ignore=NOT_NEEDED)
     shutil.copy(ROOT / "tests" / "conftest.py", tmp_path / "tests")
     shutil.copy(ROOT / "pyproject.toml", tmp_path)

@@ -1,4 +1,4 @@
-"""The set-up can be relied on: everything hashed, nothing of one machine, no half environment that counts as done."""
+"""The set-up is reliable: all downloads hashed, nothing machine-specific, and no partial environment counts as done."""
 
 import ast
 import re
@@ -16,7 +16,7 @@ LOCKS = sorted((ROOT / "requirements").glob("*.lock"))
 SOURCE = ROOT / "src" / "custody"
 PACKAGES = sorted(file.parent for file in SOURCE.rglob("__init__.py") if file.parent != SOURCE)
 OF_THE_PROJECT = (".ci", "bench", "changes", "docs", "requirements", "src", "tests", "tools")
-# Spelt so that this file does not find itself.
+# Spelled so that this file does not find itself.
 MACHINE_PATHS = re.compile(rb"(?<![\w.~*-])/(?:[w]ork/(?:main|shared)|[r]oot/|[o]pt/wheels)")
 TARGETS = "demo test check bench test-full docs-check imports lint types fmt lock clean help".split()
 
@@ -75,7 +75,7 @@ def test_make_knows_its_commands(target: str) -> None:
 
 @pytest.fixture
 def a_clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The files that set-up looks at, elsewhere."""
+    """Copy the files that set-up reads to another folder."""
     shutil.copytree(ROOT / "requirements", tmp_path / "requirements")
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     (tmp_path / "src" / "custody").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""SQL stands only in the store and in queries; a statement, a look-up or a connection elsewhere is named."""
+"""SQL is only in the store and in queries; a statement, a look-up or a connection elsewhere is reported."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What neither ruff nor import-linter sees: built-in functions in pure files, catches that are not `except`."""
+"""Checks that ruff and import-linter lack: built-in functions in pure files, catches that are not `except`."""
 
 import ast
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ PURE_CONTRACTS = (
 
 
 def pure_files() -> set[Path]:
-    """The files that the contracts of pure files are about."""
+    """Return the files under the contracts for pure files."""
     expressions = {name for contract in PURE_CONTRACTS for name in names(contract, "modules")}
     return {file for expression in expressions for file in _files_of_expression(expression.removeprefix("custody."))}
 

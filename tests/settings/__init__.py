@@ -1,1 +1,1 @@
-"""Settings files as people have them."""
+"""Realistic settings files."""

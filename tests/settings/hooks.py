@@ -1,4 +1,4 @@
-"""git hooks as people and their tools leave them; each tells that it ran by a line in ``$THEIRS``."""
+"""git hooks of people and their tools; each writes a line to ``$THEIRS`` when it runs."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ TELL = 'echo "theirs $(basename "$PWD") $*" >> "$THEIRS"'
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A hook: its bytes, its mode, the exit status it ends with, and whether ours is put behind it or beside it."""
+    """A hook: its bytes, its mode, its exit status, and whether ours is added to it or put beside it."""
 
     data: bytes
     how: str

@@ -1,4 +1,4 @@
-"""Reading settings another way than the product does, so that its reading can be checked."""
+"""A second reader for settings, to check the reader of custody."""
 
 import json
 import tomllib
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def said(path: Path, data: bytes) -> Any:
-    """What the file says: comments and trailing commas dropped character by character, then the standard reader."""
+    """Read the file: drop comments and trailing commas character by character, then use the standard reader."""
     if path.suffix == ".toml":
         return tomllib.loads(data.decode())
     text = _bare(data.decode("utf-8-sig"))
@@ -16,7 +16,7 @@ def said(path: Path, data: bytes) -> Any:
 
 
 def _bare(text: str) -> str:
-    """``text`` without comments and trailing commas."""
+    """Remove comments and trailing commas from ``text``."""
     kept, at = list[str](), 0
     while at < len(text):
         if text[at] == '"':

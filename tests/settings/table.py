@@ -1,4 +1,4 @@
-"""The table of settings files: as agents write them, as people edit them, and as nobody should leave them."""
+"""The table of settings files: as agents write them, as people edit them, and broken ones."""
 
 from dataclasses import dataclass
 
@@ -7,9 +7,9 @@ THEIRS = b"node ./scripts/audit.js"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One file: its ``data`` (None: it is not there), or why it is refused, or what of ours was in it already.
+    """One file: its ``data`` (None: missing), the reason to refuse it, or the entries of ours that it already has.
 
-    ``cleared`` is what is left after taking out, where that is not what was there before.
+    ``cleared`` is the file after removal, if it differs from the original.
     """
 
     agent: str
@@ -180,22 +180,24 @@ CLAUDE_CODE = {
     "our entry from an older place": Case("claude-code", _OLDER_PLACE, cleared=_OLDER_PLACE_CLEARED),
     "our entry in somebody's group": Case("claude-code", _MIXED_GROUP, cleared=_MIXED_GROUP_CLEARED),
     # Refused.
-    "a key twice": Case("claude-code", b'{\n  "hooks": {},\n  "hooks": {}\n}', r"line 3, column 3: the key \"hooks\""),
-    "a key twice elsewhere": Case("claude-code", b'{"a": {"b": 1, "b": 2}}', r"line 1, column 16: the key \"b\""),
+    "a key twice": Case(
+        "claude-code", b'{\n  "hooks": {},\n  "hooks": {}\n}', r"line 3, column 3: repeated key \"hooks\""
+    ),
+    "a key twice elsewhere": Case("claude-code", b'{"a": {"b": 1, "b": 2}}', r"line 1, column 16: repeated key \"b\""),
     "cut off": Case("claude-code", _USUAL[:60], r"line 3, column \d+"),
     "no comma": Case("claude-code", b'{\n  "a": 1\n  "b": 2\n}', r"line 3, column 3: ',' or '}' is expected"),
     "merge conflict": Case("claude-code", b'{\n<<<<<<< HEAD\n  "a": 1\n=======\n', r"line 2, column 1"),
     "two commas": Case("claude-code", b'{"a": 1,, "b": 2}', r"line 1, column 9"),
     "single quotes": Case("claude-code", b"{'a': 1}", r"line 1, column 2: a string in double quotes"),
-    "open comment": Case("claude-code", b'{"a": 1} /* not closed', r"line 1, column 10: this comment is not closed"),
-    "bad escape": Case("claude-code", b'{"a": "\\x41"}', r"line 1, column 7: this string has an escape"),
-    "not utf-8": Case("claude-code", b'{"a": "\xff"}', r"line 1, column 8: this is not UTF-8"),
-    "utf-16": Case("claude-code", '{"a": 1}'.encode("utf-16"), r"line 1, column 1: this is not UTF-8"),
+    "open comment": Case("claude-code", b'{"a": 1} /* not closed', r"line 1, column 10: unclosed comment"),
+    "bad escape": Case("claude-code", b'{"a": "\\x41"}', r"line 1, column 7: invalid escape"),
+    "not utf-8": Case("claude-code", b'{"a": "\xff"}', r"line 1, column 8: not UTF-8"),
+    "utf-16": Case("claude-code", '{"a": 1}'.encode("utf-16"), r"line 1, column 1: not UTF-8"),
     "a list at the top": Case("claude-code", b"[]", r"an object is expected"),
-    "hooks is a list": Case("claude-code", b'{\n  "hooks": []\n}', r"line 2, column 12: \"hooks\" is not"),
-    "an event is an object": Case("claude-code", b'{"hooks": {"Stop": {}}}', r"line 1, column 20: \"Stop\" is not"),
+    "hooks is a list": Case("claude-code", b'{\n  "hooks": []\n}', r"line 2, column 12: invalid \"hooks\": "),
+    "an event is an object": Case("claude-code", b'{"hooks": {"Stop": {}}}', r"line 1, column 20: invalid \"Stop\": "),
     "too deep": Case("claude-code", b'{"a": ' + b"[" * 200 + b"]" * 200 + b"}", r"more than 128 levels"),
-    "two values": Case("claude-code", b"{} {}", r"line 1, column 4: nothing more is expected"),
+    "two values": Case("claude-code", b"{} {}", r"line 1, column 4: unexpected text after the value"),
 }
 
 # Cursor.
@@ -335,8 +337,12 @@ CODEX = {
     "codex, toml, older place": Case("codex", _TOML_OLDER, cleared=_TOML_OLDER_CLEARED, name="config.toml"),
     "codex, toml, unparsable": Case("codex", b'model = "x\nhooks = 1\n', r"line 1, column \d+", name="config.toml"),
     "codex, toml, not utf-8": Case("codex", b'a = 1\nb = "\xff"\n', r"line 2, column 1", name="config.toml"),
-    "codex, toml, hooks is no table": Case("codex", b'hooks = "none"\n', r"there is no place", name="config.toml"),
-    "codex, toml, an event is a table": Case("codex", b"[hooks.Stop]\nx = 1\n", r"no place", name="config.toml"),
+    "codex, toml, hooks is not a table": Case(
+        "codex", b'hooks = "none"\n', r"cannot place our tables", name="config.toml"
+    ),
+    "codex, toml, an event is a table": Case(
+        "codex", b"[hooks.Stop]\nx = 1\n", r"cannot place our tables", name="config.toml"
+    ),
 }
 
 CASES = CLAUDE_CODE | CURSOR | GEMINI | CODEX

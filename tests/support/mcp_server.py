@@ -1,4 +1,4 @@
-"""A small real MCP server: echoes, adds, fails, hangs, dies; and says which span it was called in."""
+"""A small real MCP server: echoes, adds, fails, hangs, dies, and returns the span of its caller."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ server = MCPServer("small", log_level="CRITICAL")
 
 @server.tool()
 def echo(text: str) -> str:
-    """Give the text back."""
+    """Return the text."""
     return text
 
 
@@ -25,13 +25,13 @@ def add(a: int, b: int) -> int:
 
 @server.tool()
 def describe(name: str) -> dict[str, Any]:
-    """Give an object."""
+    """Return an object."""
     return {"name": name, "pid": os.getpid()}
 
 
 @server.tool()
 def caller(ctx: Context) -> str:
-    """Give the trace parent that stood in ``params._meta``."""
+    """Return the trace parent in ``params._meta``."""
     meta = ctx.request_context.meta
     found = meta.get("traceparent") if isinstance(meta, dict) else getattr(meta, "traceparent", None)
     return str(found)

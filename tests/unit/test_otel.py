@@ -1,4 +1,4 @@
-"""Real spans of the real OpenTelemetry SDK reach the spool, and nothing that goes wrong reaches the traced program."""
+"""Spans of the real OpenTelemetry SDK reach the spool, and no error reaches the traced program."""
 
 import logging
 import os
@@ -15,11 +15,11 @@ from opentelemetry.sdk.trace.sampling import Decision, StaticSampler
 from opentelemetry.trace import Link, Status, StatusCode, use_span
 
 from custody import otel
-from custody.core.errors import InputError, SpoolError
+from custody.core.errors import InputError, SpoolError, install_hint
 from custody.core.views import ObservedSpan, SpanKind, SpanStatus
-from custody.core.wire.canonical import parse
+from custody.core.wire.canonical import parse_json_bytes
 from custody.graph.otlp.import_ import SpanSpool
-from custody.graph.queries import SpanTables, spans_of_execution
+from custody.graph.queries import SpanTables, query_execution_spans
 from custody.graph.wire.otlp_span import OtlpSpan
 from custody.otel import CustodySpanProcessor
 from custody.workspace.workspace import Workspace
@@ -29,7 +29,7 @@ SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
 class Traced:
-    """A program that is traced into a repository."""
+    """A program whose spans go to a repository."""
 
     def __init__(self, folder: Path, **more: bool) -> None:
         self.folder = a_git_folder(folder)
@@ -43,23 +43,23 @@ class Traced:
         assert isinstance(tracer, Tracer)
         return tracer
 
-    def kept(self) -> dict[str, ObservedSpan]:
-        """The spans that a store has, by name."""
+    def stored(self) -> dict[str, ObservedSpan]:
+        """The stored spans, by name."""
         with Workspace(self.folder).reading() as store:
             views = [
-                seen.view
+                observed.view
                 for execution in SpanTables(store).executions()
-                for seen in spans_of_execution(store, execution)
+                for observed in query_execution_spans(store, execution)
             ]
-        assert len({(one.execution, one.id) for one in views}) == len(views)
-        return {one.name: one for one in views}
+        assert len({(span.execution, span.id) for span in views}) == len(views)
+        return {span.name: span for span in views}
 
 
 @pytest.fixture
 def traced(tmp_path: Path) -> Iterator[Traced]:
-    made = Traced(tmp_path / "repo")
-    yield made
-    made.provider.shutdown()
+    program = Traced(tmp_path / "repo")
+    yield program
+    program.provider.shutdown()
 
 
 def test_spans_arrive_with_parents_kinds_names_and_outcomes(traced: Traced) -> None:
@@ -72,8 +72,8 @@ def test_spans_arrive_with_parents_kinds_names_and_outcomes(traced: Traced) -> N
         with traced.tracer.start_as_current_span("plain", links=[link], attributes={"l": ["a", "b"]}) as inner:
             inner.set_status(Status(StatusCode.OK))
     assert traced.provider.force_flush()
-    spans = traced.kept()
-    assert {name: (one.kind, one.status) for name, one in spans.items()} == {
+    spans = traced.stored()
+    assert {name: (stored.kind, stored.status) for name, stored in spans.items()} == {
         "Ada": (SpanKind.AGENT, SpanStatus.OK),
         "log": (SpanKind.TOOL, SpanStatus.ERROR),
         "plain": (SpanKind.CAPABILITY, SpanStatus.OK),
@@ -86,14 +86,14 @@ def test_spans_arrive_with_parents_kinds_names_and_outcomes(traced: Traced) -> N
     assert dict(spans["plain"].attributes)["l"] == '["a","b"]'
 
 
-def test_prompts_are_kept_when_they_are_asked_for_and_secrets_never(tmp_path: Path) -> None:
-    made = Traced(tmp_path / "repo", texts=True)
-    with made.tracer.start_as_current_span("x", attributes={"input.value": f"use {SECRET}"}):
+def test_prompts_are_stored_on_request_and_secrets_never(tmp_path: Path) -> None:
+    program = Traced(tmp_path / "repo", texts=True)
+    with program.tracer.start_as_current_span("x", attributes={"input.value": f"use {SECRET}"}):
         pass
-    made.provider.shutdown()
-    (name,) = spool_of(made.folder).names()
-    assert SECRET not in (spool_of(made.folder).folder / name).read_text()
-    assert dict(made.kept()["x"].attributes)["input.value"] == "use [redacted:github-token]"
+    program.provider.shutdown()
+    (name,) = spool_of(program.folder).names()
+    assert SECRET not in (spool_of(program.folder).folder / name).read_text()
+    assert dict(program.stored()["x"].attributes)["input.value"] == "use [redacted:github-token]"
 
 
 def test_many_spans_of_many_threads_all_arrive_in_few_files(traced: Traced) -> None:
@@ -110,12 +110,12 @@ def test_many_spans_of_many_threads_all_arrive_in_few_files(traced: Traced) -> N
         thread.join()
     traced.provider.shutdown()
     assert len(spool_of(traced.folder).names()) <= 8
-    spans = traced.kept()
+    spans = traced.stored()
     assert len(spans) == 8 * 51 and traced.processor.lost == 0
     assert all(spans[f"inner {n} {m}"].parent == spans[f"outer {n}"].id for n in range(8) for m in range(50))
 
 
-def test_a_disk_that_refuses_loses_nothing_until_it_takes_again(
+def test_a_failing_disk_loses_nothing_until_it_works_again(
     traced: Traced, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def refuse(*_: object) -> None:
@@ -128,10 +128,10 @@ def test_a_disk_that_refuses_loses_nothing_until_it_takes_again(
         assert traced.provider.force_flush() is False
     assert "cannot make the event durable" in caplog.text
     assert traced.provider.force_flush()
-    assert set(traced.kept()) == {"x"} and traced.processor.lost == 0
+    assert set(traced.stored()) == {"x"} and traced.processor.lost == 0
 
 
-def test_what_is_too_much_is_lost_counted_and_said(
+def test_spans_over_the_limit_are_lost_counted_and_logged(
     traced: Traced, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(otel, "QUEUE_SPANS", 3)
@@ -140,11 +140,11 @@ def test_what_is_too_much_is_lost_counted_and_said(
         traced.tracer.start_span(f"s{n}").end()
     with caplog.at_level(logging.WARNING):
         traced.provider.shutdown()
-    assert set(traced.kept()) == {"s0", "s1", "s2"} and traced.processor.lost == 2
-    assert "2 span(s) could not be kept" in caplog.text
+    assert set(traced.stored()) == {"s0", "s1", "s2"} and traced.processor.lost == 2
+    assert "2 spans could not be stored" in caplog.text
 
 
-def test_a_span_that_cannot_be_read_stops_neither_program_nor_others(
+def test_an_unreadable_span_stops_neither_the_program_nor_other_spans(
     traced: Traced, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(otel, "BATCH_SPANS", 1)
@@ -160,10 +160,10 @@ def test_a_span_that_cannot_be_read_stops_neither_program_nor_others(
     for name in ("a", "odd", "b"):
         traced.tracer.start_span(name).end()
     assert traced.provider.force_flush()
-    assert set(traced.kept()) == {"a", "b"} and traced.processor.lost == 1
+    assert set(traced.stored()) == {"a", "b"} and traced.processor.lost == 1
 
 
-def test_what_was_not_sampled_is_not_kept(tmp_path: Path) -> None:
+def test_unsampled_spans_are_not_stored(tmp_path: Path) -> None:
     folder = a_git_folder(tmp_path / "repo")
     provider = TracerProvider(sampler=StaticSampler(Decision.RECORD_ONLY), shutdown_on_exit=False)
     provider.add_span_processor(CustodySpanProcessor(folder))
@@ -191,20 +191,20 @@ os.wait()
 tracer.start_span("after").end()
 """
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, env=dict(os.environ))
-    written = [parse(one.payload) for one in spool_of(folder).oldest(100).arrivals]
+    written = [parse_json_bytes(arrival.payload) for arrival in spool_of(folder).oldest(100).arrivals]
     assert sorted(str(one["name"]) for one in written if isinstance(one, dict)) == ["after", "before", "child"]
 
 
-def test_outside_a_repository_the_constructor_says_so(tmp_path: Path) -> None:
+def test_outside_a_repository_the_constructor_raises(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         CustodySpanProcessor(tmp_path)
 
 
-def test_without_the_extra_its_name_is_said() -> None:
+def test_without_the_extra_the_error_names_it() -> None:
     code = (
         "import sys; sys.modules['opentelemetry.sdk.trace'] = None\n"
         "from custody.core.errors import MissingExtra\n"
         "try:\n    import custody.otel\nexcept MissingExtra as e:\n    print(e.message, '|', e.hint)"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout == "opentelemetry-sdk is not installed | install it with: pip install 'custody[otel]'\n"
+    assert ran.stdout == f"opentelemetry-sdk is not installed | {install_hint('otel')}\n"

@@ -34,7 +34,7 @@ NAMES = (
 
 @pytest.fixture(params=["memory", "file", "store"])
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
-    """Makes a repository on the same place again and again; in memory it is the same one."""
+    """Opens a repository in the same place repeatedly; in memory it is the same object."""
     if request.param == "memory":
         only = InMemorySourceRepository()
         return lambda: only
@@ -110,7 +110,7 @@ def test_sources_are_ordered_by_the_number_in_their_id(make: Make) -> None:
     asyncio.run(register())
 
 
-def test_an_error_of_a_call_is_the_callers(make: Make) -> None:
+def test_exceptions_of_a_call_propagate(make: Make) -> None:
     async def register() -> None:
         repository = make()
         with pytest.raises(custody.sources.SourceError, match="javascript"):
@@ -125,5 +125,5 @@ def test_a_garbled_line_of_a_file_is_a_warning(tmp_path: Path) -> None:
     asyncio.run(AppendOnlySourceRepository(file).register(a_source(1)))
     with file.open("ab") as end:
         end.write(b"garbage\n")
-    with pytest.warns(SourceRegistryWarning, match="line 2 of .* cannot be read and is passed over"):
+    with pytest.warns(SourceRegistryWarning, match="skipped line 2 of "):
         assert len(AppendOnlySourceRepository(str(file)).ordered_sources()) == 1

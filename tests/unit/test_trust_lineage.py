@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from custody.core.errors import InputError
-from custody.trust.app.decisions import folder_workspace
+from custody.trust.app.decisions import open_trust_folder
 from custody.trust.app.verify import trust_verify
 from custody.trust_lineage import ChangeComplexity, DecisionType, TrustLineageManager, TrustTier, UnknownAgent
 
@@ -102,21 +102,21 @@ def test_the_plain_formula_of_the_document(manager: TrustLineageManager) -> None
 
 # Conformance: 001-016
 def test_a_stranger_has_the_score_of_a_newcomer_and_no_profile(manager: TrustLineageManager) -> None:
-    score = manager.get_trust_score("nobody")
-    assert (score.score, score.confidence, manager.get_trust_tier("nobody")) == (0.5, 0.0, TrustTier.MEDIUM)
-    assert manager.get_agent_history("nobody") == []
-    with pytest.raises(UnknownAgent, match="nothing was decided about 'nobody'"):
-        manager.get_agent_profile("nobody")
+    score = manager.get_trust_score("stranger")
+    assert (score.score, score.confidence, manager.get_trust_tier("stranger")) == (0.5, 0.0, TrustTier.MEDIUM)
+    assert manager.get_agent_history("stranger") == []
+    with pytest.raises(UnknownAgent, match="no decisions about 'stranger'"):
+        manager.get_agent_profile("stranger")
 
 
 # Conformance: 001-004, 001-047
-def test_after_ten_decisions_small_changes_land_alone(manager: TrustLineageManager) -> None:
+def test_after_ten_decisions_small_changes_merge_alone(manager: TrustLineageManager) -> None:
     decided(manager, *[DecisionType.ACCEPTED] * 9)
     assert not manager.should_auto_approve("agent-001", 30)
     decided(manager, DecisionType.ACCEPTED)
     assert manager.should_auto_approve("agent-001", change_size=500)
     refused = manager.should_auto_approve("agent-001", change_size=501)
-    assert not refused and refused.reasons == ("the change has 501 line(s), more than the 500 of VERIFIED",)
+    assert not refused and refused.reasons == ("the change has 501 lines, more than the 500 of VERIFIED",)
 
 
 # Conformance: 001-078
@@ -154,14 +154,14 @@ def test_a_recovery_lifts_and_then_waits_a_week(manager: TrustLineageManager, cl
 @pytest.mark.parametrize("boost", [0, -0.1, float("nan"), 1.5])
 def test_a_recovery_of_nothing_is_refused(manager: TrustLineageManager, boost: float) -> None:
     decided(manager, DecisionType.REJECTED)
-    with pytest.raises(InputError, match="a recovery of"):
+    with pytest.raises(InputError, match="invalid boost"):
         manager.apply_recovery("agent-001", boost)
 
 
 # Conformance: 001-068
 def test_nobody_new_starts_with_a_recovery(manager: TrustLineageManager) -> None:
     with pytest.raises(UnknownAgent):
-        manager.apply_recovery("nobody", 0.05)
+        manager.apply_recovery("stranger", 0.05)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_bad_input_is_refused_and_nothing_is_recorded(
 
 def test_the_same_decision_id_is_taken_once(manager: TrustLineageManager) -> None:
     manager.record_decision("a", DecisionType.ACCEPTED, "abc1234", decision_id="pr-1")
-    with pytest.raises(InputError, match="'pr-1' is decided already"):
+    with pytest.raises(InputError, match="'pr-1' is already decided"):
         manager.record_decision("a", DecisionType.REJECTED, "abc1234", decision_id="pr-1")
 
 
@@ -261,7 +261,7 @@ def test_processes_that_record_at_once_lose_nothing(tmp_path: Path, processes: i
     assert [process.wait() for process in running] == [0] * processes
     manager = TrustLineageManager(tmp_path / "store")
     assert manager.get_agent_profile("robot").total_decisions == processes * each
-    report = trust_verify(folder_workspace(tmp_path / "store"))
+    report = trust_verify(open_trust_folder(tmp_path / "store"))
     assert (report.outcome, report.decisions, report.agents) == ("fine", processes * each, 1)
 
 

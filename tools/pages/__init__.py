@@ -1,1 +1,1 @@
-"""The pages of ``docs/reference/``: each a function from the product's own source of the fact to Markdown."""
+"""The pages of ``docs/reference/``: each is a function from the source code to Markdown."""

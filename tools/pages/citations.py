@@ -1,4 +1,4 @@
-"""The page of what an audit of citations can find."""
+"""The page of findings of a citation audit."""
 
 from custody.cite.codes import CODES
 from tools import markdown

@@ -24,8 +24,11 @@ def cli_page() -> str:
 
 def page(group: click.Group, name: str, sections: Sections) -> str:
     """The page of ``group`` and every command in it, in the order of ``sections``; an empty section is left out."""
-    context = _context(group, name)
-    placed, listed = sorted(name for names in sections.values() for name in names), sorted(_listed(group, context))
+    context = command_context(group, name)
+    placed, listed = (
+        sorted(name for names in sections.values() for name in names),
+        sorted(listed_commands(group, context)),
+    )
     if placed != listed:
         raise Undocumented(f"the sections of '{name}' hold {placed}, it lists {listed}")
     body = "".join(_section(group, context, title, names) for title, names in sections.items() if names)
@@ -37,24 +40,27 @@ def _section(group: click.Group, context: click.Context, title: str, names: Coll
 
 
 def _command(group: click.Group, parent: click.Context, name: str, level: int) -> Iterator[str]:
-    command = _of(group, parent, name)
-    context = _context(command, name, parent)
+    command = look_up_command(group, parent, name)
+    context = command_context(command, name, parent)
     yield f"\n{'#' * level} {context.command_path}\n\n{_described(command, context)}"
     if isinstance(command, click.Group):
-        for part in _listed(command, context):
+        for part in listed_commands(command, context):
             yield from _command(command, context, part, level + 1)
 
 
-def _context(command: click.Command, name: str, parent: click.Context | None = None) -> click.Context:
+def command_context(command: click.Command, name: str, parent: click.Context | None = None) -> click.Context:
+    """Return the context in which a command describes itself."""
     settings = {**command.context_settings, "show_default": True}
     return click.Context(command, info_name=name, parent=parent, **settings)
 
 
-def _listed(group: click.Group, context: click.Context) -> list[str]:
-    return [name for name in group.list_commands(context) if not _of(group, context, name).hidden]
+def listed_commands(group: click.Group, context: click.Context) -> list[str]:
+    """Return the names of the commands that a group shows."""
+    return [name for name in group.list_commands(context) if not look_up_command(group, context, name).hidden]
 
 
-def _of(group: click.Group, context: click.Context, name: str) -> click.Command:
+def look_up_command(group: click.Group, context: click.Context, name: str) -> click.Command:
+    """Return a command that a group lists."""
     command = group.get_command(context, name)
     if command is None:
         raise Undocumented(f"'{context.command_path}' lists '{name}' but has no such command")

@@ -1,4 +1,4 @@
-"""The page of what ``custody verify`` can find."""
+"""The page of findings of ``custody verify``."""
 
 from custody.core.record import DamageCode
 from tools import markdown

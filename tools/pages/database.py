@@ -1,7 +1,7 @@
 """The page of the database: tables and columns, from the migrations and the comments in them.
 
-The migrations keep one shape, and this file relies on it: a column per line with its comment at the end, a comment
-above every table. Anything else is refused rather than left out of the page.
+This file relies on the shape of the migrations: a column per line with its comment at the end, a comment
+above every table. Anything else is an error, so that the page is complete.
 """
 
 import re
@@ -27,7 +27,7 @@ _WORD = re.compile(r"\{(\w+)\}")
 
 @dataclass(slots=True)
 class Table:
-    """A table as the migrations leave it."""
+    """A table after all migrations."""
 
     name: str
     since: str
@@ -38,7 +38,7 @@ class Table:
 
 
 class Reader:
-    """Reads migrations line by line and keeps the tables they leave."""
+    """Reads migrations line by line and collects the resulting tables."""
 
     def __init__(self) -> None:
         self.tables: dict[str, Table] = {}
@@ -90,7 +90,7 @@ class Reader:
 
     def _table(self, name: str) -> Table:
         if name not in self.tables:
-            raise Undocumented(f"there is no table '{name}'")
+            raise Undocumented(f"unknown table '{name}'")
         return self.tables[name]
 
     def _drop(self, what: str, name: str) -> None:
@@ -111,7 +111,7 @@ def _column(line: str) -> tuple[str, str, str]:
 
 
 def tables_of(migrations: Mapping[str, str]) -> list[Table]:
-    """The tables that ``migrations`` (texts by file name) leave, in the order they were made."""
+    """Return the tables after ``migrations`` (texts by file name), in order of creation."""
     reader = Reader()
     for file in sorted(migrations):
         reader.read(file, migrations[file])

@@ -1,4 +1,4 @@
-"""The page of exit statuses: which error is whose turn."""
+"""The page of exit statuses: the errors of each status."""
 
 import inspect
 from types import ModuleType
@@ -40,7 +40,7 @@ def _family(kind: type[CustodyError]) -> tuple[str, ...]:
     error = kind.__new__(kind)  # the statuses depend on the class alone; constructors differ
     says = " ".join((inspect.getdoc(kind) or "").partition("\n\n")[0].split())
     parent = "" if CustodyError in kind.__bases__ else f", a kind of `{kind.__bases__[0].__name__}`"
-    status, http = errors.exit_status(error), errors.http_status(error)
+    status, http = errors.exit_status_from_error(error), errors.http_status_from_error(error)
     return (str(status), str(http), f"`{kind.__name__}`{parent}", markdown.text(says))
 
 

@@ -5,10 +5,10 @@ import inspect
 import textwrap
 from collections.abc import Iterable, Mapping
 
-from custody.config import VARIABLES, Rule, documents
+from custody.config import VARIABLES, Rule, list_rule_documents
 from custody.core.wire.canonical import Rules
 from custody.trust.rules import TIERS
-from custody.workspace.wiring import rule_tables
+from custody.workspace.wiring import import_rule_tables
 from tools import markdown
 from tools.problems import Undocumented
 
@@ -43,24 +43,24 @@ commit_link = 50
 A key that was a rule in an earlier version has no effect. Every command that reads it prints a warning with the
 constant that holds the value now. `custody rules` lists these warnings.
 
-Any other name that is no rule, a value of another type and numbers that do not fit together are errors (exit status 2)
-that name the file, the key and the nearest rule. Texts are never read as numbers. The files of a repository set rules
+An unknown rule, a value of another type and numbers that do not fit together are errors (exit status 2). The error
+names the file, the key and the nearest rule. Texts are never read as numbers. The files of a repository set rules
 and nothing else: endpoints, commands, tokens and keys are the user's. A file has at most 1 MiB of UTF-8 and is a
-regular file of the repository, not a link. In YAML there are no aliases, anchors, tags or repeated keys.
+regular file of the repository, not a link. YAML files must not use aliases, anchors, tags or repeated keys.
 """
 
 
 def rules_page() -> str:
     """``rules.md``."""
-    tables = "".join(_table(table, kind) for table, kind in rule_tables().classes.items())
-    return _HEAD + _documents() + tables + _dropped(rule_tables().dropped)
+    tables = "".join(_table(table, kind) for table, kind in import_rule_tables().classes.items())
+    return _HEAD + _documents() + tables + _dropped(import_rule_tables().dropped)
 
 
 def _documents() -> str:
-    """The documents' names; those that are a rule's own name in its own file are told in one sentence."""
+    """The documents' names; a rule's own name in its own file needs no row."""
     rows = [
         (f"`{file.path}`", markdown.code(name), f"`{rule.name}`")
-        for file in documents(rule_tables())
+        for file in list_rule_documents(import_rule_tables())
         for name, rule in file.keys.names.items()
         if f"dedupe.{name}" != rule.name
     ]
@@ -71,15 +71,15 @@ def _documents() -> str:
     return (
         "\n## The documents' own names\n\n"
         f"{markdown.table(('file', 'key', 'rule'), rows)}\n"
-        "`config/thresholds.yaml` also takes the rules of `dedupe` by their own names. A file in `config` of which no"
-        " key is known belongs to something else and is passed over, as are other tables of `.ai-git/config.yaml`.\n\n"
+        "`config/thresholds.yaml` also takes the rules of `dedupe` by their own names. A file in `config` without"
+        " a known key belongs to another program and is skipped, as are other tables of `.ai-git/config.yaml`.\n\n"
         f"{markdown.table(('variable', 'rule'), variables)}\n"
         "A variable counts only when it is set.\n"
     )
 
 
 def _table(table: str, kind: type[Rules]) -> str:
-    rows = documented(rule_tables().rules_of(table).values(), meanings(kind))
+    rows = documented(import_rule_tables().rules_of(table).values(), meanings(kind))
     says = " ".join((inspect.getdoc(kind) or "").split())
     return f"\n## {table}\n\n{says}\n\n{markdown.table(('rule', 'default', 'meaning'), rows)}"
 
@@ -96,7 +96,7 @@ def documented(rules: Iterable[Rule], meanings: Mapping[str, str]) -> list[tuple
 
 
 def meanings(kind: type[Rules]) -> dict[str, str]:
-    """The sentence below each field of a class; a field without one is refused."""
+    """Return the sentence below each field of a class; a field without one is an error."""
     (described,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
     assert isinstance(described, ast.ClassDef)
     found: dict[str, str] = {}

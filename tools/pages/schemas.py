@@ -20,9 +20,9 @@ def schemas_page() -> str:
 
 
 def _schemas() -> Mapping[str, Schema]:
-    from custody.cli.json_schema import schemas
+    from custody.cli.json_schema import collect_report_schemas
 
-    return schemas()
+    return collect_report_schemas()
 
 
 def files(schemas: Mapping[str, Schema]) -> dict[str, str]:

@@ -1,26 +1,26 @@
-// New records without a reload: a small question every few seconds while the page is looked at, and, when its answer
-// has changed, the regions marked `data-fresh` are fetched again. Bounded: one refresh at a time, the next one after some
-// times as long as it took, less often after errors, none while nobody looks or while somebody types in the region.
+// New records without a reload: a visible page polls every few seconds and, after a change, fetches the regions marked
+// `data-fresh` again. Limits: one refresh at a time, the next after a multiple of its duration, less often after errors,
+// none while the page is hidden or the user types in the region.
 
 import type htmxType from "htmx.org";
 
 const EVERY = 4_000;
 const SLOWEST = 60_000;
-const REST = 5; // what takes a service long to make again is asked for less often
+const REST = 5; // slow refreshes happen less often
 
 interface Head {
   records: number;
   head: string;
 }
 
-export function live(place: string, htmx: typeof htmxType): void {
+export function live(url: string, htmx: typeof htmxType): void {
   let known: Head | null = null;
   let wait = EVERY;
 
   async function look(): Promise<void> {
     if (document.hidden) return;
     try {
-      const answer = await fetch(place, { headers: { accept: "application/json" }, credentials: "same-origin" });
+      const answer = await fetch(url, { headers: { accept: "application/json" }, credentials: "same-origin" });
       if (!answer.ok) throw new Error(String(answer.status));
       const head = (await answer.json()) as Head;
       const began = performance.now();
@@ -30,7 +30,7 @@ export function live(place: string, htmx: typeof htmxType): void {
       known = head;
     } catch (error) {
       wait = Math.min(wait * 2, SLOWEST);
-      say(String(error).includes("401") ? "signed out: reload the page" : "the service does not answer");
+      say(String(error).includes("401") ? "signed out: reload the page" : "the server does not answer");
     }
   }
 
@@ -43,9 +43,9 @@ export function live(place: string, htmx: typeof htmxType): void {
     }
   }
 
-  function say(words: string): void {
+  function say(text: string): void {
     const line = document.getElementById("live");
-    if (line && line.textContent !== words) line.textContent = words;
+    if (line && line.textContent !== text) line.textContent = text;
   }
 
   const again = (): void => {

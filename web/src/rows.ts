@@ -1,13 +1,12 @@
-// A long list of rows of one height, of which only those in sight exist. Whoever uses it makes a row when it is asked
-// for; text goes in as text. Keys move through it as through any list, and a screen reader is told how long it is. On
-// paper nothing is out of sight.
+// A virtual list: rows of one height, and only visible rows exist. The caller creates a row on demand; text goes in as
+// text. Keys move through it as in any list, and a screen reader gets its length. A print contains the rows out of view.
 
-import { onPaper, printed, someRows, type Said } from "./paper";
+import { onPaper, printed, someRows, type PrintNote } from "./paper";
 
 export interface Rows {
-  /** Draw again: what rows show, or how many there are, has changed. */
+  /** Draw again after a change of the rows or their number. */
   draw(count?: number): void;
-  /** Bring a row into sight and give it the focus. */
+  /** Scroll to a row and focus it. */
   show(index: number): void;
 }
 
@@ -18,7 +17,7 @@ export function rows(
   count: number,
   make: (index: number) => HTMLElement,
   height = 22,
-  said: Said = someRows,
+  note: PrintNote = someRows,
 ): Rows {
   let many = count;
   let at = 0;
@@ -43,7 +42,7 @@ export function rows(
     for (let index = first; index < last; index++) {
       if (made.has(index)) continue;
       const row = drawn(index);
-      // In the order that they are read in, whichever way one scrolls.
+      // In reading order, in both scroll directions.
       const next = [...sheet.children].find((other) => Number((other as HTMLElement).dataset.row) > index);
       sheet.insertBefore(row, next ?? null);
     }
@@ -59,7 +58,7 @@ export function rows(
     return row;
   }
 
-  /** Make every row that is printed, before and after those in sight, which stay where they are. */
+  /** Create every printed row before and after the visible ones. */
   function fill(): [number, number, number] {
     printing = true;
     if (!made.size) return [0, many - 1, many];
@@ -118,7 +117,7 @@ export function rows(
     printing = false;
     draw();
   };
-  onPaper(box, fill, back, said);
+  onPaper(box, fill, back, note);
 
   return {
     draw(changed?: number): void {

@@ -103,7 +103,7 @@ def person_inside_after(world: World) -> None:
 
 @scenario()
 def person_changes_a_word(world: World) -> None:
-    """A person changes one word of an agent's line, which stays open to dispute."""
+    """A person changes one word of an agent's line, which makes its author disputed."""
     a_shop(world)
     adds(world.agent(), DISCOUNT)
     world.commit()
@@ -124,7 +124,7 @@ def person_deletes_half(world: World) -> None:
 
 @scenario()
 def person_uncommitted_inside(world: World) -> None:
-    """A person's uncommitted lines stand inside what the agent's next edit replaces."""
+    """The agent's next edit replaces text that contains a person's uncommitted lines."""
     a_shop(world)
     agent = world.agent()
     adds(agent, DISCOUNT)

@@ -1,4 +1,4 @@
-"""Git rewrites, moves and joins commits; the lines stay whose they were."""
+"""Git rewrites, moves and joins commits; the lines keep their authors."""
 
 from pathlib import Path
 
@@ -48,7 +48,7 @@ def amend_from_the_shell(world: World) -> None:
 
 
 def _topic(world: World) -> None:
-    """A branch with a commit of an agent's lines and one of a person's, while main goes on elsewhere in the file."""
+    """A branch with a commit of an agent's lines and one of a person's, while main changes elsewhere in the file."""
     a_shop(world)
     world.switch("topic", "-b")
     adds(world.agent(), DISCOUNT)
@@ -62,7 +62,7 @@ def _topic(world: World) -> None:
 
 @scenario()
 def rebase(world: World) -> None:
-    """A branch of both authors is rebased onto a main that went on."""
+    """A branch of both authors is rebased onto a main with new commits."""
     _topic(world)
     world.switch("topic")
     world.git("rebase", "--quiet", "main")
@@ -92,7 +92,7 @@ def rebase_with_conflict(world: World) -> None:
 
 @scenario()
 def rebase_drops_a_commit(world: World) -> None:
-    """Of two commits of an agent only the second is taken onto main."""
+    """Only the second of an agent's two commits is taken onto main."""
     start = a_shop(world)
     agent = world.agent()
     agent.edit("shop.py", FIRST_IMPORT, f"{FIRST_IMPORT}\nimport statistics  # for the median")
@@ -161,7 +161,7 @@ def squash_by_reset(world: World) -> None:
 
 
 def _squashed_on_server(world: World) -> None:
-    """The topic becomes one commit on a server that knows no hooks; the local branch is thrown away."""
+    """The topic becomes one commit on a server without hooks; the local branch is deleted."""
     server = world.folder.parent / "server.git"
     world.git("clone", "--quiet", "--bare", ".", str(server))
     world.git("remote", "add", "origin", str(server))
@@ -180,7 +180,7 @@ def _on(world: World, server: Path, *words: str) -> str:
 
 @scenario()
 def squash_on_server(world: World) -> None:
-    """A pull request is squashed on the server while main stood still."""
+    """A pull request is squashed on the server while main did not change."""
     a_shop(world)
     world.switch("topic", "-b")
     agent = world.agent()
@@ -196,14 +196,14 @@ def squash_on_server(world: World) -> None:
 
 @scenario()
 def squash_on_server_behind(world: World) -> None:
-    """A pull request is squashed on the server after main went on in the same file."""
+    """A pull request is squashed on the server after main changed the same file."""
     _topic(world)
     _squashed_on_server(world)
 
 
 @scenario()
 def cherry_pick(world: World) -> None:
-    """One commit of an agent is picked onto a main that went on."""
+    """One commit of an agent is cherry-picked onto a main with new commits."""
     a_shop(world)
     world.switch("topic", "-b")
     adds(world.agent(), DISCOUNT)
@@ -219,7 +219,7 @@ def cherry_pick(world: World) -> None:
 
 @scenario()
 def cherry_pick_by_agent(world: World) -> None:
-    """An agent picks a person's commit: the lines stay the person's."""
+    """An agent cherry-picks a person's commit: the lines stay the person's."""
     a_shop(world)
     world.switch("topic", "-b")
     world.person.append("shop.py", f"\n\n{block(SHIPPING)}")
@@ -290,7 +290,7 @@ def commit_days_later_after_others(world: World) -> None:
 
 
 def _staged(world: World, page: Page, message: str) -> None:
-    """Commit the file as ``page``, whatever the work tree has."""
+    """Commit the file as ``page``, without regard to the work tree."""
     blob = world.git("hash-object", "-w", "--stdin", given=page.text.encode()).strip()
     world.git("update-index", "--cacheinfo", f"100644,{blob},shop.py")
     world.commit_staged({"shop.py": page}, message)
@@ -298,7 +298,7 @@ def _staged(world: World, page: Page, message: str) -> None:
 
 @scenario()
 def partial_staging(world: World) -> None:
-    """Of two functions of an agent only the second is committed; the first stays in the work tree."""
+    """Only the second of an agent's two functions is committed; the first stays in the work tree."""
     a_shop(world)
     agent = world.agent()
     adds(agent, DISCOUNT)
@@ -412,7 +412,7 @@ def merge_resolved_by_agent(world: World) -> None:
     found = [one.text for one in world.pages["shop.py"].lines]
     first, final = found.index("<<<<<<< HEAD"), found.index(">>>>>>> topic")
     kept = [one.text for one in (*persons, *agents)]
-    own = "APPROVAL_LIMIT = 25  # percent, above which somebody must sign"
+    own = "APPROVAL_LIMIT = 25  # percent, above which somebody must approve"
     body = "\n".join([*kept[: len(persons)], "", "", own, "", *kept[len(persons) :]])
     world.agent("resolver").edit("shop.py", "\n".join(found[first : final + 1]), body, Declared(keeps=kept))
     world.commit("merged by the agent")
@@ -420,7 +420,7 @@ def merge_resolved_by_agent(world: World) -> None:
 
 @scenario()
 def merge_takes_one_side(world: World) -> None:
-    """The conflict is resolved by dropping the agent's function: nothing of it is left."""
+    """The conflict is resolved by dropping the agent's function: none of it is left."""
     _agents, persons = _conflict(world)
     base = world.pages["shop.py"].lines[: len(lines(SHOP)) + 2]
     world.lay("shop.py", Page((*base, *persons)))

@@ -1,4 +1,4 @@
-"""Shells, line ends, work trees, several sessions, and commits in which no agent had a part."""
+"""Shells, line endings, work trees, several sessions, and commits without agents."""
 
 from bench.attribution.scenario import scenario
 from bench.attribution.scenarios.stage import FIRST_IMPORT, a_shop, adds, last
@@ -50,7 +50,7 @@ def sed_inserts(world: World) -> None:
 
 @scenario(by_program=True)
 def sed_replaces_words(world: World) -> None:
-    """An agent changes a word everywhere with sed: those lines are open to dispute, the others stay a person's."""
+    """An agent changes a word everywhere with sed: those lines are disputed, the others stay a person's."""
     a_shop(world, SEARCH)
     page = world.pages["shop.py"]
     changed = page.with_lines(
@@ -86,7 +86,7 @@ def shell_touches_nothing(world: World) -> None:
 
 @scenario()
 def crlf(world: World) -> None:
-    """A file with line ends of Windows, which the agent keeps."""
+    """A file with Windows line endings, which the agent keeps."""
     world.person.write("shop.py", SHOP, eol="\r\n")
     world.commit()
     adds(world.agent(), DISCOUNT)
@@ -96,7 +96,7 @@ def crlf(world: World) -> None:
 
 @scenario()
 def crlf_unseen_by_agent(world: World) -> None:
-    """The agent sees plain line ends and keeps those on disk."""
+    """The agent sees LF line endings and keeps those on disk."""
     world.person.write("shop.py", SHOP, eol="\r\n")
     world.commit()
     adds(world.agent(unix_ends=True), DISCOUNT)
@@ -106,7 +106,7 @@ def crlf_unseen_by_agent(world: World) -> None:
 
 @scenario()
 def crlf_only_in_work_tree(world: World) -> None:
-    """Git turns line ends: Windows' in the work tree, plain ones in the repository."""
+    """Git converts line endings: CRLF in the work tree, LF in the repository."""
     world.git("config", "core.autocrlf", "true")
     world.person.write("shop.py", SHOP, eol="\r\n")
     world.commit()
@@ -117,7 +117,7 @@ def crlf_only_in_work_tree(world: World) -> None:
 
 @scenario()
 def crlf_converted(world: World) -> None:
-    """A later commit of a person turns every line end."""
+    """A later commit of a person converts every line ending."""
     a_shop(world, SHIPPING)
     adds(world.agent(), DISCOUNT)
     world.commit()
@@ -127,7 +127,7 @@ def crlf_converted(world: World) -> None:
 
 @scenario()
 def worktree_merged(world: World) -> None:
-    """An agent works in a further work tree; its branch is merged in the first one."""
+    """An agent works in a second work tree; its branch is merged in the first one."""
     a_shop(world)
     other = world.worktree(world.folder.parent / "other", "-b", "topic")
     adds(other.agent(), DISCOUNT)
@@ -141,7 +141,7 @@ def worktree_merged(world: World) -> None:
 
 @scenario()
 def worktree_asked_there(world: World) -> World:
-    """The question is asked in the further work tree, where something is not committed yet."""
+    """The query runs in the second work tree, with uncommitted changes."""
     a_shop(world)
     adds(world.agent("first"), REPORT)
     world.commit("in the first one")
@@ -232,7 +232,7 @@ def bots_only(world: World) -> None:
 
 @scenario(unrecorded=True)
 def bots_beside_an_agent(world: World) -> None:
-    """Bots and people commit to files of which an agent only ever touched others, at the same time."""
+    """Bots and people commit while an agent works, to files that the agent never touches."""
     a_shop(world)
     agent = world.agent()
     agent.write("reports.py", REPORT)
@@ -259,7 +259,7 @@ def bots_on_the_agents_file(world: World) -> None:
 
 @scenario(unrecorded=True)
 def agent_that_only_reads(world: World) -> None:
-    """An agent runs commands and commits what a person wrote: not one line is its own."""
+    """An agent runs commands and commits what a person wrote: no line is its own."""
     a_shop(world)
     agent = world.agent()
     world.person.append("shop.py", f"\n\n{block(SHIPPING)}")

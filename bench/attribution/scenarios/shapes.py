@@ -1,4 +1,4 @@
-"""Lines change their shape or their place, and stay whose they were."""
+"""Lines change their shape or their place, and keep their authors."""
 
 import sys
 from pathlib import Path
@@ -68,7 +68,7 @@ def formatter_wrapping_only(world: World) -> None:
 
 @scenario()
 def formatter_joining(world: World) -> None:
-    """Calls that an agent opened up are joined again by a wider formatter."""
+    """Calls that an agent wrapped are joined again by a wider formatter."""
     a_shop(world, REMINDER)
     adds(world.agent(), INVOICE)
     world.person.reshape("shop.py", formatted)
@@ -275,7 +275,7 @@ def move_script_method(world: World) -> None:
 
 @scenario()
 def renamed_identifier(world: World) -> None:
-    """An agent renames an identifier everywhere: changed lines are open to dispute, the others stay a person's."""
+    """An agent renames an identifier everywhere: changed lines are disputed, the others stay a person's."""
     a_shop(world, SEARCH, SHIPPING)
     agent = world.agent()
     agent.replace_all("shop.py", "customer", "client")

@@ -1,4 +1,4 @@
-"""What many stories begin with."""
+"""The beginning of many stories."""
 
 from bench.attribution.texts import SHOP, after, block, line, lines
 from bench.attribution.world import Agent, World

@@ -1,6 +1,7 @@
 """Which session wrote a line, and on what evidence (document 000).
 
-The files at the top are pure: they may import ``core`` and the standard library's value tools, and no other question.
+The modules at the top are pure: they may import ``core`` and value tools of the standard library, and touch nothing
+outside.
 """
 
 from custody.attribution.model import (

@@ -1,7 +1,7 @@
-"""Which new line comes from which old line: equal lines first, then white space aside, then moved blocks, then words.
+"""Match new lines with old lines: equal lines first, then without white space, then moved blocks, then words.
 
-One function for every step of a line's life: from one captured state to the next call's text, inside one call, from a
-parent's file to a commit's. Positions count: of two equal lines, the one at the same place is the same line.
+The same matching is used between captured states, inside one call, and from a parent's file to a commit's. Positions
+count: of two equal lines, the one at the same place is the same line.
 """
 
 from bisect import bisect_left
@@ -12,24 +12,24 @@ from difflib import SequenceMatcher
 from itertools import islice
 from typing import NamedTuple
 
-from custody.attribution.text import bare, is_informative, split_line_words
+from custody.attribution.text import is_informative_lineage_line, split_lineage_words, strip_lineage_whitespace
 
 GAP_PRODUCT_MAX = 1_000_000
-"""Old times new lines of a stretch in which no line is unique: beyond it, only its two ends are compared."""
+"""Old times new lines of a gap without unique lines; in a larger gap only the two ends are compared."""
 SLID_LINES_MIN = 3
-"""How many lines must be the same before what was added beside a replacement is taken to stand below them."""
+"""Minimum equal lines before lines added beside a replacement slide below them."""
 WORDS_PRODUCT_MAX = 4_000_000
-"""The same for words."""
+"""Old times new words of a gap; words of a larger gap are not compared."""
 
 MOVED_CHARACTERS_MIN = 24
-"""Characters other than white space that a block needs to be recognized at another place; less occurs by chance."""
+"""Minimum characters, without white space, of a block that is recognized elsewhere; less occurs by chance."""
 
 LinePair = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class UnmatchedRange:
-    """A stretch without a match: old lines ``old_first`` up to ``old_end``, new lines likewise."""
+    """A gap without a match: old lines from ``old_first`` before ``old_end``, new lines likewise."""
 
     old_first: int
     old_end: int
@@ -37,40 +37,40 @@ class UnmatchedRange:
     new_end: int
 
 
-def align(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[LinePair]:
-    """Pairs of equal items, rising on both sides.
+def align_carried_items(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[LinePair]:
+    """Return pairs of equal items, rising on both sides.
 
-    >>> align("abcd", "xbcy")
+    >>> align_carried_items("abcd", "xbcy")
     [(1, 1), (2, 2)]
     """
-    return [pair for block in equal_blocks(old, new) for pair in block.pairs]
+    return [pair for block in find_carried_blocks(old, new) for pair in block.pairs]
 
 
-def equal_blocks(old: Sequence[Hashable], new: Sequence[Hashable]) -> list["EqualBlock"]:
-    """Runs of equal items, rising on both sides: ends first, then items that are unique on both, then what is between.
+def find_carried_blocks(old: Sequence[Hashable], new: Sequence[Hashable]) -> list["EqualBlock"]:
+    """Return runs of equal items, rising on both sides: ends first, then unique items, then the gaps between them.
 
-    Runs are as long as they can be: two that touch are one.
+    Adjacent runs are joined.
     """
-    old, new = list(old), list(new)  # slices of both are compared, which a tuple and a list never survive
-    found: list[EqualBlock] = []
-    waiting = [UnmatchedRange(0, len(old), 0, len(new))]
-    while waiting:
-        gap = waiting.pop()
-        inner = _trimmed(old, new, gap, found)
+    old, new = list(old), list(new)  # slices of both are compared, and a tuple never equals a list
+    blocks: list[EqualBlock] = []
+    gaps = [UnmatchedRange(0, len(old), 0, len(new))]
+    while gaps:
+        gap = gaps.pop()
+        inner = _trim_carried_line_ends(old, new, gap, blocks)
         if inner.old_first == inner.old_end or inner.new_first == inner.new_end:
             continue
-        anchors = _anchors(old, new, inner)
+        anchors = _find_unique_line_anchors(old, new, inner)
         if anchors:
-            blocks = [EqualBlock(run[0][0], run[0][1], len(run)) for run in runs(anchors)]
-            found.extend(blocks)
-            waiting.extend(gaps_of(blocks, inner))
+            anchored = [EqualBlock(run[0][0], run[0][1], len(run)) for run in group_line_pair_runs(anchors)]
+            blocks.extend(anchored)
+            gaps.extend(find_gaps_between_blocks(anchored, inner))
         else:
-            found.extend(_longest(old, new, inner))
-    return _slid(old, new, _joined(sorted(found)))
+            blocks.extend(_find_longest_carried_blocks(old, new, inner))
+    return _slide_carried_blocks(old, new, _join_carried_blocks(sorted(blocks)))
 
 
 class EqualBlock(NamedTuple):
-    """``length`` equal items from ``old`` and from ``new`` on."""
+    """``length`` equal items, from positions ``old`` and ``new`` on."""
 
     old: int
     new: int
@@ -78,11 +78,11 @@ class EqualBlock(NamedTuple):
 
     @property
     def pairs(self) -> Iterator[LinePair]:
-        """Its items one by one, as pairs (old, new)."""
+        """Its positions as pairs (old, new)."""
         return zip(range(self.old, self.old + self.length), range(self.new, self.new + self.length), strict=True)
 
 
-def _joined(blocks: Iterable[EqualBlock]) -> list[EqualBlock]:
+def _join_carried_blocks(blocks: Iterable[EqualBlock]) -> list[EqualBlock]:
     joined: list[EqualBlock] = []
     for block in blocks:
         last = joined[-1] if joined else None
@@ -93,10 +93,12 @@ def _joined(blocks: Iterable[EqualBlock]) -> list[EqualBlock]:
     return joined
 
 
-def _slid(old: Sequence[Hashable], new: Sequence[Hashable], blocks: list[EqualBlock]) -> list[EqualBlock]:
-    """The blocks with everything inserted or deleted as far down as it can stand: a copy comes after its original.
+def _slide_carried_blocks(
+    old: Sequence[Hashable], new: Sequence[Hashable], blocks: list[EqualBlock]
+) -> list[EqualBlock]:
+    """Return the blocks with insertions and deletions moved down as far as possible: a copy follows its original.
 
-    Where lines were replaced too, these are taken one for one, and what is more slides only past several lines.
+    Replaced lines are paired one to one; further lines beside them slide only past ``SLID_LINES_MIN`` or more lines.
     """
     slid: list[EqualBlock] = []
     for block in blocks:
@@ -104,9 +106,9 @@ def _slid(old: Sequence[Hashable], new: Sequence[Hashable], blocks: list[EqualBl
         old_at, new_at = last.old + last.length, last.new + last.length
         replaced = min(block.old - old_at, block.new - new_at)
         if block.new - new_at > replaced:
-            step = _slide(new, new_at + replaced, block.new, block.length)
+            step = _count_slidable_lines(new, new_at + replaced, block.new, block.length)
         elif block.old - old_at > replaced:
-            step = _slide(old, old_at + replaced, block.old, block.length)
+            step = _count_slidable_lines(old, old_at + replaced, block.old, block.length)
         else:
             step = 0
         if step and (not replaced or step >= SLID_LINES_MIN):
@@ -114,19 +116,19 @@ def _slid(old: Sequence[Hashable], new: Sequence[Hashable], blocks: list[EqualBl
             block = EqualBlock(block.old + step, block.new + step, block.length - step)
         if block.length:
             slid.append(block)
-    return _joined(slid)
+    return _join_carried_blocks(slid)
 
 
-def _slide(items: Sequence[Hashable], first: int, end: int, most: int) -> int:
-    """How many lines the stretch from ``first`` up to ``end`` can move down: what it takes in equals what it leaves."""
+def _count_slidable_lines(items: Sequence[Hashable], first: int, end: int, most: int) -> int:
+    """Return how far the range from ``first`` before ``end`` can move down without changing the text."""
     step = 0
     while step < most and items[first + step] == items[end + step]:
         step += 1
     return step
 
 
-def gaps_of(blocks: Sequence[EqualBlock], whole: UnmatchedRange) -> Iterator[UnmatchedRange]:
-    """The stretches that ``blocks`` leave between them inside ``whole``, where either side has lines."""
+def find_gaps_between_blocks(blocks: Sequence[EqualBlock], whole: UnmatchedRange) -> Iterator[UnmatchedRange]:
+    """Yield the gaps between ``blocks`` inside ``whole`` in which either side has lines."""
     old_at, new_at = whole.old_first, whole.new_first
     for block in (*blocks, EqualBlock(whole.old_end, whole.new_end, 0)):
         if block.old > old_at or block.new > new_at:
@@ -134,8 +136,8 @@ def gaps_of(blocks: Sequence[EqualBlock], whole: UnmatchedRange) -> Iterator[Unm
         old_at, new_at = block.old + block.length, block.new + block.length
 
 
-def gaps_between(pairs: Sequence[LinePair], whole: UnmatchedRange) -> Iterator[UnmatchedRange]:
-    """The stretches that ``pairs`` leave between them inside ``whole``, where either side has lines."""
+def find_gaps_between_pairs(pairs: Sequence[LinePair], whole: UnmatchedRange) -> Iterator[UnmatchedRange]:
+    """Yield the gaps between ``pairs`` inside ``whole`` in which either side has lines."""
     old_at, new_at = whole.old_first, whole.new_first
     for i, j in (*pairs, (whole.old_end, whole.new_end)):
         if i > old_at or j > new_at:
@@ -143,27 +145,27 @@ def gaps_between(pairs: Sequence[LinePair], whole: UnmatchedRange) -> Iterator[U
         old_at, new_at = i + 1, j + 1
 
 
-def matched_lines(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
-    """For each new line the old line that it is: the same text, or the same but for white space, at the same place.
+def match_carried_lines(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
+    """Return the old line of each new line with the same text, apart from white space, at the same place.
 
-    A line that says little never leads: it is the same line only beside one that says something.
+    An uninformative line matches only beside an informative one.
     """
-    blocks = equal_blocks(old, new)
-    for gap in list(gaps_of(blocks, UnmatchedRange(0, len(old), 0, len(new)))):
+    blocks = find_carried_blocks(old, new)
+    for gap in list(find_gaps_between_blocks(blocks, UnmatchedRange(0, len(old), 0, len(new)))):
         if gap.old_first < gap.old_end and gap.new_first < gap.new_end:
-            ours = [bare(line) for line in old[gap.old_first : gap.old_end]]
-            theirs = [bare(line) for line in new[gap.new_first : gap.new_end]]
-            inside = equal_blocks(ours, theirs)
+            ours = [strip_lineage_whitespace(line) for line in old[gap.old_first : gap.old_end]]
+            theirs = [strip_lineage_whitespace(line) for line in new[gap.new_first : gap.new_end]]
+            inside = find_carried_blocks(ours, theirs)
             blocks.extend(EqualBlock(gap.old_first + b.old, gap.new_first + b.new, b.length) for b in inside)
-    found: dict[int, int] = {}
-    for block in _joined(sorted(blocks)):
-        if any(is_informative(line) for line in islice(new, block.new, block.new + block.length)):
-            found.update((j, i) for i, j in block.pairs)
-    return found
+    matches: dict[int, int] = {}
+    for block in _join_carried_blocks(sorted(blocks)):
+        if any(is_informative_lineage_line(line) for line in islice(new, block.new, block.new + block.length)):
+            matches.update((j, i) for i, j in block.pairs)
+    return matches
 
 
-def runs(pairs: Iterable[LinePair]) -> Iterator[list[LinePair]]:
-    """Pairs that follow each other on both sides, together."""
+def group_line_pair_runs(pairs: Iterable[LinePair]) -> Iterator[list[LinePair]]:
+    """Yield runs of pairs that are consecutive on both sides."""
     run: list[LinePair] = []
     for i, j in pairs:
         if run and (i, j) != (run[-1][0] + 1, run[-1][1] + 1):
@@ -175,7 +177,7 @@ def runs(pairs: Iterable[LinePair]) -> Iterator[list[LinePair]]:
 
 
 class SingleOccurrence:
-    """Whether an item stands but once in each of several texts; they are counted when it is first asked."""
+    """A test whether an item occurs exactly once in each of several texts, which are counted on first use."""
 
     def __init__(self, *texts: Iterable[Hashable]) -> None:
         self._texts = texts
@@ -190,129 +192,134 @@ class SingleOccurrence:
 class MovedBlocks:
     """Blocks of new lines that are old lines at another place; each line is used once.
 
-    ``old`` and ``new`` are what stands for the lines that are free, by their place; ``signs`` is how much each new one
-    says, 0 for one that says little. ``is_only`` tells whether an item stands but once on either side of the whole.
+    ``old`` and ``new`` are the items of unmatched lines by position. ``count_characters`` returns the informative
+    characters of a new line, 0 for an uninformative one. ``is_only`` tests whether an item is unique on both sides.
     """
 
     def __init__(
         self,
         old: Mapping[int, Hashable],
         new: Mapping[int, Hashable],
-        signs: Callable[[int], int],
+        count_characters: Callable[[int], int],
         is_only: Callable[[Hashable], bool],
     ) -> None:
         self._old = old
         self._new = new
-        self._signs = signs
+        self._count_characters = count_characters
         self._is_only = is_only
 
-    def blocks(self, signs_min: int) -> dict[int, int]:
-        """For new lines, the old lines that they are, in blocks of at least so many signs."""
-        wanted = {item for j, item in self._new.items() if self._signs(j)}
-        places: dict[Hashable, list[int]] = {}
+    def blocks(self, characters_min: int) -> dict[int, int]:
+        """Return the old line of each moved new line, in blocks of at least ``characters_min`` characters."""
+        candidates = {item for j, item in self._new.items() if self._count_characters(j)}
+        positions: dict[Hashable, list[int]] = {}
         for i, item in self._old.items():
-            if item in wanted:
-                places.setdefault(item, []).append(i)
+            if item in candidates:
+                positions.setdefault(item, []).append(i)
         moved: dict[int, int] = {}
-        taken: set[int] = set()
-        for j, item in self._new.items() if places else ():
-            if item in places and j not in moved and self._signs(j):
-                block = self._longest(j, places[item], taken, moved)
-                if sum(self._signs(k) for k, _ in block) >= signs_min and self._is_recognised(block):
+        used: set[int] = set()
+        for j, item in self._new.items() if positions else ():
+            if item in positions and j not in moved and self._count_characters(j):
+                block = self._longest(j, positions[item], used, moved)
+                characters = sum(self._count_characters(k) for k, _ in block)
+                if characters >= characters_min and self._is_recognized(block):
                     moved.update(block)
-                    taken.update(i for _, i in block)
+                    used.update(i for _, i in block)
         return moved
 
-    def _is_recognised(self, block: Sequence[LinePair]) -> bool:
-        """Whether a block is known again: two lines that say something are; a single one must be the only one."""
-        telling = [k for k, _ in block if self._signs(k)]
-        return len(telling) > 1 or all(self._is_only(self._new[k]) for k in telling)
+    def _is_recognized(self, block: Sequence[LinePair]) -> bool:
+        """Return whether a block has two informative lines, or a unique one."""
+        informative = [k for k, _ in block if self._count_characters(k)]
+        return len(informative) > 1 or all(self._is_only(self._new[k]) for k in informative)
 
-    def _longest(self, j: int, starts: Sequence[int], taken: set[int], moved: dict[int, int]) -> list[LinePair]:
-        """The longest run of new lines around ``j`` that some free run of old lines equals, as pairs (new, old)."""
+    def _longest(self, j: int, starts: Sequence[int], used: set[int], moved: dict[int, int]) -> list[LinePair]:
+        """Return the longest run of new lines around ``j`` that equals unused old lines, as pairs (new, old)."""
         best: list[LinePair] = []
         for start in starts:
             block: list[LinePair] = []
             for step, (i, k) in ((1, (start, j)), (-1, (start - 1, j - 1))):
-                while self._is_same(i, k, taken) and k not in moved and (step > 0 or not self._signs(k)):
+                while self._is_same(i, k, used) and k not in moved and (step > 0 or not self._count_characters(k)):
                     block.append((k, i))
                     i, k = i + step, k + step
             if len(block) > len(best):
                 best = block
         return best
 
-    def _is_same(self, i: int, k: int, taken: set[int]) -> bool:
-        return i in self._old and k in self._new and i not in taken and self._old[i] == self._new[k]
+    def _is_same(self, i: int, k: int, used: set[int]) -> bool:
+        return i in self._old and k in self._new and i not in used and self._old[i] == self._new[k]
 
 
-def signs_of(line: str) -> int:
-    """How much a line says: its signs other than white space, 0 for one that says little."""
-    return len(bare(line)) if is_informative(line) else 0
+def count_informative_characters(line: str) -> int:
+    """Return the characters of a line without white space; 0 for an uninformative line."""
+    return len(strip_lineage_whitespace(line)) if is_informative_lineage_line(line) else 0
 
 
-def moved_blocks(old: Sequence[str], new: Sequence[str], found: dict[int, int], signs_min: int) -> dict[int, int]:
-    """For new lines that have no match, old ones without a match elsewhere: blocks of at least so many signs."""
-    taken = set(found.values())
+def match_moved_line_blocks(
+    old: Sequence[str], new: Sequence[str], matches: dict[int, int], characters_min: int
+) -> dict[int, int]:
+    """Return moved old lines of new lines that ``matches`` lacks, in blocks of at least ``characters_min``."""
+    used = set(matches.values())
     return MovedBlocks(
-        {i: bare(line) for i, line in enumerate(old) if i not in taken},
-        {j: bare(line) for j, line in enumerate(new) if j not in found},
-        lambda j: signs_of(new[j]),
-        SingleOccurrence(map(bare, old), map(bare, new)),
-    ).blocks(signs_min)
+        {i: strip_lineage_whitespace(line) for i, line in enumerate(old) if i not in used},
+        {j: strip_lineage_whitespace(line) for j, line in enumerate(new) if j not in matches},
+        lambda j: count_informative_characters(new[j]),
+        SingleOccurrence(map(strip_lineage_whitespace, old), map(strip_lineage_whitespace, new)),
+    ).blocks(characters_min)
 
 
 @dataclass(frozen=True, slots=True)
 class WordShare:
-    """How much of a new line's words come from which old lines."""
+    """The old lines that a new line's words come from."""
 
     parts: tuple[tuple[int, int], ...]
-    """Old line and how many words it gave, the most generous first."""
+    """Old line and its count of words, the highest count first."""
     total: int
 
     @property
     def share(self) -> float:
-        """The part of the line's words that is from old lines."""
+        """The share of the line's words from old lines."""
         return sum(count for _, count in self.parts) / self.total if self.total else 0.0
 
 
-def align_words(
+def trace_carried_words(
     old: Sequence[str], new: Sequence[str] | Mapping[int, str], gap: UnmatchedRange
 ) -> dict[int, WordShare]:
-    """For the new lines of a replaced stretch, where their words come from, aligned over the whole stretch."""
-    ours = [(word, i) for i in range(gap.old_first, gap.old_end) for word in split_line_words(old[i])]
-    theirs = [(word, j) for j in range(gap.new_first, gap.new_end) for word in split_line_words(new[j])]
+    """Return where the words of a gap's new lines come from, aligned over the whole gap."""
+    ours = [(word, i) for i in range(gap.old_first, gap.old_end) for word in split_lineage_words(old[i])]
+    theirs = [(word, j) for j in range(gap.new_first, gap.new_end) for word in split_lineage_words(new[j])]
     if not ours or not theirs or len(ours) * len(theirs) > WORDS_PRODUCT_MAX:
         return {}
-    given: dict[int, Counter[int]] = {}
-    for i, j in align([word for word, _ in ours], [word for word, _ in theirs]):
-        given.setdefault(theirs[j][1], Counter())[ours[i][1]] += 1
+    word_counts: dict[int, Counter[int]] = {}
+    for i, j in align_carried_items([word for word, _ in ours], [word for word, _ in theirs]):
+        word_counts.setdefault(theirs[j][1], Counter())[ours[i][1]] += 1
     return {
-        j: WordShare(tuple(sorted(counts.items(), key=lambda part: (-part[1], part[0]))), len(split_line_words(new[j])))
-        for j, counts in given.items()
+        j: WordShare(
+            tuple(sorted(counts.items(), key=lambda part: (-part[1], part[0]))), len(split_lineage_words(new[j]))
+        )
+        for j, counts in word_counts.items()
     }
 
 
-def _trimmed(
-    old: Sequence[Hashable], new: Sequence[Hashable], gap: UnmatchedRange, found: list[EqualBlock]
+def _trim_carried_line_ends(
+    old: Sequence[Hashable], new: Sequence[Hashable], gap: UnmatchedRange, blocks: list[EqualBlock]
 ) -> UnmatchedRange:
-    """The gap without the equal items at its ends, which are added to ``found``."""
+    """Return the gap without the equal items at its ends, which are added to ``blocks``."""
     i, j, i_end, j_end = gap.old_first, gap.new_first, gap.old_end, gap.new_end
-    room = min(i_end - i, j_end - j)
-    head = _equal_length(lambda at, to: old[i + at : i + to] == new[j + at : j + to], room)
-    room -= head
-    tail = _equal_length(lambda at, to: old[i_end - to : i_end - at] == new[j_end - to : j_end - at], room)
+    length = min(i_end - i, j_end - j)
+    head = _measure_carried_run(lambda at, to: old[i + at : i + to] == new[j + at : j + to], length)
+    length -= head
+    tail = _measure_carried_run(lambda at, to: old[i_end - to : i_end - at] == new[j_end - to : j_end - at], length)
     if head:
-        found.append(EqualBlock(i, j, head))
+        blocks.append(EqualBlock(i, j, head))
     if tail:
-        found.append(EqualBlock(i_end - tail, j_end - tail, tail))
+        blocks.append(EqualBlock(i_end - tail, j_end - tail, tail))
     return UnmatchedRange(i + head, i_end - tail, j + head, j_end - tail)
 
 
-def _equal_length(is_equal: Callable[[int, int], bool], room: int) -> int:
-    """How far two stretches are equal, compared in steps that grow while they are and shrink when they are not."""
+def _measure_carried_run(is_equal: Callable[[int, int], bool], length_max: int) -> int:
+    """Return the length of an equal run, compared in steps that grow while equal and shrink otherwise."""
     length, step = 0, 1
-    while length < room:
-        step = min(step, room - length)
+    while length < length_max:
+        step = min(step, length_max - length)
         if is_equal(length, length + step):
             length += step
             step *= 2
@@ -323,30 +330,30 @@ def _equal_length(is_equal: Callable[[int, int], bool], room: int) -> int:
     return length
 
 
-def _anchors(old: Sequence[Hashable], new: Sequence[Hashable], gap: UnmatchedRange) -> list[LinePair]:
-    """The longest rising chain of items that occur once on either side."""
-    ours = _places_of_unique(old, gap.old_first, gap.old_end)
-    theirs = _places_of_unique(new, gap.new_first, gap.new_end)
+def _find_unique_line_anchors(old: Sequence[Hashable], new: Sequence[Hashable], gap: UnmatchedRange) -> list[LinePair]:
+    """Return the longest rising chain of items that occur once on each side."""
+    ours = _index_unique_lines(old, gap.old_first, gap.old_end)
+    theirs = _index_unique_lines(new, gap.new_first, gap.new_end)
     common = sorted((i, theirs[item]) for item, i in ours.items() if item in theirs)
-    return _rising(common)
+    return _find_rising_line_pairs(common)
 
 
-def _places_of_unique(items: Sequence[Hashable], first: int, end: int) -> dict[Hashable, int]:
-    places: dict[Hashable, int] = {}
-    again: set[Hashable] = set()
-    for place in range(first, end):
-        item = items[place]
-        if item in places:
-            again.add(item)
+def _index_unique_lines(items: Sequence[Hashable], first: int, end: int) -> dict[Hashable, int]:
+    positions: dict[Hashable, int] = {}
+    repeated: set[Hashable] = set()
+    for position in range(first, end):
+        item = items[position]
+        if item in positions:
+            repeated.add(item)
         else:
-            places[item] = place
-    for item in again:
-        del places[item]
-    return places
+            positions[item] = position
+    for item in repeated:
+        del positions[item]
+    return positions
 
 
-def _rising(pairs: list[LinePair]) -> list[LinePair]:
-    """The longest subsequence whose second numbers rise (patience sorting)."""
+def _find_rising_line_pairs(pairs: list[LinePair]) -> list[LinePair]:
+    """Return the longest subsequence with rising second numbers (patience sorting)."""
     tops: list[int] = []
     top_index: list[int] = []
     before: list[int] = [-1] * len(pairs)
@@ -368,8 +375,10 @@ def _rising(pairs: list[LinePair]) -> list[LinePair]:
     return chain[::-1]
 
 
-def _longest(old: Sequence[Hashable], new: Sequence[Hashable], gap: UnmatchedRange) -> list[EqualBlock]:
-    """Blocks in a stretch where nothing is unique: the longest equal run first, then what is on its two sides."""
+def _find_longest_carried_blocks(
+    old: Sequence[Hashable], new: Sequence[Hashable], gap: UnmatchedRange
+) -> list[EqualBlock]:
+    """Return the blocks of a gap without unique items: the longest equal run first, then both sides of it."""
     ours, theirs = old[gap.old_first : gap.old_end], new[gap.new_first : gap.new_end]
     if len(ours) * len(theirs) > GAP_PRODUCT_MAX:
         return []

@@ -1,53 +1,69 @@
-"""The verbs of attribution: blame and stats.
+"""The commands ``blame`` and ``stats``: arguments in, rendered reports out."""
 
-May touch the terminal. Asks use cases and renders their reports.
-"""
-
-import re
-import shutil
-import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 
 import click
 import msgspec
 
 from custody import __version__
-from custody.attribution.app.blame import BlameResult, Profile, blame
-from custody.attribution.app.stats import stats
+from custody.attribution.app.blame import BlameResult, LineSpec, Profile, blame
+from custody.attribution.app.stats import compute_line_stats
 from custody.attribution.wire import TIER_WORDS, Attribution, BlameReport, LineShare, StatsReport
 from custody.core.errors import InputError
-from custody.core.paths import Lines
-from custody.terminal.frame import answer, json_option, open_workspace, remote_workspace
+from custody.core.plural import count_noun
+from custody.terminal.dates import format_when
+from custody.terminal.frame import (
+    choose_revision,
+    current_screen,
+    json_option,
+    open_command_workspace,
+    open_remote_command_workspace,
+    print_command_report,
+    rev_option,
+    revision_argument,
+)
+from custody.terminal.screen import Piece, Role, Screen, StyledText, TextLine, table_lines, text_columns
 
-MARKS = {"agent": "A", "mixed": "m", "person": "P", "none": "."}
-_STRETCH = re.compile(r"(\d{1,9})(?:,(\+?\d{1,9}))?")
+MARKS: Mapping[str, str] = MappingProxyType({"agent": "A", "mixed": "M", "person": "P", "none": "?"})
+ROLES: Mapping[str, Role] = MappingProxyType({"A": "agent", "M": "agent", "P": "person", "?": "unknown"})
+CLASS_WORDS = MappingProxyType({"agent": "agent", "mixed": "both", "person": "person", "none": "unknown"})
+SHA_DIGITS = 7
+SUBJECT_COLUMNS_MIN = 8
+TAB_COLUMNS = 4
 
 
 @click.command("blame")
 @click.argument("file")
-@click.argument("revision", required=False, metavar="[REV]")
+@revision_argument
+@rev_option
 @click.option(
-    "-L", "stretches", multiple=True, metavar="A,B", help="Only lines A to B (also A or A,+COUNT); repeatable."
+    "-L",
+    "line_ranges",
+    multiple=True,
+    metavar="RANGE",
+    help="Show only these lines: 10,20 · 10,+5 · /pattern/,+3 · :function; repeatable.",
 )
 @click.option(
-    "--profile", type=click.Choice(("lineage", "document")), help="Which rules of evidence; see docs/attribution.md."
+    "--profile", type=click.Choice(("lineage", "document")), help="Use these rules of evidence (docs/attribution.md)."
 )
 @click.option(
     "--remote",
     is_flag=False,
     flag_value="",
     metavar="[NAME]",
-    help="Answer from a service's evidence beside our own; NAME is one of 'custody remote list'.",
+    help="Also use the evidence of a service; 'custody remote list' lists names.",
 )
-@click.option("--porcelain", is_flag=True, help="Print one line per line with fields parted by tabs, for programs.")
+@click.option("--porcelain", is_flag=True, help="Machine-readable output: one tab-separated row per line.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(["sarif", "annotations"]),
-    help="Agents' lines for code hosts and editors, or for a build's log.",
+    help="Print agents' lines for code hosts and editors, or for a build log.",
 )
-@click.option("-v", "--verbose", is_flag=True, help="Show tier, model, share, signals and session of each stretch.")
+@click.option("-v", "--verbose", is_flag=True, help="Show tier, model, share, signals and session of each block.")
 @json_option
 @click.pass_context
 def blame_command(  # noqa: PLR0913 - one argument for each option
@@ -55,7 +71,8 @@ def blame_command(  # noqa: PLR0913 - one argument for each option
     file: str,
     revision: str | None,
     *,
-    stretches: tuple[str, ...],
+    rev: str | None,
+    line_ranges: tuple[str, ...],
     profile: Profile | None,
     remote: str | None,
     porcelain: bool,
@@ -63,54 +80,50 @@ def blame_command(  # noqa: PLR0913 - one argument for each option
     verbose: bool,
     as_json: bool,
 ) -> int:
-    """Say who wrote each line of a file, how sure, and why.
+    """Show who wrote each line of a file, and how certain that is.
 
-    Without REV: the file as it is on disk, uncommitted lines included. Each line has one mark: A an agent's, m partly
-    an agent's, P a person's whom a record names, . no evidence (which never means that a person wrote it), and how sure
-    the answer is from 1 (provably certain) to 6 (suggestive).
+    Without REV, shows the file on disk, uncommitted lines included. Marks: A agent, P person, M both, ? unknown (no
+    evidence either way). Certainty: certain, strong, likely, weak; -v shows the evidence.
 
     \b
     Examples:
       custody blame src/app.py
-      custody blame src/app.py -L 10,20 -v
+      custody blame src/app.py -L :total -v
       custody blame src/app.py HEAD~3 --json
       custody blame src/app.py --remote
       custody blame src/app.py --format sarif > lines.sarif
     """
     if sum((as_json, porcelain, form is not None)) > 1:
-        raise InputError("--json, --porcelain and --format are shapes of one answer", hint="give one of them")
-    wanted = [_stretch(text) for text in stretches]
-    workspace = open_workspace(ctx) if remote is None else remote_workspace(ctx, remote or None)
-    blamed = blame(workspace, file, revision=revision, stretches=wanted, profile=profile)
+        raise InputError("--json, --porcelain and --format are mutually exclusive", hint="pass one of them")
+    ranges = [LineSpec(text) for text in line_ranges]
+    workspace = open_command_workspace(ctx) if remote is None else open_remote_command_workspace(ctx, remote or None)
+    is_for_people = not (as_json or porcelain or form)
+    result = blame(
+        workspace,
+        file,
+        revision=choose_revision(revision, rev),
+        line_ranges=ranges,
+        profile=profile,
+        with_commits=is_for_people,
+    )
     if form is not None:
-        click.echo(_formed(blamed.report, form), nl=False)
+        click.echo(_encode_blame_report(result.report, form), nl=False)
         return 0
-    if as_json:
-        words = ""
-    elif porcelain:
-        words = "\n".join(_porcelain(blamed.report))
-    else:
-        words = "\n".join((*_lines(blamed, verbose=verbose), _summary(blamed.report)))
-    return answer(blamed.report, words, as_json=as_json, tabs=True)
+    if porcelain:
+        return print_command_report(
+            result.report, "\n".join(_render_blame_porcelain(result.report)), as_json=False, tabs=True
+        )
+    lines = render_blame(result, current_screen(), workspace.now_ns(), verbose=verbose)
+    return print_command_report(result.report, lines, as_json=as_json)
 
 
-def _formed(report: BlameReport, form: str) -> bytes:
+def _encode_blame_report(report: BlameReport, form: str) -> bytes:
     from custody.attribution.wire import encode_blame_annotations, encode_blame_sarif
 
     return encode_blame_annotations(report) if form == "annotations" else encode_blame_sarif(report, __version__)
 
 
-def _stretch(text: str) -> Lines:
-    match = _STRETCH.fullmatch(text)
-    if match is None:
-        raise InputError(f"'{text}' is not a stretch of lines", hint="give -L 10,20 or -L 10,+5 or -L 10")
-    first, last = int(match[1]), match[2]
-    if last is None:
-        return Lines(first, first)
-    return Lines(first, first + int(last) - 1 if last.startswith("+") else int(last))
-
-
-def _porcelain(report: BlameReport) -> Iterator[str]:
+def _render_blame_porcelain(report: BlameReport) -> Iterator[str]:
     for attribution in report.attributions:
         commit = attribution.commits[-1] if attribution.commits else None
         facts = (
@@ -125,27 +138,111 @@ def _porcelain(report: BlameReport) -> Iterator[str]:
         )
         fields = [*facts, attribution.tool_call_id, commit]
         for number in range(attribution.start_line, attribution.end_line + 1):
-            yield "\t".join((str(number), *("-" if field is None else _field(field) for field in fields)))
+            yield "\t".join((str(number), *("-" if field is None else _format_blame_field(field) for field in fields)))
 
 
-def _field(value: object) -> str:
+def _format_blame_field(value: object) -> str:
     return str(value).replace("\t", " ").replace("\n", " ")
 
 
-def _lines(blamed: BlameResult, *, verbose: bool) -> Iterator[str]:
-    last = blamed.report.attributions[-1].end_line if blamed.report.attributions else 0
-    width = len(str(last))
-    for attribution in blamed.report.attributions:
+@dataclass(frozen=True, slots=True)
+class BlockLabel:
+    """What is shown once for neighboring lines: who wrote them, how certain that is, and in which commit."""
+
+    mark: str
+    who: str
+    certainty: str
+    commit: str
+    when: str
+    subject: str
+
+
+def render_blame(result: BlameResult, screen: Screen, now_ns: int, *, verbose: bool) -> Iterator[TextLine]:
+    """Yield the lines of a file with who wrote them: in columns beside the code, or above each block."""
+    report = result.report
+    if not report.attributions:
+        yield f"{report.path}: no lines"
+        return
+    labels = [_label_block(attribution, result, now_ns) for attribution in report.attributions]
+    layout = _BlameLayout(screen, len(str(report.attributions[-1].end_line)), labels)
+    yield _render_blame_title(result)
+    yield ""
+    before: BlockLabel | None = None
+    for attribution, label in zip(report.attributions, labels, strict=True):
+        if not screen.is_wide and label != before:
+            yield layout.heading(label)
         if verbose:
-            yield from _about(attribution, width)
-        mark = MARKS[attribution.kind] + ("" if attribution.tier is None else str(attribution.tier))
+            yield from _render_attribution_details(attribution, layout.indent)
         for number in range(attribution.start_line, attribution.end_line + 1):
-            yield f"{mark:<2} {number:>{width}} {blamed.texts[number - 1]}".rstrip()
+            yield layout.line(label, number, result.texts[number - 1], is_first=label != before)
+            before = label
+    yield ""
+    yield _summarize_blame_report(report)
+    yield (StyledText("A agent  P person  M both  ? unknown (may be either)", "muted"),)
+    yield from (f"note: {note}" for note in report.notes)
 
 
-def _about(attribution: Attribution, width: int) -> Iterator[str]:
-    """What stands above a stretch with ``-v``."""
-    pad = " " * (width + 3)
+def _render_blame_title(result: BlameResult) -> TextLine:
+    report = result.report
+    first, last = report.attributions[0].start_line, report.attributions[-1].end_line
+    part = "" if (first, last) == (1, len(result.texts)) else f" lines {first}-{last}"
+    at = " (work tree)" if report.revision is None else f" at {report.revision[:SHA_DIGITS]}"
+    return (StyledText(report.path, "strong"), part, at)
+
+
+def _label_block(attribution: Attribution, result: BlameResult, now_ns: int) -> BlockLabel:
+    sha = attribution.commits[-1] if attribution.commits else None
+    commit = None if sha is None else result.commits.get(sha)
+    return BlockLabel(
+        mark=MARKS[attribution.kind],
+        who="unknown" if attribution.kind == "none" else attribution.agent or attribution.kind,
+        certainty="" if attribution.kind == "none" else attribution.certainty,
+        commit="uncommitted" if sha is None else sha[:SHA_DIGITS],
+        when="" if commit is None or commit.at is None else format_when(commit.at, now_ns),
+        subject="" if commit is None else commit.subject,
+    )
+
+
+class _BlameLayout:
+    """Where the parts of a line stand on a screen."""
+
+    def __init__(self, screen: Screen, digits: int, labels: Sequence[BlockLabel]) -> None:
+        self._screen, self._digits = screen, digits
+        columns = [(label.who, label.certainty, label.commit, label.when) for label in labels]
+        self._widths = [max(map(text_columns, column)) for column in zip(*columns, strict=True)]
+
+    @property
+    def indent(self) -> str:
+        """The space before the details of a block."""
+        return " " * (2 + self._digits + 1)
+
+    def heading(self, label: BlockLabel) -> TextLine:
+        """Return the line above a block on a narrow screen."""
+        facts = [fact for fact in (label.certainty, label.commit, label.when) if fact]
+        room = self._screen.columns - text_columns(" · ".join((f"{label.mark} {label.who}", *facts))) - 1
+        if label.subject and room > SUBJECT_COLUMNS_MIN:
+            facts[facts.index(label.commit)] = f"{label.commit} {self._screen.cut(label.subject, room)}"
+        who = self._screen.cut(f"{label.mark} {label.who}", self._screen.columns)
+        rest = self._screen.cut("".join(f" · {fact}" for fact in facts), self._screen.columns - text_columns(who))
+        return (StyledText(who, ROLES[label.mark]), StyledText(rest, "muted"))
+
+    def line(self, label: BlockLabel, number: int, text: str, *, is_first: bool) -> TextLine:
+        """Return one line of code, with its facts beside it where the screen is wide."""
+        facts: list[Piece] = [StyledText(label.mark, ROLES[label.mark]), " "]
+        used = 2
+        if self._screen.is_wide:
+            values = (label.who, label.certainty, label.commit, label.when) if is_first else ("", "", "", "")
+            roles: tuple[Role | None, ...] = (ROLES[label.mark], None, "muted", "muted")
+            for value, width, role in zip(values, self._widths, roles, strict=True):
+                facts += [StyledText(value, role), " " * (width - text_columns(value) + 1)]
+                used += width + 1
+        shown = text.expandtabs(TAB_COLUMNS) if self._screen.is_terminal else text
+        shown = self._screen.cut(shown, self._screen.columns - used - self._digits - 2)
+        return (*facts, StyledText(f"{number:>{self._digits}}", "muted"), "  ", shown)
+
+
+def _render_attribution_details(attribution: Attribution, pad: str) -> Iterator[str]:
+    """Yield the details that ``-v`` prints above a block."""
     yield from (
         f"{pad}| also claimed: {claim.agent}, {claim.model_id or 'model unknown'}, by {claim.producer or 'a trace'};"
         f" session {claim.session_id}"
@@ -154,159 +251,257 @@ def _about(attribution: Attribution, width: int) -> Iterator[str]:
     if attribution.kind == "none":
         yield f"{pad}| {attribution.reason}"
         return
-    sure = (
+    certainty = (
         ""
         if attribution.tier is None
         else f", {TIER_WORDS[attribution.tier - 1]} ({attribution.confidence}), {attribution.grade}"
     )
-    share = f", {attribution.share:.0%} of it" if attribution.kind == "mixed" else ""
+    share = f", {attribution.share:.0%} of each line" if attribution.kind == "mixed" else ""
     model = attribution.model_id or "model unknown"
-    yield f"{pad}| {attribution.agent}, {model}{share}{sure}; session {attribution.session_id}"
+    yield f"{pad}| {attribution.agent}, {model}{share}{certainty}; session {attribution.session_id}"
     if attribution.conversation_summary:
-        yield f"{pad}| asked: {attribution.conversation_summary}"
+        yield f"{pad}| prompt: {attribution.conversation_summary}"
     for signal in attribution.evidence:
         yield f"{pad}|   {signal.name} +{signal.points:g}: {signal.why}"
 
 
-def _summary(report: BlameReport) -> str:
-    counts = Counter[str]()
+def _summarize_blame_report(report: BlameReport) -> str:
+    counts, agents = Counter[str](), Counter[str]()
     for attribution in report.attributions:
-        counts[attribution.kind] += attribution.end_line - attribution.start_line + 1
-    total = sum(counts.values())
-    agents = sorted({attribution.agent for attribution in report.attributions if attribution.agent is not None})
-    words = ", ".join(f"{counts[kind]} {kind}" for kind in MARKS if counts[kind]) or "no lines"
-    by = f" ({', '.join(agents)})" if agents else ""
+        lines = attribution.end_line - attribution.start_line + 1
+        counts[attribution.kind] += lines
+        if attribution.agent is not None and attribution.kind in ("agent", "mixed"):
+            agents[attribution.agent] += lines
+    by = ", ".join(f"{agent} {lines:,}" for agent, lines in sorted(agents.items()))
+    owners = ", ".join(f"{counts[kind]:,} {word}" for kind, word in CLASS_WORDS.items() if counts[kind])
     since = next(
         (attribution.searched.since for attribution in report.attributions if attribution.searched is not None), None
     )
-    reach = (
-        "" if not counts["none"] else "; nothing has been captured here" if since is None else f"; since {since[:10]}"
+    reach = ""
+    if counts["none"]:
+        reach = "; nothing has been captured here" if since is None else f"; searched since {since[:10]}"
+    return (
+        f"{count_noun(sum(counts.values()), 'line')}{': ' if owners else ''}{owners}{f' ({by})' if by else ''}{reach}"
     )
-    notes = "".join(f"\nnote: {note}" for note in report.notes)
-    return f"{total} line(s): {words}{by}{reach}{notes}"
 
 
 ROWS_SHOWN_MAX = 20
-NAME_WIDTH_MAX = 40
-PERCENT_WIDTH = 7
-BAR_WIDTH_MIN = 10
-BAR_WIDTH_MAX = 40
-FULL, EMPTY = "█", "░"
-PLAIN_FULL, PLAIN_EMPTY = "#", "."
+NAME_COLUMNS_MAX = 40
+LABEL_COLUMNS_MAX = 20
+MODEL_COLUMNS_MIN = 8
+BAR_COLUMNS_MIN = 10
+BAR_COLUMNS_MAX = 52
+BESIDE_BAR_COLUMNS = 50
+"""What a bar leaves for its label, lines, percentage and remark."""
 
 
 @click.command("stats")
 @click.argument("path", required=False, metavar="[PATH]")
-@click.option("--rev", "revision", metavar="REV", help="The files as of this commit, not of HEAD.")
-@click.option("--agent", metavar="NAME", help="The share, models and tiers of this agent's lines.")
+@revision_argument
+@rev_option
+@click.option("--agent", metavar="NAME", help="Show the share and models of this agent only.")
+@click.option("-v", "--verbose", is_flag=True, help="Also show tiers, folders, months and skipped files.")
 @json_option
 @click.pass_context
-def stats_command(
-    ctx: click.Context, path: str | None, *, revision: str | None, agent: str | None, as_json: bool
+def stats_command(  # noqa: PLR0913 - one for each argument and option
+    ctx: click.Context,
+    path: str | None,
+    revision: str | None,
+    *,
+    rev: str | None,
+    agent: str | None,
+    verbose: bool,
+    as_json: bool,
 ) -> int:
-    """Count whose the lines of a file, a folder or the whole repository are.
+    """Show how many lines agents wrote.
 
-    By class, model, agent, tier (how sure), folder and the month in which agents' lines were first committed. Only
-    committed text files are counted; lines without evidence are 'none', which never means that a person wrote them.
+    Counts the committed text files of a folder or of the whole repository, as of REV or HEAD. Lines without evidence
+    are 'unknown': a person or an agent may have written them.
 
     \b
     Examples:
       custody stats
-      custody stats src --rev v1.0
+      custody stats src v1.0 -v
       custody stats --agent cursor
       custody stats --json | jq .totals.share
     """
-    report = stats(open_workspace(ctx), path, revision=revision, agent=agent)
-    return answer(report, "" if as_json else "\n".join(_page(report, _signs())), as_json=as_json)
+    report = compute_line_stats(open_command_workspace(ctx), path, revision=choose_revision(revision, rev), agent=agent)
+    return print_command_report(report, render_line_stats(report, current_screen(), verbose=verbose), as_json=as_json)
 
 
-def _signs() -> tuple[str, str]:
-    """What bars are drawn with: only what the terminal can show."""
-    encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
-    return (FULL, EMPTY) if encoding.startswith("utf") else (PLAIN_FULL, PLAIN_EMPTY)
-
-
-def _page(report: StatsReport, signs: tuple[str, str]) -> Iterator[str]:
-    totals = report.totals
-    where = report.path or "the whole repository"
-    yield f"{where} as of {report.revision[:12]}: {totals.lines:,} line(s) in {report.files:,} file(s)"
-    yield f"{_format_owner(report.agent)} share {totals.share:.1%}{_reach(report)}"
-    tables = (
-        ("class", report.classes, False),
-        ("model", report.models, False),
-        ("agent", report.agents, False),
-        ("tier", [_tier(row) for row in report.tiers], False),
-        ("folder", report.folders, True),
-        ("month", report.months, False),
-    )
-    for name, rows, by_share in tables:
-        if rows:
-            yield ""
-            yield from _table(name, rows, signs, report.agent, by_share=by_share)
-    yield from _left_out(report)
+def render_line_stats(report: StatsReport, screen: Screen, *, verbose: bool) -> Iterator[TextLine]:
+    """Yield the share of agents, a bar for each kind of author, and the agents; ``verbose`` adds the other tables."""
+    yield _render_stats_title(report)
+    if report.totals.lines:
+        yield ""
+        yield from _render_author_bars(report, screen)
+    tables = [_render_agent_table(report, screen)]
+    if verbose:
+        tables += [
+            _render_share_table("TIER", [_label_attribution_tier(row) for row in report.tiers], report, screen),
+            _render_share_table("FOLDER", report.folders, report, screen, is_by_author=True),
+            _render_share_table("MONTH", report.months, report, screen),
+        ]
+    for table in tables:
+        if lines := list(table):
+            yield from ("", *lines)
+    yield ""
+    yield from _render_uncounted_files(report, verbose=verbose)
     yield from (f"note: {note}" for note in report.notes)
+    since = "Nothing has been captured here." if report.since is None else f"Searched since {report.since[:10]}."
+    yield StyledText(since, "muted")
+    if report.totals.none:
+        yield StyledText("Unknown means no evidence, not people.", "muted")
 
 
-def _reach(report: StatsReport) -> str:
-    return "; nothing has been captured here" if report.since is None else f"; looked since {report.since[:10]}"
+def _render_stats_title(report: StatsReport) -> TextLine:
+    totals = report.totals
+    least = "at least " if totals.none else ""
+    share = f"{format_percent_down(totals.share)} of {count_noun(totals.lines, 'line')}"
+    at = f" at {report.revision[:SHA_DIGITS]}: {report.agent or 'agents'} wrote {least}"
+    return (StyledText(report.path or "whole repository", "strong"), at, StyledText(share, "strong"))
 
 
-def _tier(row: LineShare) -> LineShare:
-    words = TIER_WORDS[int(row.name) - 1] if row.name.isdecimal() else row.name
-    return msgspec.structs.replace(row, name=f"{row.name} {words}")
+def format_percent_down(value: float) -> str:
+    """Return a share as a percentage that is never more than the share; one decimal below 1 %.
+
+    >>> format_percent_down(0.7099), format_percent_down(0.29), format_percent_down(0.0049), format_percent_down(0)
+    ('70 %', '29 %', '0.4 %', '0 %')
+    """
+    # Shares have four decimals: rounding first keeps 0.29 from becoming 28.999….
+    tenths = int(round(value * 1000, 4))
+    return f"{tenths / 10:.1f} %" if 0 < tenths < 10 else f"{tenths // 10} %"
 
 
-def _table(
-    name: str, rows: Sequence[LineShare], signs: tuple[str, str], agent: str | None, *, by_share: bool
-) -> Iterator[str]:
-    """Rows with a bar each: their part of all lines, or where they are folders the agents' share in each."""
-    shown = rows[:ROWS_SHOWN_MAX]
-    wide = min(NAME_WIDTH_MAX, max(len(name), *(len(row.name) for row in shown)))
-    digits = max(len("lines"), *(len(f"{row.lines:,}") for row in shown))
-    what = _cut(_format_owner(agent), NAME_WIDTH_MAX) if by_share else "of all"
-    percent = max(PERCENT_WIDTH, len(what))
-    bar = _bar_width(wide + digits + percent + 6)
-    yield f"{name:<{wide}}  {'lines':>{digits}}  {what:>{percent}}"
-    for row in shown:
-        value = row.share if by_share else row.part
-        figures = f"{row.lines:>{digits},}  {value:>{percent}.1%}"
-        # Of one agent the rows have no count, only a share.
-        some = bool(row.agent + row.mixed) if agent is None else value > 0
-        drawn = _bar(value, bar, signs, is_some=some if by_share else True)
-        yield f"{_cut(row.name, wide):<{wide}}  {figures}  {drawn}"
-    if len(rows) > len(shown):
-        rest = rows[ROWS_SHOWN_MAX:]
-        yield f"({len(rest):,} more with {sum(row.lines for row in rest):,} line(s); --json has them)"
+def format_percent_up(value: float) -> str:
+    """Return a share as a percentage that is never less than the share, and never above 100 %.
+
+    >>> format_percent_up(0.8501), format_percent_up(0.29), format_percent_up(1.0001)
+    ('86 %', '29 %', '100 %')
+    """
+    return f"{min(100, -int(-round(value * 100, 4) // 1))} %"
 
 
-def _format_owner(agent: str | None) -> str:
-    return "agents'" if agent is None else f"{agent}'s"
+@dataclass(frozen=True, slots=True)
+class AuthorBar:
+    """One kind of author: its lines, its share of all lines, and a remark beside them."""
+
+    label: str
+    lines: int
+    share: float
+    role: Role
+    remark: str = ""
 
 
-def _bar_width(taken: int) -> int:
-    return max(BAR_WIDTH_MIN, min(BAR_WIDTH_MAX, shutil.get_terminal_size().columns - taken))
+def _render_author_bars(report: StatsReport, screen: Screen) -> Iterator[TextLine]:
+    bars = _list_author_bars(report, screen)
+    width = min(BAR_COLUMNS_MAX, screen.columns - BESIDE_BAR_COLUMNS)
+    labels = max(text_columns(bar.label) for bar in bars)
+    digits = max(len(f"{bar.lines:,}") for bar in bars)
+    for bar in bars:
+        label = f"  {bar.label}{' ' * (labels - text_columns(bar.label))}  "
+        drawn = f"{_draw_share_bar(bar, width, screen):<{width}}  " if width >= BAR_COLUMNS_MIN else ""
+        remark = f"   {bar.remark}" if bar.remark else ""
+        percent = format_percent_down(bar.share) if bar.role == "agent" else f"{bar.share * 100:.0f} %"
+        figures = f"{bar.lines:>{digits},}  {percent:>5}"
+        yield (StyledText(label, bar.role), StyledText(drawn, bar.role), figures, StyledText(remark, "muted"))
 
 
-def _bar(value: float, width: int, signs: tuple[str, str], *, is_some: bool) -> str:
-    """A bar of which something shows whenever there is something, and which is full only when that is all."""
-    full = round(value * width)
-    if is_some:
-        full = max(full, 1)
-    if value < 1.0:
-        full = min(full, width - 1)
-    return signs[0] * full + signs[1] * (width - full)
+def _list_author_bars(report: StatsReport, screen: Screen) -> list[AuthorBar]:
+    totals = report.totals
+    written = totals.agent + totals.mixed
+    partly = f"{totals.mixed:,} only in part" if totals.mixed else ""
+    if report.agent is None:
+        bars = [AuthorBar("agents", written, totals.share, "agent", partly)]
+    else:
+        own = next((row.lines for row in report.agents if row.name == report.agent), 0)
+        others = written - own
+        bars = [
+            AuthorBar(screen.cut(report.agent, LABEL_COLUMNS_MAX), own, totals.share, "agent"),
+            AuthorBar("other agents", others, others / totals.lines, "agent"),
+        ]
+    unknown = totals.none / totals.lines
+    most = f"so at most {format_percent_up(totals.share + unknown)}" if totals.none else ""
+    return [
+        *bars,
+        AuthorBar("people", totals.person, totals.person / totals.lines, "person"),
+        AuthorBar("unknown", totals.none, unknown, "unknown", most),
+    ]
 
 
-def _cut(name: str, width: int) -> str:
-    return name if len(name) <= width else name[: width - 2] + ".."
+def _draw_share_bar(bar: AuthorBar, columns: int, screen: Screen) -> str:
+    """Return a bar that is empty only without lines and full only at 1."""
+    marks = ("░" if screen.has_unicode else ".") if bar.role == "unknown" else ("█" if screen.has_unicode else "#")
+    full = max(round(bar.share * columns), 1 if bar.lines else 0)
+    return marks * (full if bar.share >= 1 else min(full, columns - 1))
 
 
-def _left_out(report: StatsReport) -> Iterator[str]:
+def _render_agent_table(report: StatsReport, screen: Screen) -> Iterator[TextLine]:
+    """Yield a row for each model of each agent; the agent is named once."""
+    shown = report.agent_models[:ROWS_SHOWN_MAX]
+    if not shown:
+        return
+    agents = [screen.cut(row.name, LABEL_COLUMNS_MAX) for row in shown]
+    digits = max(len("LINES"), *(len(f"{row.lines:,}") for row in shown))
+    room = screen.columns - max(map(text_columns, agents)) - digits - len("100.0 %") - 3 * 2
+    rows: list[Sequence[Piece]] = []
+    for at, (agent, row) in enumerate(zip(agents, shown, strict=True)):
+        is_first = at == 0 or row.name != shown[at - 1].name
+        model = screen.cut(row.model, max(room, MODEL_COLUMNS_MIN))
+        share = format_share(row.part * row.share)
+        rows.append((StyledText(agent if is_first else "", "agent"), model, f"{row.lines:,}", share))
+    yield from table_lines(rows, screen, header=("AGENT", "MODEL", "LINES", "SHARE"), right=(2, 3))
+    yield from _render_rows_left(report.agent_models)
+
+
+def _render_share_table(
+    title: str, counts: Sequence[LineShare], report: StatsReport, screen: Screen, *, is_by_author: bool = False
+) -> Iterator[TextLine]:
+    """Yield rows with their part of all lines, or (``is_by_author``) with the share that agents wrote of each row."""
+    if not counts:
+        return
+    heading = screen.cut((report.agent or "agents").upper(), LABEL_COLUMNS_MAX) if is_by_author else "SHARE"
+    rows = [
+        (
+            screen.cut(row.name, NAME_COLUMNS_MAX),
+            f"{row.lines:,}",
+            format_share(row.share if is_by_author else row.part),
+        )
+        for row in counts[:ROWS_SHOWN_MAX]
+    ]
+    yield from table_lines(rows, screen, header=(title, "LINES", heading), right=(1, 2))
+    yield from _render_rows_left(counts)
+
+
+def format_share(value: float) -> str:
+    """Return a share with one decimal.
+
+    >>> format_share(0.485)
+    '48.5 %'
+    """
+    return f"{value * 100:.1f} %"
+
+
+def _render_rows_left(counts: Sequence[LineShare]) -> Iterator[TextLine]:
+    if rest := counts[ROWS_SHOWN_MAX:]:
+        lines = count_noun(sum(row.lines for row in rest), "line")
+        yield StyledText(f"{len(rest):,} more with {lines}; --json lists them", "muted")
+
+
+def _label_attribution_tier(row: LineShare) -> LineShare:
+    label = TIER_WORDS[int(row.name) - 1] if row.name.isdecimal() else row.name
+    return msgspec.structs.replace(row, name=label)
+
+
+def _render_uncounted_files(report: StatsReport, *, verbose: bool) -> Iterator[TextLine]:
     if not report.left_out_count:
         return
-    yield ""
-    yield f"left out: {report.left_out_count:,} file(s)"
+    skipped = f"skipped {count_noun(report.left_out_count, 'file')}"
+    if not verbose:
+        yield f"{skipped} (-v lists them)"
+        return
+    yield skipped
     shown = report.left_out[:ROWS_SHOWN_MAX]
-    yield from (f"  {left_out_file.why}" for left_out_file in shown)
+    yield from (f"  {file.why}" for file in shown)
     if report.left_out_count > len(shown):
-        yield f"  ({report.left_out_count - len(shown):,} more)"
+        yield f"  {report.left_out_count - len(shown):,} more; --json lists them"

@@ -1,4 +1,4 @@
-"""Which trace wrote a segment of lines: document 000's algorithm at one height."""
+"""Choose the trace that wrote a segment of lines (document 000)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,13 +12,12 @@ from custody.attribution.model import (
     TraceCandidate,
 )
 from custody.attribution.rules import AttributeRules
-from custody.attribution.signals import look
+from custody.attribution.signals import collect_trace_evidence
 from custody.core.evidence import Evidence
 from custody.core.ids import Digest
 from custody.core.paths import Lines
 
-# What is enough to attribute, and how sure it is then (document 000, sections 6 and 7).
-# This file is the only one that turns evidence into a tier.
+# The evidence gate and the tiers (document 000, sections 6 and 7). Only this module turns evidence into a tier.
 
 
 STRUCTURAL = (
@@ -29,7 +28,7 @@ STRUCTURAL = (
     "range_match",
     "range_overlap",
 )
-"""Signals about the change itself; a time alone would take every line written that day."""
+"""Signals about the change itself; a time alone would match every line written that day."""
 
 COMBINATIONS = (
     ("range_match",),
@@ -37,18 +36,18 @@ COMBINATIONS = (
     ("commit_link", "content_hash"),
     ("commit_link", "revision_parent"),
 )
-"""One of these must have been seen whole."""
+"""Sets of signals; all signals of at least one set are required."""
 
 
-def is_enough(evidence: Evidence) -> bool:
-    """Whether a trace may be attributed at all: something structural, and one whole combination."""
+def can_attribute_trace(evidence: Evidence) -> bool:
+    """Return whether the evidence passes the gate: a structural signal and one whole combination."""
     return any(evidence.has(name) for name in STRUCTURAL) and any(evidence.has(*names) for names in COMBINATIONS)
 
 
-def tier_of(evidence: Evidence, rules: AttributeRules, *, vouched: bool = True) -> int | None:
-    """The tier from 1 to 6 of evidence that is enough, or None when its points do not count at all.
+def compute_attribution_tier(evidence: Evidence, rules: AttributeRules, *, vouched: bool = True) -> int | None:
+    """Return the tier from 1 to 6 of evidence that passed the gate, or None for a score of 0.
 
-    Tier 1 also needs commit link and content hash, and that somebody vouches for what the trace says.
+    Tier 1 also needs commit link, content hash and a ``vouched`` trace.
     """
     score = evidence.score
     if score <= 0:
@@ -60,7 +59,7 @@ def tier_of(evidence: Evidence, rules: AttributeRules, *, vouched: bool = True) 
 
 
 def is_vouched(candidate: TraceCandidate, rules: AttributeRules) -> bool:
-    """Whether tier 1 is open to ``candidate``: always in profile ``document``, which knows no grades.
+    """Return whether ``candidate`` may reach tier 1: always in profile ``document``, which has no grades.
 
     In profile ``lineage`` its records must be more than a claim, and their chain intact.
     """
@@ -69,12 +68,12 @@ def is_vouched(candidate: TraceCandidate, rules: AttributeRules) -> bool:
     return candidate.intact and candidate.grade.standing >= Grade.RECORDED.standing
 
 
-def confidence_of(tier: int, rules: AttributeRules) -> float:
-    """The number that stands for ``tier``."""
+def confidence_from_tier(tier: int, rules: AttributeRules) -> float:
+    """Return the confidence of ``tier``."""
     return rules.tier_confidence[tier - 1]
 
 
-# Which of several traces with enough evidence is the answer. This file is the only one that decides ties.
+# The choice among several traces with enough evidence. Only this module decides ties.
 
 
 _NS_PER_SECOND = 1_000_000_000
@@ -82,7 +81,7 @@ _NS_PER_SECOND = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class RankedCandidate:
-    """A candidate with what was seen in it and the tier that it reaches."""
+    """A candidate with its evidence and tier."""
 
     candidate: TraceCandidate
     evidence: Evidence
@@ -92,44 +91,44 @@ class RankedCandidate:
 RankKey = tuple[int, float, int, tuple[bool, int], tuple[str, ...]]
 
 
-def rank_candidate(segment: Segment, weighed: RankedCandidate) -> RankKey:
-    """The smaller, the better: tier, score, text support, the latest not after the commit, the smaller id.
+def rank_candidate(segment: Segment, ranked: RankedCandidate) -> RankKey:
+    """Return a sort key, best first: tier, score, text support, latest time not after the commit, smaller id.
 
-    Under the document's points a better tier is a better score. Where they differ, the tier leads: a mere claim must
-    not displace what is certain by claiming more, and so the answer's tier is always the best that any trace reaches.
+    Under the document's points a better tier has a better score. Where they differ, the tier leads: a claim must not
+    displace a certain answer by claiming more. So the answer always has the best tier of any trace.
     """
-    candidate = weighed.candidate
+    candidate = ranked.candidate
     return (
-        weighed.tier,
-        -weighed.evidence.score,
+        ranked.tier,
+        -ranked.evidence.score,
         -candidate.supports,
-        _lateness(segment, candidate),
-        _name(candidate),
+        _rank_trace_lateness(segment, candidate),
+        _make_trace_sort_key(candidate),
     )
 
 
-def best_of(segment: Segment, weighed: list[RankedCandidate]) -> RankedCandidate:
-    """The one that stands best; the order of ``weighed`` never matters."""
-    first = min(rank_candidate(segment, candidate) for candidate in weighed)
-    # Two observations under one name differ only in what they say of the file; their own text decides.
+def select_best_candidate(segment: Segment, candidates: list[RankedCandidate]) -> RankedCandidate:
+    """Return the best candidate; the order of ``candidates`` never matters."""
+    best = min(rank_candidate(segment, ranked) for ranked in candidates)
+    # Two observations of one trace may tie; their representation decides, so that the choice is stable.
     return min(
-        (candidate for candidate in weighed if rank_candidate(segment, candidate) == first),
-        key=lambda ranked_candidate: repr(ranked_candidate.candidate),
+        (ranked for ranked in candidates if rank_candidate(segment, ranked) == best),
+        key=lambda ranked: repr(ranked.candidate),
     )
 
 
-def _lateness(segment: Segment, candidate: TraceCandidate) -> tuple[bool, int]:
-    if candidate.at_ns is None or _is_after(candidate.at_ns, segment.at_ns):
+def _rank_trace_lateness(segment: Segment, candidate: TraceCandidate) -> tuple[bool, int]:
+    if candidate.at_ns is None or _is_trace_after_commit(candidate.at_ns, segment.at_ns):
         return True, 0
     return False, -candidate.at_ns
 
 
-def _is_after(at_ns: int, commit_ns: int | None) -> bool:
-    # git keeps whole seconds: a call in the commit's own second came before it.
+def _is_trace_after_commit(at_ns: int, commit_ns: int | None) -> bool:
+    # git stores whole seconds: a call in the commit's own second came before it.
     return commit_ns is not None and at_ns // _NS_PER_SECOND > commit_ns // _NS_PER_SECOND
 
 
-def _name(candidate: TraceCandidate) -> tuple[str, ...]:
+def _make_trace_sort_key(candidate: TraceCandidate) -> tuple[str, ...]:
     trace = candidate.trace
     return (trace.id, trace.agent, trace.session, candidate.call or "")
 
@@ -141,60 +140,68 @@ NOT_ENOUGH = "no trace that touched this file has enough evidence"
 def attribute(
     segment: Segment, candidates: Sequence[TraceCandidate], rules: AttributeRules, *, rules_digest: Digest
 ) -> AttributionFinding:
-    """Say which trace wrote ``segment``, or why none can be shown to have.
+    """Return the trace that wrote ``segment``, or the reason why none is shown to have.
 
-    ``rules_digest`` is the name under which the evidence keeps ``rules``.
+    ``rules_digest`` identifies ``rules`` in the evidence.
     """
     touching = [candidate for candidate in candidates if candidate.path == segment.path]
     if not touching:
         return NoAttribution(segment, NONE_TOUCHED)
-    weighed = list(_weighed(segment, touching, rules, rules_digest))
-    if not weighed:
+    ranked = list(_rank_attributable_candidates(segment, touching, rules, rules_digest))
+    if not ranked:
         return NoAttribution(segment, NOT_ENOUGH)
-    best = best_of(segment, weighed)
-    return TraceAttribution(segment, best.candidate, best.tier, confidence_of(best.tier, rules), best.evidence)
+    best = select_best_candidate(segment, ranked)
+    return TraceAttribution(segment, best.candidate, best.tier, confidence_from_tier(best.tier, rules), best.evidence)
 
 
-def _weighed(
+def _rank_attributable_candidates(
     segment: Segment, candidates: Sequence[TraceCandidate], rules: AttributeRules, digest: Digest
 ) -> Iterator[RankedCandidate]:
-    """The candidates that pass the evidence gate, with what they reach."""
+    """Yield the candidates that pass the evidence gate, with their tiers."""
     for candidate in candidates:
-        evidence = look(segment, candidate, rules, rules_digest=digest)
-        tier = tier_of(evidence, rules, vouched=is_vouched(candidate, rules)) if is_enough(evidence) else None
+        evidence = collect_trace_evidence(segment, candidate, rules, rules_digest=digest)
+        tier = (
+            compute_attribution_tier(evidence, rules, vouched=is_vouched(candidate, rules))
+            if can_attribute_trace(evidence)
+            else None
+        )
         if tier is not None:
             yield RankedCandidate(candidate, evidence, tier)
 
 
-# Neighbouring findings as one answer (document 000, section 11).
+# Adjacent findings as one answer (document 000, section 11).
 
 
 @dataclass(frozen=True, slots=True)
 class AttributionRun:
-    """Neighbouring segments that say the same; each keeps its own finding, so that no evidence is lost."""
+    """Adjacent segments with the same conclusion; each keeps its own finding, so that no evidence is lost."""
 
     lines: Lines
     findings: tuple[AttributionFinding, ...]
 
 
 def merge_findings(findings: Sequence[AttributionFinding]) -> list[AttributionRun]:
-    """Findings of one file in the order of its lines, those with the same trace and tier side by side as one."""
-    made: list[AttributionRun] = []
+    """Return the findings of one file in line order, adjacent ones with the same trace and tier merged."""
+    runs: list[AttributionRun] = []
     for finding in findings:
-        if made and _belongs(made[-1].findings[-1], finding):
-            lines = Lines(made[-1].lines.first, finding.segment.lines.last)
-            made[-1] = AttributionRun(lines, (*made[-1].findings, finding))
+        if runs and _can_merge_findings(runs[-1].findings[-1], finding):
+            lines = Lines(runs[-1].lines.first, finding.segment.lines.last)
+            runs[-1] = AttributionRun(lines, (*runs[-1].findings, finding))
         else:
-            made.append(AttributionRun(finding.segment.lines, (finding,)))
-    return made
+            runs.append(AttributionRun(finding.segment.lines, (finding,)))
+    return runs
 
 
-def _belongs(before: AttributionFinding, after: AttributionFinding) -> bool:
-    neighbours = before.segment.lines.last + 1 == after.segment.lines.first
-    return neighbours and before.segment.path == after.segment.path and _says(before) == _says(after)
+def _can_merge_findings(before: AttributionFinding, after: AttributionFinding) -> bool:
+    is_adjacent = before.segment.lines.last + 1 == after.segment.lines.first
+    return (
+        is_adjacent
+        and before.segment.path == after.segment.path
+        and _extract_finding_conclusion(before) == _extract_finding_conclusion(after)
+    )
 
 
-def _says(finding: AttributionFinding) -> tuple[object, ...]:
+def _extract_finding_conclusion(finding: AttributionFinding) -> tuple[object, ...]:
     if isinstance(finding, TraceAttribution):
         return (finding.candidate.trace, finding.tier)
     return (finding.reason,)

@@ -1,7 +1,7 @@
-"""Where each line of a file comes from, through every captured call: replay and carry.
+"""Replay captured calls and carry the origin of each line of a file from one to the next.
 
-A captured call gives a file before and after. What the call added is its agent's. What changed between one call's
-result and the next call's before-text was somebody else's, even where it sits inside the text that the agent wrote.
+A captured call has the file before and after it. Its agent wrote the added text. Text that changed between one call's
+result and the next call's before-text has another author, even inside text that the agent wrote.
 """
 
 import re
@@ -15,25 +15,25 @@ from custody.attribution.carry import (
     MOVED_CHARACTERS_MIN,
     UnmatchedRange,
     WordShare,
-    align_words,
-    gaps_between,
-    matched_lines,
-    moved_blocks,
+    find_gaps_between_pairs,
+    match_carried_lines,
+    match_moved_line_blocks,
+    trace_carried_words,
 )
 from custody.attribution.rules import CALL_WORDS_SHARE_MIN, AttributeRules
-from custody.attribution.text import key_of, lines_of, split_line_words
+from custody.attribution.text import make_lineage_key, split_lineage_lines, split_lineage_words
 from custody.core.ids import AgentName, CommitSha, RecordRef, SessionId
 from custody.core.views import TRANSCRIPT, FileEdit, FileState, Text
 
 ENGINE_VERSION = 5
-"""Raised whenever the same evidence gives other origins; what was kept is then made again."""
+"""Increased whenever the same evidence gives other origins, so that stored states are replayed again."""
 
 
 class LineOrigin(NamedTuple):
-    """Where a line comes from: the state whose call wrote it, and which share of the line's words is an agent's.
+    """The origin of a line: the state after the call that wrote it, and the agents' share of the line's words.
 
-    ``state`` is positive for an agent's call; ``UNKNOWN`` where nothing tells; ``BETWEEN`` for text that appeared
-    between two calls; below that a person whom the record of a state names (``person_at``).
+    ``state`` is positive for an agent's call. It is 0 in ``UNKNOWN``, -1 in ``BETWEEN`` for text that appeared between
+    two calls, and lower for a person named by the record of a state (``make_person_origin``).
     """
 
     state: int
@@ -46,12 +46,12 @@ class LineOrigin(NamedTuple):
 
     @property
     def is_person(self) -> bool:
-        """Whether a record names a person as its writer."""
+        """Whether a record names a person as its author."""
         return self.state < _BETWEEN
 
     @property
     def record_state(self) -> int | None:
-        """The state whose record tells where the line comes from."""
+        """The state with the record that shows the origin, if any."""
         if self.state > 0:
             return self.state
         return _BETWEEN - self.state if self.state < _BETWEEN else None
@@ -62,10 +62,10 @@ UNKNOWN = LineOrigin(0, 0.0)
 BETWEEN = LineOrigin(_BETWEEN, 0.0)
 
 
-def person_at(state: int) -> LineOrigin:
-    """The origin of a line that a person changed before the call of ``state`` was applied.
+def make_person_origin(state: int) -> LineOrigin:
+    """Return the origin of a line that a person changed before the call of ``state`` was applied.
 
-    >>> person_at(7).record_state
+    >>> make_person_origin(7).record_state
     7
     """
     return LineOrigin(_BETWEEN - state, 0.0)
@@ -84,10 +84,10 @@ NOTHING = TracedText((), ())
 
 @dataclass(frozen=True, slots=True)
 class CapturedStep:
-    """One captured moment of a file: its text before (if that was captured) and after.
+    """One captured step of a file: its text before (if captured) and after.
 
-    ``is_call``: an agent's call made the difference; otherwise somebody just looked. ``proposed`` is what the agent had
-    written where a person changed it before it was applied.
+    ``is_call``: an agent's call made the change; otherwise the file was only observed. ``proposed`` is the agent's text
+    if a person changed it before it was applied.
     """
 
     state: int
@@ -98,43 +98,43 @@ class CapturedStep:
 
 
 def replay_step(step: CapturedStep, previous: TracedText | None, rules: AttributeRules) -> TracedText:
-    """The text after ``step`` with its origins; ``previous`` is the last known state of the file, if there is one."""
-    newcomers = UNKNOWN if previous is None else BETWEEN
+    """Return the text after ``step`` with its origins; ``previous`` is the last known state of the file, if any."""
+    default = UNKNOWN if previous is None else BETWEEN
     if step.before is None:
         before = previous or NOTHING
     else:
-        before = carry_origins(previous or NOTHING, step.before, newcomers, rules.carry_words_share_min)
+        before = carry_origins(previous or NOTHING, step.before, default, rules.carry_words_share_min)
     if not step.is_call:
-        return carry_origins(before, step.after, newcomers, rules.carry_words_share_min)
+        return carry_origins(before, step.after, default, rules.carry_words_share_min)
     after = carry_origins(before, step.after, LineOrigin(step.state), CALL_WORDS_SHARE_MIN)
-    return after if step.proposed is None else _with_person(after, step)
+    return after if step.proposed is None else _credit_person_lines(after, step)
 
 
-def carry_origins(old: TracedText, new: Sequence[str], newcomers: LineOrigin, words_share_min: float) -> TracedText:
-    """``new`` with the origins that its lines have from ``old``; lines that come from nowhere are ``newcomers``."""
+def carry_origins(old: TracedText, new: Sequence[str], default: LineOrigin, words_share_min: float) -> TracedText:
+    """Return ``new`` with the origins that its lines have from ``old``; new lines have the origin ``default``."""
     origins: list[LineOrigin | None] = [None] * len(new)
-    found = matched_lines(old.lines, new)
-    moved = moved_blocks(old.lines, new, found, MOVED_CHARACTERS_MIN) if len(found) < len(new) else {}
-    for j, i in (*found.items(), *moved.items()):
+    matches = match_carried_lines(old.lines, new)
+    moved = match_moved_line_blocks(old.lines, new, matches, MOVED_CHARACTERS_MIN) if len(matches) < len(new) else {}
+    for j, i in (*matches.items(), *moved.items()):
         origins[j] = old.origins[i]
-    if len(found) + len(moved) < len(new):
-        pairs = ((i, j) for j, i in sorted(found.items()))  # rising on both sides
-        for gap in gaps_between(list(pairs), UnmatchedRange(0, len(old.lines), 0, len(new))):
-            _carry_by_words(old, new, gap, origins, words_share_min)
-    return TracedText(new, tuple(newcomers if origin is None else origin for origin in origins))
+    if len(matches) + len(moved) < len(new):
+        pairs = ((i, j) for j, i in sorted(matches.items()))  # rising on both sides
+        for gap in find_gaps_between_pairs(list(pairs), UnmatchedRange(0, len(old.lines), 0, len(new))):
+            _carry_origins_by_words(old, new, gap, origins, words_share_min)
+    return TracedText(new, tuple(default if origin is None else origin for origin in origins))
 
 
-def _carry_by_words(
+def _carry_origins_by_words(
     old: TracedText, new: Sequence[str], gap: UnmatchedRange, origins: list[LineOrigin | None], words_share_min: float
 ) -> None:
-    for j, words in align_words(old.lines, new, gap).items():
+    for j, words in trace_carried_words(old.lines, new, gap).items():
         if origins[j] is None and words.share >= words_share_min:
-            origins[j] = blended(words, old.origins)
-    _follow(new, gap, origins)
+            origins[j] = blend_line_origins(words, old.origins)
+    _follow_neighbor_origins(new, gap, origins)
 
 
-def blended(words: WordShare, origins: Sequence[LineOrigin]) -> LineOrigin:
-    """The origin of a line that is made of others' words: that of the most generous, with the agents' share."""
+def blend_line_origins(words: WordShare, origins: Sequence[LineOrigin]) -> LineOrigin:
+    """Return the origin that most words of a line come from, with the agents' share of all its words."""
     by_origin: Counter[int] = Counter()
     agents = 0.0
     for i, count in words.parts:
@@ -146,46 +146,46 @@ def blended(words: WordShare, origins: Sequence[LineOrigin]) -> LineOrigin:
     return LineOrigin(state, min(1.0, share)) if state > 0 else LineOrigin(state, 0.0)
 
 
-def _follow(new: Sequence[str], gap: UnmatchedRange, origins: list[LineOrigin | None]) -> None:
-    """A wordless line of a replaced stretch (a bracket that a formatter put there) goes with its neighbours."""
+def _follow_neighbor_origins(new: Sequence[str], gap: UnmatchedRange, origins: list[LineOrigin | None]) -> None:
+    """Give lines without words in a replaced block, such as a formatter's bracket, the origin of their neighbors."""
     if gap.old_first == gap.old_end:
         return
     for j in range(gap.new_first, gap.new_end):
-        if origins[j] is None and not split_line_words(new[j]):
+        if origins[j] is None and not split_lineage_words(new[j]):
             above = origins[j - 1] if j > gap.new_first else None
             below = next((o for o in origins[j + 1 : gap.new_end] if o is not None), None)
             origins[j] = above if above is not None and (below is None or below.state == above.state) else None
 
 
-def _with_person(after: TracedText, step: CapturedStep) -> TracedText:
-    """The lines that the agent had not proposed are the person's who changed them."""
-    proposed = matched_lines(step.proposed or (), after.lines)
+def _credit_person_lines(after: TracedText, step: CapturedStep) -> TracedText:
+    """Return ``after`` with the lines that the agent had not proposed credited to the person who changed them."""
+    proposed = match_carried_lines(step.proposed or (), after.lines)
     origins = tuple(
-        person_at(step.state) if origin.state == step.state and j not in proposed else origin
+        make_person_origin(step.state) if origin.state == step.state and j not in proposed else origin
         for j, origin in enumerate(after.origins)
     )
     return TracedText(after.lines, origins)
 
 
-# What was captured of one file, in order: edits and looks, each once however many records tell of it.
+# The snapshots of one file, in order: edits and observations, each once even if several records report it.
 
 
 SHELL = ":shell:"
-"""In the id of an edit that was read out of a shell command: what was seen on disk around the call says more."""
+"""Part of the id of an edit parsed from a shell command; a snapshot of the file around the call replaces it."""
 IMPORTED = "import"
-"""The kind of what was brought in from elsewhere, whatever it had been there."""
+"""The kind of imported records, whatever their kind was elsewhere."""
 SNAPSHOT = ":snapshot"
 LOOK = ":look"
 SAME_LINES_MAX = 20
-"""Of a line that a call took out more often than this, so many places are remembered."""
+"""Maximum remembered positions of one line that a call removed."""
 _NUMBER = re.compile(r"([0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
 class FileSnapshot:
-    """One captured moment of a file; ``observed`` names what was seen, so that two records of it count once.
+    """A file at one captured time; ``observed`` identifies the observation, so that two records of it count once.
 
-    ``after`` is None when the text was erased or never captured: then nothing can be replayed from it.
+    ``after`` is None if the text was erased or never captured: then the snapshot cannot be replayed.
     """
 
     observed: str
@@ -202,19 +202,19 @@ class FileSnapshot:
     proposed: str | None = None
     revision: CommitSha | None = None
     kind: str = ""
-    standing: int = 0
-    """How much its source says: of two observations of one call the higher one gives the text."""
+    source_rank: int = 0
+    """The rank of its source: of two snapshots of one call, the higher rank gives the text."""
 
     @property
     def is_claim(self) -> bool:
-        """Whether somebody brought it afterwards."""
+        """Whether it was imported."""
         return self.kind in (TRANSCRIPT, IMPORTED)
 
 
-def moment_of(view: FileEdit | FileState, ref: RecordRef, n: int, kind: str = "") -> FileSnapshot:
-    """The moment that a view tells of; ``kind`` is that of its record: what our hook saw outdoes what was imported."""
+def file_snapshot_from_view(view: FileEdit | FileState, ref: RecordRef, n: int, kind: str = "") -> FileSnapshot:
+    """Return the snapshot of a view; ``kind`` is that of its record and ranks recorded above imported sources."""
     if isinstance(view, FileState):
-        return replace(_look(view, ref, n), kind=kind)
+        return replace(_file_snapshot_from_state(view, ref, n), kind=kind)
     return FileSnapshot(
         observed=f"{view.agent} {view.session} {view.id}",
         at_ns=view.at_ns,
@@ -224,26 +224,26 @@ def moment_of(view: FileEdit | FileState, ref: RecordRef, n: int, kind: str = ""
         session=view.session,
         call=view.call,
         before=None if view.before is None else view.before.content,
-        after=None if view.after is None or _is_erased(view.before) else view.after.content,
+        after=None if view.after is None or _is_snapshot_text_erased(view.before) else view.after.content,
         part=view.part,
         proposed=None if view.proposed is None else view.proposed.content,
         revision=view.revision,
         kind=kind,
-        standing=int(kind not in (TRANSCRIPT, IMPORTED)),
+        source_rank=int(kind not in (TRANSCRIPT, IMPORTED)),
     )
 
 
-def _is_erased(text: Text | None) -> bool:
-    """Whether a text was captured and is gone: without what was there before, all of it would look like the call's."""
+def _is_snapshot_text_erased(text: Text | None) -> bool:
+    """Return whether a captured text was erased; without the text before, all text would look like the call's."""
     return text is not None and text.content is None
 
 
-def _look(view: FileState, ref: RecordRef, n: int) -> FileSnapshot:
+def _file_snapshot_from_state(view: FileState, ref: RecordRef, n: int) -> FileSnapshot:
     is_call = view.phase == "after" and view.session is not None
-    what = SNAPSHOT if is_call else LOOK
+    suffix = SNAPSHOT if is_call else LOOK
     text = "" if view.gone else (None if view.text is None else view.text.content)
     return FileSnapshot(
-        observed=f"{view.agent} {view.session} {view.call}{what}" + ("" if is_call else f" {view.at_ns}"),
+        observed=f"{view.agent} {view.session} {view.call}{suffix}" + ("" if is_call else f" {view.at_ns}"),
         at_ns=view.at_ns,
         ref=ref,
         n=n,
@@ -257,30 +257,33 @@ def _look(view: FileState, ref: RecordRef, n: int) -> FileSnapshot:
     )
 
 
-def merge_moments(moments: Iterable[FileSnapshot]) -> list[FileSnapshot]:
-    """Each observed thing once, oldest first: the text of the source that says most, the earliest time of its like."""
-    seen: dict[str, list[FileSnapshot]] = {}
-    for moment in moments:
-        seen.setdefault(moment.observed, []).append(moment)
-    found = {name: reduce(_merge_pair, sorted(same, key=_worth, reverse=True)) for name, same in seen.items()}
-    whole = [moment for moment in found.values() if not _is_outdone(moment, found)]
-    return sorted(whole, key=lambda moment: (moment.at_ns, place_of(moment.observed)))
+def merge_file_snapshots(snapshots: Iterable[FileSnapshot]) -> list[FileSnapshot]:
+    """Return each observation once, oldest first, with the text of its most detailed source and its earliest time."""
+    by_observation: dict[str, list[FileSnapshot]] = {}
+    for snapshot in snapshots:
+        by_observation.setdefault(snapshot.observed, []).append(snapshot)
+    merged = {
+        name: reduce(_merge_snapshot_pair, sorted(same, key=_rank_snapshot_detail, reverse=True))
+        for name, same in by_observation.items()
+    }
+    current = [snapshot for snapshot in merged.values() if not _is_snapshot_superseded(snapshot, merged)]
+    return sorted(current, key=lambda snapshot: (snapshot.at_ns, make_snapshot_order_key(snapshot.observed)))
 
 
-def place_of(observed: str) -> tuple[bool, tuple[str | int, ...]]:
-    """Where something observed stands among others of the same moment: looks after calls, numbers by their value.
+def make_snapshot_order_key(observed: str) -> tuple[bool, tuple[str | int, ...]]:
+    """Return a sort key for observations of the same time: calls first, numbers by their value.
 
-    >>> sorted(["a s c:shell:10", "a s c:look 1", "a s c:shell:9"], key=place_of)
+    >>> sorted(["a s c:shell:10", "a s c:look 1", "a s c:shell:9"], key=make_snapshot_order_key)
     ['a s c:shell:9', 'a s c:shell:10', 'a s c:look 1']
     """
     pieces = _NUMBER.split(observed)
     return LOOK in observed, tuple(int(piece) if n % 2 else piece for n, piece in enumerate(pieces))
 
 
-def _merge_pair(better: FileSnapshot, worse: FileSnapshot) -> FileSnapshot:
+def _merge_snapshot_pair(better: FileSnapshot, worse: FileSnapshot) -> FileSnapshot:
     proposed = better.proposed if better.proposed is not None else worse.proposed
     if worse.is_claim and not better.is_claim:
-        # When it was, on what and instead of what is part of what our hook saw: a claim does not fill it in.
+        # The hook saw time, base and before-text itself: a claim must not fill them in.
         return replace(better, proposed=proposed)
     return replace(
         better,
@@ -291,78 +294,78 @@ def _merge_pair(better: FileSnapshot, worse: FileSnapshot) -> FileSnapshot:
     )
 
 
-def _worth(moment: FileSnapshot) -> tuple[bool, bool, bool, int, tuple[str, ...], RecordRef, int]:
-    """The greater, the better; among equals the texts decide, since which record came first is chance."""
-    texts = tuple(text or "" for text in (moment.after, moment.before, moment.proposed, moment.revision))
-    told = moment.after is not None, not moment.part, moment.before is not None
-    return *told, moment.standing, texts, moment.ref, moment.n
+def _rank_snapshot_detail(snapshot: FileSnapshot) -> tuple[bool, bool, bool, int, tuple[str, ...], RecordRef, int]:
+    """Return a sort key, most detailed last; texts decide among equals, since the order of records is arbitrary."""
+    texts = tuple(text or "" for text in (snapshot.after, snapshot.before, snapshot.proposed, snapshot.revision))
+    detail = snapshot.after is not None, not snapshot.part, snapshot.before is not None
+    return *detail, snapshot.source_rank, texts, snapshot.ref, snapshot.n
 
 
-def _is_outdone(moment: FileSnapshot, found: dict[str, FileSnapshot]) -> bool:
-    """Whether an edit that was only read out of a command's text was also seen on disk."""
-    call, mark, _ = moment.observed.partition(SHELL)
-    return bool(mark) and f"{call}{SNAPSHOT}" in found
+def _is_snapshot_superseded(snapshot: FileSnapshot, merged: dict[str, FileSnapshot]) -> bool:
+    """Return whether an edit parsed from a command was also captured on disk."""
+    call, separator, _ = snapshot.observed.partition(SHELL)
+    return bool(separator) and f"{call}{SNAPSHOT}" in merged
 
 
-def with_taken(moments: Sequence[FileSnapshot]) -> Iterator[tuple[FileSnapshot, tuple[str, ...]]]:
-    """Each moment of a file with the lines among its new ones that other pieces of the same call took out.
+def attach_moved_lines(snapshots: Sequence[FileSnapshot]) -> Iterator[tuple[FileSnapshot, tuple[str, ...]]]:
+    """Yield each snapshot of a file with those of its new lines that other pieces of the same call removed.
 
-    An agent that tells only the pieces it changed moves a block by taking it out in one and putting it in in another.
+    An agent that reports only changed pieces moves a block by removing it in one and adding it in another.
     """
     calls: dict[tuple[RecordRef, str | None], list[FileSnapshot]] = {}
-    for moment in moments:
-        if moment.part and moment.after is not None:
-            calls.setdefault((moment.ref, moment.call), []).append(moment)
-    places = {call: _taken_out(pieces) for call, pieces in calls.items() if len(pieces) > 1}
-    for moment in moments:
-        taken = places.get((moment.ref, moment.call)) if moment.part else None
-        yield moment, () if taken is None else tuple(_put_back(moment, taken))
+    for snapshot in snapshots:
+        if snapshot.part and snapshot.after is not None:
+            calls.setdefault((snapshot.ref, snapshot.call), []).append(snapshot)
+    removed = {call: _index_removed_snapshot_lines(pieces) for call, pieces in calls.items() if len(pieces) > 1}
+    for snapshot in snapshots:
+        transfers = removed.get((snapshot.ref, snapshot.call)) if snapshot.part else None
+        yield snapshot, () if transfers is None else tuple(_match_reinserted_lines(snapshot, transfers))
 
 
 LineTransfers = dict[int, list[tuple[int, int, str]]]
-"""For the key of a line, the pieces and places from which it was taken, and how it is written."""
+"""For the key of a removed line, its pieces and positions, and its text."""
 
 
-def _taken_out(pieces: Iterable[FileSnapshot]) -> LineTransfers:
-    taken: LineTransfers = {}
+def _index_removed_snapshot_lines(pieces: Iterable[FileSnapshot]) -> LineTransfers:
+    removed: LineTransfers = {}
     for piece in pieces:
-        for place, line in _only_in(piece.before, piece.after):
-            places = taken.setdefault(key_of(line), [])
-            if len(places) < SAME_LINES_MAX:
-                places.append((piece.n, place, line))
-    return taken
+        for position, line in _find_extra_snapshot_lines(piece.before, piece.after):
+            transfers = removed.setdefault(make_lineage_key(line), [])
+            if len(transfers) < SAME_LINES_MAX:
+                transfers.append((piece.n, position, line))
+    return removed
 
 
-def _put_back(moment: FileSnapshot, taken: LineTransfers) -> list[str]:
-    new = {key_of(line) for _, line in _only_in(moment.after, moment.before)}
-    return [
-        line for piece, _, line in sorted(place for key in new for place in taken.get(key, ())) if piece != moment.n
-    ]
+def _match_reinserted_lines(snapshot: FileSnapshot, removed: LineTransfers) -> list[str]:
+    new = {make_lineage_key(line) for _, line in _find_extra_snapshot_lines(snapshot.after, snapshot.before)}
+    transfers = sorted(transfer for key in new for transfer in removed.get(key, ()))
+    return [line for piece, _, line in transfers if piece != snapshot.n]
 
 
-def _only_in(text: str | None, other: str | None) -> Iterator[tuple[int, str]]:
-    """The lines that ``text`` has more often than ``other``, each with its place."""
-    left = Counter(map(key_of, lines_of(other or "")))
-    for place, line in enumerate(lines_of(text or "")):
-        left[key_of(line)] -= 1
-        if left[key_of(line)] < 0:
-            yield place, line
+def _find_extra_snapshot_lines(text: str | None, other: str | None) -> Iterator[tuple[int, str]]:
+    """Yield the lines that ``text`` has more often than ``other``, each with its position."""
+    remaining = Counter(map(make_lineage_key, split_lineage_lines(other or "")))
+    for position, line in enumerate(split_lineage_lines(text or "")):
+        key = make_lineage_key(line)
+        remaining[key] -= 1
+        if remaining[key] < 0:
+            yield position, line
 
 
-def apply_moment(moment: FileSnapshot, whole: Sequence[str] | None) -> tuple[list[str], bool] | None:
-    """The lines after a moment, and whether they are the whole file; None when its text is not known.
+def apply_file_snapshot(snapshot: FileSnapshot, whole: Sequence[str] | None) -> tuple[list[str], bool] | None:
+    """Return the lines after a snapshot, and whether they are the whole file; None if its text is unknown.
 
-    ``whole`` is the file before, where that is known: an edit of a piece is put into it.
+    ``whole`` is the file before, if known: an edit of a piece is applied to it.
     """
-    if moment.after is None:
+    if snapshot.after is None:
         return None
-    if not moment.part:
-        return lines_of(moment.after), True
+    if not snapshot.part:
+        return split_lineage_lines(snapshot.after), True
     if whole is not None:
         text = "\n".join(whole) + ("\n" if whole else "")
-        old, new = (moment.before or "").replace("\r\n", "\n"), moment.after.replace("\r\n", "\n")
+        old, new = (snapshot.before or "").replace("\r\n", "\n"), snapshot.after.replace("\r\n", "\n")
         if not old:
-            return lines_of(text + new), True
+            return split_lineage_lines(text + new), True
         if old in text:
-            return lines_of(text.replace(old, new, 1)), True
-    return lines_of(moment.after), False
+            return split_lineage_lines(text.replace(old, new, 1)), True
+    return split_lineage_lines(snapshot.after), False

@@ -1,4 +1,4 @@
-"""What attribution speaks of: a segment of lines, the traces that may have written it, and what was concluded."""
+"""Segments of lines, the traces that may have written them, and findings."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -8,11 +8,11 @@ from custody.core.ids import AgentName, CommitSha, ContentHash, RecordRef, Sessi
 from custody.core.paths import Lines, RepoPath
 
 TIERS = ("1", "2", "3", "4", "5", "6")
-"""How sure an answer is, the surest first."""
+"""Names of the tiers, the surest first."""
 
 
 class Grade(Enum):
-    """How good evidence is, from a bare claim to one that somebody else vouches for."""
+    """The quality of evidence, from a bare claim to a third party's attestation."""
 
     CLAIMED = "claimed"
     RECORDED = "recorded"
@@ -21,32 +21,56 @@ class Grade(Enum):
 
     @property
     def standing(self) -> int:
-        """Its place in the order, from 0."""
+        """Its rank from 0, the weakest."""
         return list(Grade).index(self)
 
 
+CERTAIN, STRONG, LIKELY, WEAK, UNKNOWN = "certain", "strong", "likely", "weak", "unknown"
+"""How certain an attribution is, in the words that people read."""
+_CERTAIN_TIER_MAX, _STRONG_TIER_MAX = 2, 4
+
+
+def certainty_word(tier: int | None, grade: "Grade | None", *, is_person: bool = False) -> str:
+    """Return how certain an attribution is: by its tier, and by whether it was recorded live.
+
+    What is imported or known only from a person's own account is likely at most.
+
+    >>> certainty_word(1, Grade.RECORDED), certainty_word(3, Grade.RECORDED), certainty_word(1, Grade.CLAIMED)
+    ('certain', 'strong', 'likely')
+    >>> certainty_word(5, Grade.RECORDED), certainty_word(None, None), certainty_word(1, Grade.RECORDED, is_person=True)
+    ('weak', 'unknown', 'likely')
+    """
+    if grade is None and not is_person:
+        return UNKNOWN
+    if tier is not None and tier > _STRONG_TIER_MAX:
+        return WEAK
+    if is_person or grade is Grade.CLAIMED:
+        return LIKELY
+    return CERTAIN if tier is not None and tier <= _CERTAIN_TIER_MAX else STRONG
+
+
 class LineOwner(Enum):
-    """Who wrote lines, as far as records show."""
+    """The kind of author of lines, as far as records show."""
 
     AGENT = "agent"
     MIXED = "mixed"
     """An agent wrote a part of each line."""
     PERSON = "person"
-    """A person whom a record names."""
+    """A record names a person."""
     NONE = "none"
-    """No record shows who."""
+    """No record shows the author."""
 
     @property
     def is_agent(self) -> bool:
-        """Whether an agent wrote them, wholly or in part."""
+        """Whether an agent wrote them wholly or partly."""
         return self in (LineOwner.AGENT, LineOwner.MIXED)
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Neighbouring lines of one file that one commit introduced; ``commit`` is None while they are not committed.
+    """Adjacent lines of one file that one commit introduced; ``commit`` is None while they are not committed.
 
-    ``parent`` is the commit that it was made on top of, ``at_ns`` its author time, ``hash`` that of the lines' text.
+    ``parent`` is the commit's first parent, ``at_ns`` its author time, ``hash`` the hash of the lines' text.
     """
 
     path: RepoPath
@@ -59,7 +83,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class TraceEntry:
-    """What a trace says of one stretch of a file; ``level`` is where it says so: conversation, change or file."""
+    """One line range or hash in a trace; ``level`` is its level in the trace: conversation, change or file."""
 
     level: str
     lines: Lines | None = None
@@ -68,7 +92,7 @@ class TraceEntry:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Who may have written lines: one agent's session, under the id that answers name it by."""
+    """A possible author of lines: one agent's session, under the id that answers use."""
 
     id: str
     agent: AgentName
@@ -77,11 +101,11 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class TraceCandidate:
-    """A trace that touched the segment's file, with everything that signals look at.
+    """A trace that touched the segment's file, with the input of all signals.
 
-    ``linked``: a record says that this trace made the segment's commit. ``precedes``: its revision is an ancestor of
-    that commit. ``supports``: how many of the segment's lines its own text shows; 0 where no text was captured.
-    ``path``: the file that it touched, as the repository names it. ``intact``: the chain of its records was verified.
+    ``linked``: a record states that this trace made the segment's commit. ``precedes``: its revision is an ancestor of
+    that commit. ``supports``: how many of the segment's lines its own text shows; 0 without captured text.
+    ``path``: the touched file's path in the repository. ``intact``: the chain of its records was verified.
     """
 
     trace: Trace
@@ -101,7 +125,7 @@ class TraceCandidate:
 
 @dataclass(frozen=True, slots=True)
 class TraceAttribution:
-    """The segment was written by ``candidate``'s trace, as sure as ``tier`` says."""
+    """The finding that ``candidate``'s trace wrote the segment, with its tier and evidence."""
 
     segment: Segment
     candidate: TraceCandidate
@@ -112,7 +136,7 @@ class TraceAttribution:
 
 @dataclass(frozen=True, slots=True)
 class NoAttribution:
-    """No trace can be shown to have written the segment, and why."""
+    """The finding that no trace is shown to have written the segment, with the reason."""
 
     segment: Segment
     reason: str

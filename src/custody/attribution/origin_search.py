@@ -1,8 +1,8 @@
-"""Where the lines come from that a commit added: from captured states, from lines it removed, or from nowhere known.
+"""Find the origins of the lines that a commit added: captured states, lines that it removed, or unknown.
 
-git carries unchanged lines. For the others, the states after captured calls are donors: the one that explains most
-open lines decides first. A line of a donor can be used once and only at its own place among the lines around it, so
-that the same boilerplate typed again elsewhere is not taken for the agent's.
+git carries unchanged lines. For the others, captured states are donors, and the one that explains most open lines
+decides first. A donor's line is used once and only at its own place among the lines around it, so that the same
+boilerplate typed elsewhere is not attributed to the agent.
 """
 
 from bisect import bisect_left
@@ -18,52 +18,57 @@ from custody.attribution.carry import (
     SingleOccurrence,
     UnmatchedRange,
     WordShare,
-    align_words,
-    equal_blocks,
-    gaps_of,
-    signs_of,
+    count_informative_characters,
+    find_carried_blocks,
+    find_gaps_between_blocks,
+    trace_carried_words,
 )
-from custody.attribution.lineage import UNKNOWN, LineOrigin, TracedText, blended
+from custody.attribution.lineage import UNKNOWN, LineOrigin, TracedText, blend_line_origins
 from custody.attribution.rules import AttributeRules
-from custody.attribution.text import bare, is_informative, key_of, keys_of, split_line_words
+from custody.attribution.text import (
+    is_informative_lineage_line,
+    make_lineage_key,
+    make_lineage_keys,
+    split_lineage_words,
+    strip_lineage_whitespace,
+)
 from custody.core.ids import CommitSha
 
 BETWEEN_LINES_MAX = 3
-"""How many lines that say little may stand between two changes and go with them."""
+"""Maximum uninformative lines between two changes that may belong to them."""
 
 TRAIL_COMMITS_MAX = 64
-"""The latest commits of a line's path that are stored: a line that moves with every commit must not grow for ever."""
+"""Maximum commits stored for a line, the latest: a line that moves with every commit must not grow without limit."""
 
 
 class VersionLine(NamedTuple):
     """One line of a version of a file.
 
-    ``trail`` are the commits that it came through, the last one introduced this text: None is the work tree. It is
-    empty for lines that are older than anything that was looked at.
+    ``trail`` are the commits that it came through (None is the work tree); the last introduced this text. It is empty
+    for lines older than all commits that were read.
     """
 
     key: int
-    tells: bool
-    """Whether it says enough to lead."""
+    is_informative: bool
     origin: LineOrigin
     trail: tuple[CommitSha | None, ...]
 
 
 class OpenLine(NamedTuple):
-    """A line that a commit added and whose origin is being looked for.
+    """A line that a commit added, with its origin still unknown.
 
-    ``kept`` is given for a line that says little between two changes: it may be new as they are, or be the old line.
+    ``old_line`` is set for an uninformative line between two changes: it may be new, or be that old line.
     """
 
     key: int
-    tells: bool
+    is_informative: bool
     text: str
-    kept: VersionLine | None = None
+    old_line: VersionLine | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CommitHunk:
-    """What a commit changed at one place; lines count from 0."""
+    """A commit's change at one place; lines count from 0."""
 
     old_first: int
     removed: tuple[str, ...]
@@ -73,10 +78,10 @@ class CommitHunk:
 
 @dataclass(frozen=True, slots=True)
 class Donor:
-    """A captured state that may explain lines; ``read`` gives its text, which is often not needed.
+    """A captured state that may explain lines; ``read`` returns its text, which is often not needed.
 
-    ``read_before`` gives the text before its call, as far as that was captured.
-    ``absent`` is given for a state of another file: only lines that this other file no longer has can have moved here.
+    ``read_before`` returns the text before its call, as far as captured. ``absent`` is set for a state of another file:
+    only lines that the other file no longer has can have moved here. ``withheld`` is set if its text is not here.
     """
 
     state: int
@@ -87,11 +92,10 @@ class Donor:
     read_before: Callable[[], Sequence[str]] = tuple
     absent: Callable[[int], bool] | None = None
     withheld: "OwnerFindings | None" = None
-    """Given for a state whose text is not here."""
 
 
 class LineMatch(NamedTuple):
-    """That a line of a version is like lines of a state: how like, and whose words it has."""
+    """A line of a version that is similar to lines of a state: the share of common words, and their origin."""
 
     state: int
     place: int
@@ -101,15 +105,15 @@ class LineMatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OwnerFindings:
-    """What the owner of a state's text found out from it: keys of the text before, and what a commit has like it."""
+    """Findings from the store that holds a state's text: keys of the text before, and matches in a commit."""
 
     before: Container[int]
-    likes: Sequence[LineMatch]
+    matches: Sequence[LineMatch]
 
 
 @dataclass(frozen=True, slots=True)
 class AddingCommit:
-    """The commit that added lines: its id (None for the work tree) and when it was made, as far as is known."""
+    """The commit that added lines: its id (None for the work tree) and its time."""
 
     id: CommitSha | None
     at_ns: int
@@ -117,59 +121,61 @@ class AddingCommit:
 
 @dataclass(frozen=True, slots=True)
 class RemovedRun:
-    """Lines that a commit took away, with where they came from."""
+    """Lines that a commit removed, with their origins."""
 
     known: TracedText
     trails: Sequence[tuple[CommitSha | None, ...]]
 
     @property
     def is_known(self) -> bool:
-        """Whether anything is known of where one of them came from."""
+        """Whether the origin of any of them is known."""
         return any(origin != UNKNOWN for origin in self.known.origins)
 
 
 NO_LINES = RemovedRun(TracedText((), ()), ())
 
 
-def removed_by(hunk: CommitHunk, old: Sequence[VersionLine]) -> RemovedRun:
-    """The lines that ``hunk`` took out of the version ``old``."""
-    return removed_lines(zip(hunk.removed, old[hunk.old_first : hunk.old_first + len(hunk.removed)], strict=False))
+def removed_run_from_hunk(hunk: CommitHunk, old: Sequence[VersionLine]) -> RemovedRun:
+    """Return the lines that ``hunk`` removed from the version ``old``."""
+    return removed_run_from_lines(
+        zip(hunk.removed, old[hunk.old_first : hunk.old_first + len(hunk.removed)], strict=False)
+    )
 
 
-def removed_lines(lines: Iterable[tuple[str, VersionLine]]) -> RemovedRun:
-    """Lines that were taken away, each given as its text and what was known of it."""
-    found = list(lines)
-    known = TracedText([text for text, _ in found], [line.origin for _, line in found])
-    return RemovedRun(known, [line.trail for _, line in found])
+def removed_run_from_lines(lines: Iterable[tuple[str, VersionLine]]) -> RemovedRun:
+    """Return removed lines, each passed as its text and its version line."""
+    removed = list(lines)
+    known = TracedText([text for text, _ in removed], [line.origin for _, line in removed])
+    return RemovedRun(known, [line.trail for _, line in removed])
 
 
-def base_version(lines: Iterable[str]) -> list[VersionLine]:
-    """A version of which nothing is known but its text."""
-    return [VersionLine(key_of(line), is_informative(line), UNKNOWN, ()) for line in lines]
+def make_unknown_origin_lines(lines: Iterable[str]) -> list[VersionLine]:
+    """Return the lines of a version without known origins."""
+    return [VersionLine(make_lineage_key(line), is_informative_lineage_line(line), UNKNOWN, ()) for line in lines]
 
 
-def spliced(old: Sequence[VersionLine], hunks: Sequence[CommitHunk]) -> list[VersionLine | OpenLine]:
-    """The version after ``hunks``: kept lines as they were, added ones open."""
+def splice_commit_hunks(old: Sequence[VersionLine], hunks: Sequence[CommitHunk]) -> list[VersionLine | OpenLine]:
+    """Return the version after ``hunks``: unchanged lines as they were, added ones open."""
     new: list[VersionLine | OpenLine] = []
     at = 0
     for hunk in hunks:
         between = old[at : hunk.old_first]
-        new.extend(_between(between) if at and len(between) <= BETWEEN_LINES_MAX else between)
-        new.extend(OpenLine(key_of(text), is_informative(text), text) for text in hunk.added)
+        new.extend(_open_uninformative_lines(between) if at and len(between) <= BETWEEN_LINES_MAX else between)
+        new.extend(OpenLine(make_lineage_key(text), is_informative_lineage_line(text), text) for text in hunk.added)
         at = hunk.old_first + len(hunk.removed)
     new.extend(old[at:])
     return new
 
 
-def _between(lines: Sequence[VersionLine]) -> list[VersionLine | OpenLine]:
-    """The few lines between two changes: where none says anything, they may belong to what is new around them."""
-    if any(line.tells for line in lines):
+def _open_uninformative_lines(lines: Sequence[VersionLine]) -> list[VersionLine | OpenLine]:
+    """Return the lines between two changes, open if none is informative: they may belong to the changes."""
+    if any(line.is_informative for line in lines):
         return list(lines)
     return [OpenLine(line.key, False, "", line) for line in lines]
 
 
 def join_merge_parents(sides: Sequence[list[VersionLine | OpenLine]]) -> list[VersionLine | OpenLine]:
-    """A merge: each line as the first parent that has it knows it; open where no parent has it."""
+    """Return each line of a merge from the first parent that has it; open if no parent has it."""
     if len(sides) == 1:
         return sides[0]
     first, *others = sides
@@ -180,16 +186,16 @@ def join_merge_parents(sides: Sequence[list[VersionLine | OpenLine]]) -> list[Ve
 
 
 class _Texts(dict[int, str]):
-    """The texts of open lines by their place; every other line is empty."""
+    """The texts of open lines by position; every other line is empty."""
 
-    def __missing__(self, _place: int) -> str:
+    def __missing__(self, _position: int) -> str:
         return ""
 
 
 class OpenVersion:
-    """A version of a file while its open lines are being explained; ``removed`` are those that its commit took away.
+    """A version of a file while its open lines are being explained; ``removed`` are the lines that its commit removed.
 
-    ``overwrote`` tells of a state when its call wrote over a text that nobody captured; None where that was captured.
+    ``overwrote`` returns the time of a state if its call overwrote an uncaptured text, else None.
     """
 
     def __init__(
@@ -207,47 +213,46 @@ class OpenVersion:
         self._keys = [line.key for line in lines]
         self._first_open = [j for j, line in enumerate(lines) if isinstance(line, OpenLine)]
         self._open = set(self._first_open)
-        opened = ((j, lines[j]) for j in self._first_open)
-        self._texts = _Texts({j: line.text for j, line in opened if isinstance(line, OpenLine)})
+        open_lines = ((j, lines[j]) for j in self._first_open)
+        self._texts = _Texts({j: line.text for j, line in open_lines if isinstance(line, OpenLine)})
         self._aligned: dict[int, list[EqualBlock]] = {}
-        self._found: dict[int, Container[int]] = {}
+        self._keys_before: dict[int, Container[int]] = {}
         self._removed = removed
         self._overwrote = overwrote
         self._guesses: dict[int, Container[int]] = {}
-        self.likes: list[LineMatch] = []
-        """What was found to be like lines of donors, for those who will not have the donors' texts."""
+        self.matches: list[LineMatch] = []
+        """Lines similar to lines of donors, for stores that do not have the donors' texts."""
 
     @property
     def open_keys(self) -> list[int]:
-        """The keys of open lines that say something."""
-        return list(dict.fromkeys(self._keys[j] for j in sorted(self._open) if self._lines[j].tells))
+        """The keys of informative open lines."""
+        return list(dict.fromkeys(self._keys[j] for j in sorted(self._open) if self._lines[j].is_informative))
 
     @property
     def is_closed(self) -> bool:
-        """Whether no line at all is open."""
+        """Whether no line is open."""
         return not self._open
 
     @property
     def is_settled(self) -> bool:
-        """Whether no line that says something is open."""
-        return not any(self._lines[j].tells for j in self._open)
+        """Whether no informative line is open."""
+        return not any(self._lines[j].is_informative for j in self._open)
 
     def take_from(self, donors: Sequence[Donor]) -> None:
-        """Let donors explain open lines by equal lines at their place, the one that explains most first."""
-        left = {donor.state: (donor, offer) for donor, offer in self._offers(donors)}
-        while left and self._open:
-            best = max(left.values(), key=self._standing)
-            donor, offer = best
+        """Explain open lines by equal lines of donors at their place, the donor that explains most first."""
+        offers = {donor.state: (donor, offer) for donor, offer in self._offers(donors)}
+        while offers and self._open:
+            donor, offer = max(offers.values(), key=self._rank_offer)
             gain = [(i, j) for i, j in offer if j in self._open]
-            if not any(self._lines[j].tells for _, j in gain):
+            if not any(self._lines[j].is_informative for _, j in gain):
                 break
             for i, j in gain:
                 self._settle(j, donor.origins[i], ())
-            del left[donor.state]
+            del offers[donor.state]
 
     def take_whole(self, donors: Sequence[Donor]) -> None:
-        """Let a donor explain a file in which no line says much, where all of it is as the donor's call left it."""
-        if any(line.tells for line in self._lines):
+        """Explain a file without informative lines by a donor with exactly the same lines."""
+        if any(line.is_informative for line in self._lines):
             return
         same = [donor for donor in donors if donor.absent is None and list(donor.keys) == self._keys]
         if same:
@@ -257,198 +262,207 @@ class OpenVersion:
                     self._settle(j, donor.origins[j], ())
 
     def _offers(self, donors: Sequence[Donor]) -> Iterator[tuple[Donor, list[LinePair]]]:
-        """What donors offer, those that would win a tie first: one that explains everything needs no others."""
-        telling = sum(1 for j in self._open if self._lines[j].tells)
+        """Yield the offers of donors in order of preference, up to one that explains everything."""
+        informative = sum(1 for j in self._open if self._lines[j].is_informative)
         for donor in sorted(donors, key=self._preference, reverse=True):
             offer = self._offer(donor)
             yield donor, offer
-            if sum(1 for _, j in offer if self._lines[j].tells) == telling:
+            if sum(1 for _, j in offer if self._lines[j].is_informative) == informative:
                 return
 
     def take_moved(self, removed: RemovedRun) -> None:
-        """Let lines that this commit removed somewhere explain open ones as moved blocks."""
+        """Explain open lines by lines that this commit removed elsewhere, as moved blocks."""
         if not self._open or not removed.known.lines:
             return
-        gone = keys_of(removed.known.lines)
-        for j, i in self._moved(dict(enumerate(gone)), gone).items():
+        keys = make_lineage_keys(removed.known.lines)
+        for j, i in self._match_moved_lines(dict(enumerate(keys)), keys).items():
             self._settle(j, removed.known.origins[i], removed.trails[i])
 
     def take_words(self, replaced: Iterable[tuple[CommitHunk, RemovedRun]], donors: Sequence[Donor]) -> None:
-        """Let the words of replaced lines and of donors' lines at the same place explain lines that are like them."""
+        """Explain open lines by the words of replaced lines and of donors' lines at the same place."""
         offers: dict[int, tuple[float, LineOrigin, tuple[CommitSha | None, ...]]] = {}
         for hunk, removed in replaced:
-            for j, share, origin, trail in self._like_replaced(hunk, removed):
+            for j, share, origin, trail in self._match_replaced_words(hunk, removed):
                 offers[j] = (share, origin, trail)
-        # What was written after the commit may be like its lines, but they were there before.
+        # Text written after the commit may be similar to its lines, but did not cause them.
         for donor in (donor for donor in donors if donor.at_ns <= self._commit.at_ns):
-            for state, j, share, origin in self._likes_of(donor):
-                self.likes.append(LineMatch(state, j, share, origin))
+            for state, j, share, origin in self._find_donor_matches(donor):
+                self.matches.append(LineMatch(state, j, share, origin))
                 if j not in offers or share > offers[j][0]:
                     offers[j] = (share, origin, ())
-        # A line that a call found there is older than that call, however like it what the call made of it is.
+        # A line in the text before a call is older than the call, even if the call wrote a similar one.
         calls = {donor.state: donor for donor in donors}
         for j, (_, origin, trail) in offers.items():
-            if origin.state not in calls or self._keys[j] not in self._before(calls[origin.state]):
+            if origin.state not in calls or self._keys[j] not in self._read_keys_before_call(calls[origin.state]):
                 self._settle(j, origin, trail)
 
     def follow(self) -> None:
-        """Let lines that say little go with their neighbours among the added lines, where both agree.
+        """Give uninformative lines the origin of their neighbors among the added lines, if both agree.
 
-        A lone bracket at the end of what was added goes with what it closes.
+        A lone bracket at the end of the added lines follows the line above it.
         """
         added = set(self._first_open)
         for j in self._first_open:
-            if j in self._open and not self._lines[j].tells:
-                above, below = self._neighbour(j, -1, added), self._neighbour(j, 1, added)
-                closes = bool(self._texts[j].strip()) and not split_line_words(self._texts[j]) and j + 1 not in added
+            if j in self._open and not self._lines[j].is_informative:
+                above, below = self._find_neighbor_origin(j, -1, added), self._find_neighbor_origin(j, 1, added)
+                closes = bool(self._texts[j].strip()) and not split_lineage_words(self._texts[j]) and j + 1 not in added
                 if above is not None and (closes or (below is not None and above.state == below.state)):
                     self._settle(j, above, ())
 
     def closed(self) -> list[VersionLine]:
-        """The version with every line settled: what is still open has no known origin."""
+        """Return the version with every line settled; lines that are still open have no known origin."""
         for j in sorted(self._open):
             line = self._lines[j]
-            if isinstance(line, OpenLine) and line.kept is not None:
-                self._lines[j] = line.kept
+            if isinstance(line, OpenLine) and line.old_line is not None:
+                self._lines[j] = line.old_line
             else:
                 self._settle(j, UNKNOWN, ())
         self._open.clear()
-        return cast("list[VersionLine]", self._lines)  # nothing is open any more
+        return cast("list[VersionLine]", self._lines)  # no line is open now
 
     def _offer(self, donor: Donor) -> list[LinePair]:
-        """The open lines that a donor explains, as pairs (its line, ours)."""
-        held = set(donor.keys)
-        if not any(self._keys[j] in held for j in self._open):
+        """Return the open lines that a donor explains, as pairs (donor's line, open line)."""
+        donor_keys = set(donor.keys)
+        if not any(self._keys[j] in donor_keys for j in self._open):
             return []
         blocks = self._blocks(donor)
-        believed = [block for block in blocks if self._is_telling(block, donor)]
-        offered = [(block.old + j - block.new, j) for block in believed for j in self._open_in(block)]
-        offered += self._moved_from(donor, blocks) if donor.absent is None else []
-        return [(i, j) for i, j in offered if donor.origins[i] != UNKNOWN and not self._is_older(donor, i)]
+        credible = [block for block in blocks if self._is_credible(block, donor)]
+        pairs = [(block.old + j - block.new, j) for block in credible for j in self._open_in(block)]
+        pairs += self._match_lines_moved_within(donor, blocks) if donor.absent is None else []
+        return [(i, j) for i, j in pairs if donor.origins[i] != UNKNOWN and not self._is_older(donor, i)]
 
     def _is_older(self, donor: Donor, i: int) -> bool:
-        """Whether a call that came after the commit found such a line there: then it did not write the commit's."""
+        """Return whether the line was there before its call, so that the call did not write the commit's line."""
         state, key = donor.origins[i].state, donor.keys[i]
-        if state == donor.state and donor.at_ns > self._commit.at_ns and key in self._before(donor):
+        if state == donor.state and donor.at_ns > self._commit.at_ns and key in self._read_keys_before_call(donor):
             return True
-        return state > 0 and key in self._guessed(state)
+        return state > 0 and key in self._guess_overwritten_keys(state)
 
-    def _guessed(self, state: int) -> Container[int]:
-        """What a call that wrote over an unknown text found there, as far as this commit tells.
+    def _guess_overwritten_keys(self, state: int) -> Container[int]:
+        """Return the keys of the text that a call overwrote, as far as this commit shows.
 
-        After the commit it found what the commit has. Before it, at least what the commit took away. Nothing is later
-        than the work tree, whatever a clock says.
+        A call after the commit overwrote the commit's lines. A call before it overwrote at least the lines that the
+        commit removed. No call is later than the work tree, whatever its clock.
         """
         if state not in self._guesses:
             at_ns = self._overwrote(state)
             is_later = at_ns is not None and self._commit.id is not None and at_ns > self._commit.at_ns
-            found = () if at_ns is None else self._keys if is_later else keys_of(self._removed)
-            self._guesses[state] = frozenset(found)
+            keys = () if at_ns is None else self._keys if is_later else make_lineage_keys(self._removed)
+            self._guesses[state] = frozenset(keys)
         return self._guesses[state]
 
-    def _before(self, donor: Donor) -> Container[int]:
+    def _read_keys_before_call(self, donor: Donor) -> Container[int]:
         if donor.withheld is not None:
             return donor.withheld.before
-        if donor.state not in self._found:
-            self._found[donor.state] = set(keys_of(donor.read_before()))
-        return self._found[donor.state]
+        if donor.state not in self._keys_before:
+            self._keys_before[donor.state] = set(make_lineage_keys(donor.read_before()))
+        return self._keys_before[donor.state]
 
     def _blocks(self, donor: Donor) -> list[EqualBlock]:
-        """Where a donor's lines stand here; remembered, since donors are asked more than once."""
+        """Return the blocks that a donor shares with this version, computed once per donor."""
         if donor.state not in self._aligned:
-            self._aligned[donor.state] = equal_blocks(donor.keys, self._keys)
+            self._aligned[donor.state] = find_carried_blocks(donor.keys, self._keys)
         return self._aligned[donor.state]
 
     def _open_in(self, block: EqualBlock) -> Iterator[int]:
-        """The open lines inside a block."""
+        """Yield the open lines inside a block."""
         at = bisect_left(self._first_open, block.new)
         while at < len(self._first_open) and self._first_open[at] < block.new + block.length:
             if self._first_open[at] in self._open:
                 yield self._first_open[at]
             at += 1
 
-    def _moved_from(self, donor: Donor, blocks: Sequence[EqualBlock]) -> list[LinePair]:
-        """Open lines that stand elsewhere in the donor, in blocks; a line of it that is at its place is not moved."""
-        free = {
+    def _match_lines_moved_within(self, donor: Donor, blocks: Sequence[EqualBlock]) -> list[LinePair]:
+        """Return open lines that are elsewhere in the donor, in blocks; donor lines at their place are excluded."""
+        unmatched = {
             i: donor.keys[i]
-            for gap in gaps_of(blocks, UnmatchedRange(0, len(donor.keys), 0, len(self._keys)))
+            for gap in find_gaps_between_blocks(blocks, UnmatchedRange(0, len(donor.keys), 0, len(self._keys)))
             for i in range(gap.old_first, gap.old_end)
         }
         placed = {j for block in blocks for j in self._open_in(block)}
-        return [(i, j) for j, i in self._moved(free, donor.keys, placed).items()]
+        return [(i, j) for j, i in self._match_moved_lines(unmatched, donor.keys, placed).items()]
 
-    def _moved(self, free: Mapping[int, int], whole: Sequence[int], placed: Container[int] = ()) -> dict[int, int]:
-        """Open lines that are free lines of another text, in blocks that are known again."""
-        here = {j: self._keys[j] for j in self._first_open if j in self._open and j not in placed}
-        return MovedBlocks(free, here, lambda j: signs_of(self._texts[j]), SingleOccurrence(whole, self._keys)).blocks(
-            MOVED_CHARACTERS_MIN
-        )
+    def _match_moved_lines(
+        self, unmatched: Mapping[int, int], whole: Sequence[int], placed: Container[int] = ()
+    ) -> dict[int, int]:
+        """Return open lines that are unmatched lines of another text, in recognized blocks."""
+        open_keys = {j: self._keys[j] for j in self._first_open if j in self._open and j not in placed}
+        return MovedBlocks(
+            unmatched,
+            open_keys,
+            lambda j: count_informative_characters(self._texts[j]),
+            SingleOccurrence(whole, self._keys),
+        ).blocks(MOVED_CHARACTERS_MIN)
 
-    def _is_telling(self, block: EqualBlock, donor: Donor) -> bool:
-        """Whether a run of equal lines is enough to believe: it says something, and of another file, enough."""
-        places = range(block.new, block.new + block.length)
+    def _is_credible(self, block: EqualBlock, donor: Donor) -> bool:
+        """Return whether a block has an informative line or, from another file, enough characters."""
+        positions = range(block.new, block.new + block.length)
         if donor.absent is None:
-            return any(self._lines[j].tells for j in places)
-        signs = sum(len(bare(self._texts[j])) for j in places if donor.absent(self._keys[j]))
-        return signs >= MOVED_CHARACTERS_MIN
+            return any(self._lines[j].is_informative for j in positions)
+        moved = (j for j in positions if donor.absent(self._keys[j]))
+        return sum(len(strip_lineage_whitespace(self._texts[j])) for j in moved) >= MOVED_CHARACTERS_MIN
 
-    def _standing(self, offered: tuple[Donor, list[LinePair]]) -> tuple[int, bool, int, int]:
-        donor, offer = offered
-        explains = sum(1 for _, j in offer if j in self._open and self._lines[j].tells)
-        return explains, *self._preference(donor)
+    def _rank_offer(self, donor_offer: tuple[Donor, list[LinePair]]) -> tuple[int, bool, int, int]:
+        donor, offer = donor_offer
+        explained = sum(1 for _, j in offer if j in self._open and self._lines[j].is_informative)
+        return explained, *self._preference(donor)
 
     def _preference(self, donor: Donor) -> tuple[bool, int, int]:
         return donor.at_ns <= self._commit.at_ns, donor.at_ns, donor.state
 
-    def _like_replaced(
+    def _match_replaced_words(
         self, hunk: CommitHunk, removed: RemovedRun
     ) -> Iterator[tuple[int, float, LineOrigin, tuple[CommitSha | None, ...]]]:
         gap = UnmatchedRange(0, len(removed.known.lines), hunk.new_first, hunk.new_first + len(hunk.added))
-        for j, words in self._shared(removed.known.lines, gap).items():
+        for j, words in self._align_open_words(removed.known.lines, gap).items():
             if words.share >= self._rules.carry_words_share_min:
-                generous = words.parts[0][0]
-                yield j, words.share, blended(words, removed.known.origins), removed.trails[generous]
+                main_source = words.parts[0][0]
+                yield j, words.share, blend_line_origins(words, removed.known.origins), removed.trails[main_source]
 
-    def _likes_of(self, donor: Donor) -> Iterable[LineMatch]:
+    def _find_donor_matches(self, donor: Donor) -> Iterable[LineMatch]:
         if donor.withheld is not None:
-            return [like for like in donor.withheld.likes if like.place in self._open]
-        return [LineMatch(donor.state, j, share, origin) for j, share, origin in self._like_donor(donor)]
+            return [match for match in donor.withheld.matches if match.place in self._open]
+        return [LineMatch(donor.state, j, share, origin) for j, share, origin in self._match_donor_words(donor)]
 
-    def _like_donor(self, donor: Donor) -> Iterator[tuple[int, float, LineOrigin]]:
+    def _match_donor_words(self, donor: Donor) -> Iterator[tuple[int, float, LineOrigin]]:
         if donor.absent is not None or not self._is_unused(donor):
             return
-        for gap in gaps_of(self._blocks(donor), UnmatchedRange(0, len(donor.keys), 0, len(self._keys))):
+        for gap in find_gaps_between_blocks(
+            self._blocks(donor), UnmatchedRange(0, len(donor.keys), 0, len(self._keys))
+        ):
             if gap.old_first < gap.old_end and not self._open.isdisjoint(range(gap.new_first, gap.new_end)):
-                for j, words in self._shared(donor.read(), gap).items():
+                for j, words in self._align_open_words(donor.read(), gap).items():
                     if words.share >= self._rules.carry_words_share_min:
-                        yield j, words.share, blended(words, donor.origins)
+                        yield j, words.share, blend_line_origins(words, donor.origins)
 
     def _is_unused(self, donor: Donor) -> bool:
-        """Whether an agent's line of a donor is not at its place here: only then can an open line be like it."""
+        """Return whether an agent's line of a donor is not at its place here, so that an open line may resemble it."""
         return any(
             donor.origins[i].is_agent
-            for gap in gaps_of(self._blocks(donor), UnmatchedRange(0, len(donor.keys), 0, len(self._keys)))
+            for gap in find_gaps_between_blocks(
+                self._blocks(donor), UnmatchedRange(0, len(donor.keys), 0, len(self._keys))
+            )
             for i in range(gap.old_first, gap.old_end)
         )
 
-    def _shared(self, old: Sequence[str], gap: UnmatchedRange) -> dict[int, WordShare]:
-        return {j: words for j, words in align_words(old, self._texts, gap).items() if j in self._open}
+    def _align_open_words(self, old: Sequence[str], gap: UnmatchedRange) -> dict[int, WordShare]:
+        return {j: words for j, words in trace_carried_words(old, self._texts, gap).items() if j in self._open}
 
-    def _neighbour(self, j: int, step: int, added: set[int]) -> LineOrigin | None:
-        """The origin of the next added line in one direction that says something; None at the end of the hunk."""
+    def _find_neighbor_origin(self, j: int, step: int, added: set[int]) -> LineOrigin | None:
+        """Return the origin of the next informative added line in one direction; None at the end of the hunk."""
         j += step
         while j in added:
             line = self._lines[j]
-            if isinstance(line, VersionLine) and (line.tells or j not in self._open):
+            if isinstance(line, VersionLine) and (line.is_informative or j not in self._open):
                 return line.origin
-            if line.tells:
+            if line.is_informative:
                 return None
             j += step
         return None
 
     def _settle(self, j: int, origin: LineOrigin, trail: tuple[CommitSha | None, ...]) -> None:
         line = self._lines[j]
-        come = (*trail, self._commit.id)[-TRAIL_COMMITS_MAX:]
-        self._lines[j] = VersionLine(line.key, line.tells, origin, come)
+        full_trail = (*trail, self._commit.id)[-TRAIL_COMMITS_MAX:]
+        self._lines[j] = VersionLine(line.key, line.is_informative, origin, full_trail)
         self._open.discard(j)
         self._texts.pop(j, None)

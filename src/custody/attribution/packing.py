@@ -1,4 +1,4 @@
-"""Origins as they are kept: runs of lines that come from the same place."""
+"""Pack origins for the store as runs of lines with the same origin."""
 
 from array import array
 from collections.abc import Iterable, Sequence
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from custody.attribution.lineage import LineOrigin
 from custody.attribution.origin_search import VersionLine
-from custody.attribution.text import is_informative, key_of
+from custody.attribution.text import is_informative_lineage_line, make_lineage_key
 from custody.core.ids import CommitSha
 
 _MILLION = 1_000_000
@@ -16,17 +16,17 @@ _BAR = "|"
 
 
 class UnpackedVersion(NamedTuple):
-    """A version as it was kept: how many commits were read for it, and what was noted then."""
+    """A stored version: its lines, how many commits were read for it, and the notes."""
 
     lines: list[VersionLine]
     commits: int
     notes: list[str]
 
 
-def pack_origins(origins: Iterable[LineOrigin]) -> bytes:
-    """Runs of (how many, state, share in millionths).
+def pack_line_origins(origins: Iterable[LineOrigin]) -> bytes:
+    """Return runs of (line count, state, share in millionths).
 
-    >>> unpack_origins(pack_origins([LineOrigin(3), LineOrigin(3), LineOrigin(0, 0.0)]))
+    >>> unpack_line_origins(pack_line_origins([LineOrigin(3), LineOrigin(3), LineOrigin(0, 0.0)]))
     [LineOrigin(state=3, share=1.0), LineOrigin(state=3, share=1.0), LineOrigin(state=0, share=0.0)]
     """
     packed = array("q")
@@ -35,19 +35,19 @@ def pack_origins(origins: Iterable[LineOrigin]) -> bytes:
     return packed.tobytes()
 
 
-def unpack_origins(data: bytes) -> list[LineOrigin]:
-    """The origin of every line."""
+def unpack_line_origins(data: bytes) -> list[LineOrigin]:
+    """Return the origin of every line."""
     numbers = array("q")
     numbers.frombytes(data)
-    found: list[LineOrigin] = []
+    origins: list[LineOrigin] = []
     for at in range(0, len(numbers), 3):
         count, state, share = numbers[at : at + 3]
-        found.extend([LineOrigin(state, share / _MILLION)] * count)
-    return found
+        origins.extend([LineOrigin(state, share / _MILLION)] * count)
+    return origins
 
 
-def pack_version(lines: Sequence[VersionLine], commits: int, notes: Sequence[str] = ()) -> bytes:
-    """The origins and trails of a version, how many commits were read for it, and what was noted; its text is git's."""
+def pack_version_origins(lines: Sequence[VersionLine], commits: int, notes: Sequence[str] = ()) -> bytes:
+    """Return the origins and trails of a version, the count of commits read for it, and the notes, without its text."""
     trails = list(dict.fromkeys(line.trail for line in lines))
     index = {trail: n for n, trail in enumerate(trails)}
     packed = array("q")
@@ -58,29 +58,32 @@ def pack_version(lines: Sequence[VersionLine], commits: int, notes: Sequence[str
     return f"{read};{names}\n".encode("ascii") + packed.tobytes()
 
 
-def unpack_version(data: bytes, texts: Sequence[str], *, keyed: bool = True) -> UnpackedVersion | None:
-    """The version with the lines of ``texts``, what was read and noted; None when it was packed for another text.
+def unpack_version_origins(data: bytes, texts: Sequence[str], *, keyed: bool = True) -> UnpackedVersion | None:
+    """Return the version with the lines of ``texts``; None if it was packed for another text.
 
-    Without ``keyed`` the lines have no keys: enough to answer, not to compare.
+    Without ``keyed`` the lines have no keys, which suffices for answers but not for comparison.
     """
     names, _, runs = data.partition(b"\n")
     read, *trail_names = names.decode("ascii").split(";")
     commits, *notes = read.split(_BAR)
-    trails = [_trail(trail) for trail in trail_names]
+    trails = [_parse_commit_trail(trail) for trail in trail_names]
     numbers = array("q")
     numbers.frombytes(runs)
-    found: list[VersionLine] = []
+    lines: list[VersionLine] = []
     for at in range(0, len(numbers), 4):
         count, state, share, trail = numbers[at : at + 4]
         origin = LineOrigin(state, share / _MILLION)
         if keyed:
-            some = texts[len(found) : len(found) + count]
-            found.extend(VersionLine(key_of(text), is_informative(text), origin, trails[trail]) for text in some)
+            run = texts[len(lines) : len(lines) + count]
+            lines.extend(
+                VersionLine(make_lineage_key(text), is_informative_lineage_line(text), origin, trails[trail])
+                for text in run
+            )
         else:
-            found.extend([VersionLine(0, False, origin, trails[trail])] * count)
+            lines.extend([VersionLine(0, False, origin, trails[trail])] * count)
     total = sum(numbers[at] for at in range(0, len(numbers), 4))
-    return UnpackedVersion(found, int(commits), notes) if total == len(texts) else None
+    return UnpackedVersion(lines, int(commits), notes) if total == len(texts) else None
 
 
-def _trail(name: str) -> tuple[CommitSha | None, ...]:
+def _parse_commit_trail(name: str) -> tuple[CommitSha | None, ...]:
     return () if name == _NO_TRAIL else tuple(CommitSha(sha) if sha else None for sha in name.split(","))

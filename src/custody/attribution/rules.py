@@ -1,4 +1,4 @@
-"""Every number of attribution; the defaults are those of document 000 and of its page."""
+"""The numbers of attribution; the defaults are those of document 000 and of docs/attribution.md."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,19 +7,19 @@ from typing import Literal
 
 from custody.attribution.model import TIERS
 from custody.core.rules import (
-    check_falling,
-    check_keys,
-    check_length,
-    check_one_of,
-    check_order,
-    check_range,
-    check_ranges,
+    check_rule_choice,
+    check_rule_falling,
+    check_rule_keys,
+    check_rule_length,
+    check_rule_order,
+    check_rule_range,
+    check_rule_ranges,
 )
 
 Profile = Literal["lineage", "document"]
 PROFILES: tuple[Profile, ...] = ("lineage", "document")
 CALL_WORDS_SHARE_MIN = 0.95
-"""``carry_words_share_min`` inside one tool call, where a line that is no copy is the agent's own."""
+"""``carry_words_share_min`` inside one tool call: there the agent wrote every line that is not a copy."""
 
 _POINTS = MappingProxyType(
     {
@@ -36,50 +36,52 @@ _POINTS = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttributeRules:
-    """How much each signal weighs, what a tier needs, and how far lineage is followed."""
+    """The points of signals, the requirements of tiers, and the limits of lineage."""
 
     profile: Literal["lineage", "document"] = "lineage"
-    """``lineage``: where content is known, content decides; ``document``: document 000 to the letter."""
+    """``lineage``: captured text decides where there is any; ``document``: document 000 to the letter."""
     points: Mapping[str, int] = field(hash=False, default_factory=lambda: _POINTS)
-    """What this signal adds to a candidate's score."""
+    """Points that this signal adds to a candidate's score."""
     near_lines_max: int = 5
-    """How far a line may lie outside a recorded range and still overlap it."""
+    """Maximum distance in lines between a line and a recorded range that still counts as overlap."""
     window_hours_before: float = 24.0
-    """How long before the commit's author time the time window begins."""
+    """Hours before the commit's author time at which the time window begins."""
     window_hours_after: float = 1.0
-    """How long after the commit's author time the time window ends."""
+    """Hours after the commit's author time at which the time window ends."""
     tier_points_min: tuple[int, ...] = (95, 80, 60, 45, 25)
-    """The least score of tiers 1 to 5; tier 6 is any score above 0. Tier 1 needs commit link and content hash too."""
+    """Minimum score of tiers 1 to 5; tier 6 is any score above 0. Tier 1 also needs commit link and content hash."""
     tier_confidence: tuple[float, ...] = (1.0, 0.999, 0.95, 0.85, 0.7, 0.4)
-    """The confidence that tiers 1 to 6 stand for."""
+    """Confidence of tiers 1 to 6."""
     carry_words_share_min: float = 0.7
-    """The least share of a line's words that it must have from an older line to take that line's origin."""
+    """Minimum share of a line's words that come from an older line for the line to take its origin."""
     mixed_share_min: float = 0.5
-    """From this share up to below 1 a line is mixed; below it, it has no evidence."""
+    """Minimum agent's share of a mixed line; below it, the line has no evidence."""
 
     def __post_init__(self) -> None:
-        check_one_of("attribute.profile", self.profile, PROFILES)
+        check_rule_choice("attribute.profile", self.profile, PROFILES)
         object.__setattr__(self, "points", MappingProxyType(dict(self.points)))
         self._check_points()
         self._check_tiers()
         window = {"window_hours_before": self.window_hours_before, "window_hours_after": self.window_hours_after}
-        check_ranges("attribute", {"near_lines_max": self.near_lines_max, **window}, least=0)
-        check_range("attribute.carry_words_share_min", self.carry_words_share_min, above=0, most=CALL_WORDS_SHARE_MIN)
-        check_range("attribute.mixed_share_min", self.mixed_share_min, above=0, most=1)
+        check_rule_ranges("attribute", {"near_lines_max": self.near_lines_max, **window}, least=0)
+        check_rule_range(
+            "attribute.carry_words_share_min", self.carry_words_share_min, above=0, most=CALL_WORDS_SHARE_MIN
+        )
+        check_rule_range("attribute.mixed_share_min", self.mixed_share_min, above=0, most=1)
 
     def _check_points(self) -> None:
-        check_keys("attribute.points", self.points, _POINTS)
-        check_ranges("attribute.points", self.points, least=0)
-        # A near miss must not be worth more than the hit that it stands in for.
+        check_rule_keys("attribute.points", self.points, _POINTS)
+        check_rule_ranges("attribute.points", self.points, least=0)
+        # A near match must not be worth more than the exact match.
         for weaker, stronger in (("range_overlap", "range_match"), ("revision_ancestor", "revision_parent")):
-            check_order(*((f"attribute.points.{name}", self.points[name]) for name in (weaker, stronger)))
+            check_rule_order(*((f"attribute.points.{name}", self.points[name]) for name in (weaker, stronger)))
 
     def _check_tiers(self) -> None:
-        check_length("attribute.tier_points_min", self.tier_points_min, TIERS[:-1])
+        check_rule_length("attribute.tier_points_min", self.tier_points_min, TIERS[:-1])
         for points in self.tier_points_min:
-            check_range("attribute.tier_points_min", points, above=0)
-        check_falling("attribute.tier_points_min", self.tier_points_min)
-        check_length("attribute.tier_confidence", self.tier_confidence, TIERS)
+            check_rule_range("attribute.tier_points_min", points, above=0)
+        check_rule_falling("attribute.tier_points_min", self.tier_points_min)
+        check_rule_length("attribute.tier_confidence", self.tier_confidence, TIERS)
         for confidence in self.tier_confidence:
-            check_range("attribute.tier_confidence", confidence, above=0, most=1)
-        check_falling("attribute.tier_confidence", self.tier_confidence)
+            check_rule_range("attribute.tier_confidence", confidence, above=0, most=1)
+        check_rule_falling("attribute.tier_confidence", self.tier_confidence)

@@ -1,19 +1,18 @@
-"""A file's text as lineage reads it: lines, what a line is apart from white space, its words, whether it says much.
+"""Text as lineage reads it: lines, their keys without white space, their words, whether they are informative.
 
-This file is the only one that says which lines are the same line.
+Only this module decides which lines are the same line, and which file a trace's path names.
 """
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from functools import lru_cache
 from hashlib import blake2b
 from itertools import groupby
 
-from custody.core.ids import ContentHash, content_hash
+from custody.core.ids import ContentHash, content_hash_from_lines
 from custody.core.paths import Lines, RepoPath
 
-INFORMATIVE_SIGNS_MIN = 6
-"""Letters and digits below which a line says little: a bracket, ``end``, ``else:``."""
+INFORMATIVE_CHARACTERS_MIN = 6
+"""Minimum letters and digits of an informative line; a bracket, ``end`` or ``else:`` has fewer."""
 
 _WORD = re.compile(r"\w+")
 _COMMON = frozenset(
@@ -22,113 +21,103 @@ _COMMON = frozenset(
     " error if not is in and or esac except raise throw catch new async await yield next main div span html head body"
     " use strict endif endfor".split()
 )
-"""Words that any file may have: a line made of these alone says little, whoever wrote it."""
+"""Words that occur in any file: a line of these alone is not informative."""
 
 
-def lines_of(text: str) -> list[str]:
-    r"""The lines of a text without their line ends; a last line end does not begin one more line.
+def split_lineage_lines(text: str) -> list[str]:
+    r"""Return the lines of a text without their line ends; a final line end does not begin another line.
 
-    >>> lines_of("a\r\nb\n")
+    >>> split_lineage_lines("a\r\nb\n")
     ['a', 'b']
     """
     if not text:
         return []
-    found = text.split("\n")
-    if not found[-1]:
-        found.pop()
-    return [line.removesuffix("\r") for line in found] if "\r" in text else found
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines] if "\r" in text else lines
 
 
-def text_of(data: bytes) -> str:
-    """A file's bytes as text; what is no UTF-8 stands as lone surrogates, so that nothing is lost."""
+def decode_lineage_text(data: bytes) -> str:
+    """Return a file's bytes as text; invalid UTF-8 becomes lone surrogates, so that nothing is lost."""
     return data.decode("utf-8", "surrogateescape")
 
 
-def bare(line: str) -> str:
-    """The line without any white space."""
+def strip_lineage_whitespace(line: str) -> str:
+    """Return the line without any white space."""
     return "".join(line.split())
 
 
-def forget_lines() -> None:
-    """Drop the lines that this process remembers: they belong to the repository that was asked about."""
-    for remembered in (key_of, split_line_words, is_informative):
-        remembered.cache_clear()
+def line_ranges_from_numbers(numbers: Iterable[int]) -> Iterator[Lines]:
+    """Yield rising line numbers as ranges of adjacent lines.
 
-
-def line_runs(numbers: Iterable[int]) -> Iterator[Lines]:
-    """Rising line numbers as ranges, neighbors together.
-
-    >>> [str(lines) for lines in line_runs([1, 2, 5])]
+    >>> [str(lines) for lines in line_ranges_from_numbers([1, 2, 5])]
     ['1-2', '5']
     """
     for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
-        places = [number for _, number in run]
-        yield Lines(places[0], places[-1])
+        adjacent = [number for _, number in run]
+        yield Lines(adjacent[0], adjacent[-1])
 
 
-def hash_of(lines: Iterable[str]) -> ContentHash:
-    """The content hash of lines that ``text_of`` and ``lines_of`` gave."""
-    return content_hash(line.encode("utf-8", "surrogateescape") for line in lines)
+def hash_segment_lines(lines: Iterable[str]) -> ContentHash:
+    """Return the content hash of lines from ``decode_lineage_text`` and ``split_lineage_lines``."""
+    return content_hash_from_lines(line.encode("utf-8", "surrogateescape") for line in lines)
 
 
-@lru_cache(maxsize=1 << 16)
-def key_of(line: str) -> int:
-    """Sixty-four bits that stand for the line without white space, as a signed number."""
-    digest = blake2b(bare(line).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+def make_lineage_key(line: str) -> int:
+    """Return a 64-bit hash of the line without white space, as a signed number."""
+    digest = blake2b(strip_lineage_whitespace(line).encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
 
 
-def keys_of(lines: Iterable[str]) -> list[int]:
-    """The key of every line."""
-    return [key_of(line) for line in lines]
+def make_lineage_keys(lines: Iterable[str]) -> list[int]:
+    """Return the key of every line."""
+    return [make_lineage_key(line) for line in lines]
 
 
-@lru_cache(maxsize=1 << 16)
-def split_line_words(line: str) -> tuple[str, ...]:
-    """The words of a line; marks and quotes do not count, since formatters change them.
+def split_lineage_words(line: str) -> tuple[str, ...]:
+    """Return the words of a line, without punctuation and quotes, since formatters change those.
 
-    >>> split_line_words("total = price * 3  # net")
+    >>> split_lineage_words("total = price * 3  # net")
     ('total', 'price', '3', 'net')
     """
     return tuple(_WORD.findall(line))
 
 
-@lru_cache(maxsize=1 << 16)
-def is_informative(line: str) -> bool:
-    """Whether a line says enough to lead: one that says little follows its neighbours.
+def is_informative_lineage_line(line: str) -> bool:
+    """Return whether a line is specific enough to be matched by itself; others follow their neighbors.
 
-    >>> is_informative("    return total_price"), is_informative("}"), is_informative("    return None")
-    (True, False, False)
+    >>> [is_informative_lineage_line(line) for line in ("    return total_price", "}", "    return None")]
+    [True, False, False]
     """
-    words = split_line_words(line)
-    signs = sum(map(len, words))
-    return signs >= INFORMATIVE_SIGNS_MIN and not _COMMON.issuperset(word.lower() for word in words)
+    words = split_lineage_words(line)
+    characters = sum(map(len, words))
+    return characters >= INFORMATIVE_CHARACTERS_MIN and not _COMMON.issuperset(word.lower() for word in words)
 
 
-# Which file of a repository a trace's path names (document 000, section 4).
-# This file is the only one that decides it.
+# The file of a repository that a trace's path names (document 000, section 4).
 
 
-def file_named(traced: RepoPath, files: Collection[RepoPath]) -> RepoPath | None:
-    """The file that ``traced`` names: itself, else the only one whose path ends with it or that it ends with.
+def resolve_traced_path(traced: RepoPath, files: Collection[RepoPath]) -> RepoPath | None:
+    """Return the file that ``traced`` names: itself, else the only file that shares its end.
 
-    Whole names only, and never where the exact path exists: ``log.js`` is not ``blog.js``.
+    Only whole path components count: ``log.js`` is not ``blog.js``.
     """
     if traced in files:
         return traced
-    fitting = [file for file in files if could_name(traced, file)]
-    return fitting[0] if len(fitting) == 1 else None
+    matches = [file for file in files if can_traced_path_match(traced, file)]
+    return matches[0] if len(matches) == 1 else None
 
 
-def could_name(traced: RepoPath, path: RepoPath) -> bool:
-    """Whether ``traced`` may name ``path``, as far as the two alone tell."""
-    return traced == path or _is_end(traced, path) or _is_end(path, traced)
+def can_traced_path_match(traced: RepoPath, path: RepoPath) -> bool:
+    """Return whether one of the paths ends with the other, in whole components."""
+    return traced == path or _is_traced_path_suffix(traced, path) or _is_traced_path_suffix(path, traced)
 
 
-def endings(path: RepoPath) -> Iterator[RepoPath]:
-    """``path`` and its shorter ends, the longest first.
+def list_traced_path_suffixes(path: RepoPath) -> Iterator[RepoPath]:
+    """Yield ``path`` and its shorter ends, the longest first.
 
-    >>> [str(end) for end in endings(RepoPath(b"a/b/c.py"))]
+    >>> [str(end) for end in list_traced_path_suffixes(RepoPath(b"a/b/c.py"))]
     ['a/b/c.py', 'b/c.py', 'c.py']
     """
     parts = path.raw.split(b"/")
@@ -136,5 +125,5 @@ def endings(path: RepoPath) -> Iterator[RepoPath]:
         yield RepoPath(b"/".join(parts[at:]))
 
 
-def _is_end(end: RepoPath, path: RepoPath) -> bool:
+def _is_traced_path_suffix(end: RepoPath, path: RepoPath) -> bool:
     return path.raw.endswith(b"/" + end.raw)

@@ -1,6 +1,6 @@
-"""The JSON of attribution: reports of blame and stats, and origins that are shared.
+"""The JSON of attribution: reports of blame and stats, and shared origins of lines.
 
-May import ``core``, msgspec and the standard library's value tools; it touches nothing outside.
+May import ``core``, msgspec and value tools of the standard library.
 """
 
 from base64 import b64decode, b64encode
@@ -13,20 +13,20 @@ from msgspec import Meta
 
 from custody.core.errors import InputError
 from custody.core.paths import RepoPath
-from custody.core.wire.canonical import dump, parse, problem
+from custody.core.wire.canonical import describe_conversion_error, dump_canonical_json, parse_json_bytes
 from custody.core.wire.report import Report
 from custody.core.wire.sarif import Annotation, SarifResult, SarifRule, encode_annotations, encode_sarif
 
-# What ``custody blame`` answers: every line in order, who wrote it as far as can be shown, and on what evidence.
+# The report of ``custody blame``: every line in order, with its author and the evidence.
 
 
 Class = Literal["agent", "mixed", "person", "none"]
 TIER_WORDS = ("provably certain", "effectively certain", "very high", "high", "medium", "suggestive")
-"""How sure an answer is, from tier 1 to tier 6."""
+"""Labels of tiers 1 to 6."""
 
 
 class SignalReport(msgspec.Struct, frozen=True):
-    """One signal: its name, the points it adds, a sentence saying why, the records that show it."""
+    """One signal: its name, its points, an explanation and its records."""
 
     name: str
     points: float
@@ -35,7 +35,7 @@ class SignalReport(msgspec.Struct, frozen=True):
 
 
 class SearchScope(msgspec.Struct, frozen=True):
-    """What a negative answer rests on: since when, in how many records of the file and commits it was looked for."""
+    """What was searched for a negative answer: since when, and how many records of the file and commits."""
 
     since: str | None
     records: int
@@ -43,9 +43,9 @@ class SearchScope(msgspec.Struct, frozen=True):
 
 
 class CompetingClaim(msgspec.Struct, frozen=True):
-    """Somebody else who is said to have written the lines: by which tool (null: a trace that does not say), and where.
+    """A claim for another author: ``producer`` is the tool that claims it, null for a trace that names none.
 
-    A claim beside an answer is never better than ``claimed``, and does not change the answer.
+    Its grade is never better than ``claimed``, and it does not change the answer.
     """
 
     producer: str | None
@@ -57,10 +57,10 @@ class CompetingClaim(msgspec.Struct, frozen=True):
 
 
 class Attribution(msgspec.Struct, frozen=True, kw_only=True, rename={"kind": "class"}):
-    """Neighbouring lines with the same answer; ``share`` is the part of each line that is an agent's.
+    """Adjacent lines with the same answer; ``share`` is the part of each line that an agent wrote.
 
-    ``commits`` is the path of the lines through commits, the one that holds them now last; empty while they are not
-    committed. ``claims`` are those of other tools that name somebody else.
+    ``commits`` are the commits that the lines came through, the latest last; empty while they are not committed.
+    ``claims`` are other tools' claims for another author.
     """
 
     start_line: int
@@ -84,10 +84,11 @@ class Attribution(msgspec.Struct, frozen=True, kw_only=True, rename={"kind": "cl
     reason: str | None
     searched: SearchScope | None
     claims: list[CompetingClaim]
+    certainty: str
 
 
 class BlameReport(Report, frozen=True, kw_only=True, tag="blame"):
-    """Every line of a file, or of the stretches asked for, in order."""
+    """Every line of a file, or of the requested line ranges, in order."""
 
     path: str
     revision: str | None
@@ -97,58 +98,58 @@ class BlameReport(Report, frozen=True, kw_only=True, tag="blame"):
     notes: list[str]
 
 
-# Who wrote the lines of a file, in the shapes that code hosts and editors show beside them.
+# Agents' lines of a file in the formats that code hosts and editors display.
 
 
 AGENT, MIXED, CONTESTED = "ATTR-LINES-AGENT", "ATTR-LINES-MIXED", "ATTR-LINES-CONTESTED"
 RULES = (
     SarifRule(
-        AGENT, "an agent's lines", "An agent wrote these lines, as far as records show.", "custody why FILE:LINE"
+        AGENT, "agent wrote lines", "An agent wrote these lines, as far as records show.", "custody why FILE:LINE"
     ),
-    SarifRule(MIXED, "partly an agent's lines", "An agent and a person wrote these lines.", "custody why FILE:LINE"),
+    SarifRule(MIXED, "agent wrote parts of lines", "An agent wrote parts of these lines.", "custody why FILE:LINE"),
     SarifRule(
         CONTESTED,
-        "claimed by two",
-        "Another tool claims these lines for somebody else.",
+        "conflicting claims",
+        "Another tool claims these lines for another author.",
         "custody blame FILE -v shows both claims",
     ),
 )
-"""What a stretch of a file can be beside nobody's: people's lines and those without evidence are not told."""
+"""The rules of a block; people's lines and lines without evidence are not reported."""
 
 
 def encode_blame_sarif(report: BlameReport, version: str) -> bytes:
-    """A note for each stretch that is an agent's or partly one's."""
+    """Return SARIF with a note for each block that an agent wrote wholly or partly."""
     results = [
-        SarifResult(code, words, report.path, attribution.start_line, 1, "note", attribution.end_line)
+        SarifResult(code, message, report.path, attribution.start_line, 1, "note", attribution.end_line)
         for attribution in report.attributions
-        for code, words in _render_attribution(attribution)
+        for code, message in _render_attribution(attribution)
     ]
     return encode_sarif(version, RULES, results)
 
 
 def encode_blame_annotations(report: BlameReport) -> bytes:
-    """The same as lines that a build prints."""
+    """Return the same notes as annotations for a build log."""
     return encode_annotations(
         Annotation(
             level="notice",
             title=code,
-            message=words,
+            message=message,
             file=report.path,
             first=attribution.start_line,
             last=attribution.end_line,
         )
         for attribution in report.attributions
-        for code, words in _render_attribution(attribution)
+        for code, message in _render_attribution(attribution)
     )
 
 
 def _render_attribution(attribution: Attribution) -> Iterator[tuple[str, str]]:
     if attribution.kind in ("agent", "mixed"):
-        who = f"{attribution.agent or 'an agent'}, {attribution.model_id or 'model unknown'}"
-        sure = "" if attribution.tier is None else f", {TIER_WORDS[attribution.tier - 1]}"
+        author = f"{attribution.agent or 'an agent'}, {attribution.model_id or 'model unknown'}"
+        certainty = "" if attribution.tier is None else f", {TIER_WORDS[attribution.tier - 1]}"
         part = "" if attribution.kind == "agent" else f", {attribution.share:.0%} of each line"
         session = "" if attribution.session_id is None else f"; session {attribution.session_id}"
-        yield AGENT if attribution.kind == "agent" else MIXED, f"{who}{part}{sure}{session}"
+        yield AGENT if attribution.kind == "agent" else MIXED, f"{author}{part}{certainty}{session}"
     for claim in attribution.claims:
         yield (
             CONTESTED,
@@ -156,13 +157,14 @@ def _render_attribution(attribution: Attribution) -> Iterator[tuple[str, str]]:
         )
 
 
-# What ``custody stats`` answers: how many lines are whose, and which share of them is agents'.
+# The report of ``custody stats``: lines by author, and the agents' share.
 
 
 class LineShare(msgspec.Struct, frozen=True, kw_only=True):
-    """Lines that have something in common, by class.
+    """One row of counts: lines by class.
 
-    ``share`` is the part of them that is agents', mixed lines by their share; ``part`` is what they are of all lines.
+    ``share`` is the part of these lines that agents wrote, mixed lines by their share. ``part`` is these lines as a
+    part of all lines.
     """
 
     name: str
@@ -176,16 +178,22 @@ class LineShare(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StatsPeriod(LineShare, frozen=True, kw_only=True):
-    """Lines that were first committed on one day or in one month; ``models`` counts those that agents wrote.
+    """Lines first committed on one day or in one month; ``models`` counts those that agents wrote.
 
-    ``before`` has what is older than anything that was captured, ``unknown`` what no commit's moment is known of.
+    The period ``before`` has lines older than the first capture, ``unknown`` those without a known commit date.
     """
 
     models: dict[str, int]
 
 
+class AgentModelShare(LineShare, frozen=True, kw_only=True):
+    """Lines that the agent ``name`` wrote with ``model``."""
+
+    model: str
+
+
 class UncountedFile(msgspec.Struct, frozen=True):
-    """A tracked file that was not counted, and why."""
+    """A tracked file that was not counted, and the reason."""
 
     path: str
     why: str
@@ -194,10 +202,10 @@ class UncountedFile(msgspec.Struct, frozen=True):
 class StatsReport(Report, frozen=True, kw_only=True, tag="stats"):
     """The lines of a file or folder as of a commit; ``path`` is null for the whole repository.
 
-    ``months`` are those in which lines that are an agent's or partly so were first committed; ``growth`` has all
-    lines by day, or by month where the days are many, in their order. Nothing was looked for before ``since``, which is
-    null when nothing was captured. Of the files left out the first 1,000 are named. With an ``agent``, shares, models,
-    tiers and months are of its lines; classes and agents are of all.
+    ``months`` count the lines that agents wrote wholly or partly, by first commit. ``growth`` counts all lines by day,
+    or by month if there are many days. Nothing before ``since`` was searched; it is null if nothing was captured.
+    ``left_out`` lists the first 1,000 skipped files. With an ``agent``, shares, models, tiers and months are of its
+    lines; classes and agents are of all lines. ``agent_models`` has the models of each agent, the largest agent first.
     """
 
     path: str | None
@@ -217,31 +225,33 @@ class StatsReport(Report, frozen=True, kw_only=True, tag="stats"):
     left_out: list[UncountedFile]
     left_out_count: int
     notes: list[str]
+    agent_models: list[AgentModelShare] = msgspec.field(default_factory=list)
 
 
-# Where the lines of one file come from, as one store tells another: keys of lines and origins, never a text.
-# A key stands for a line without its white space; whoever guesses a line can confirm the guess.
+# The origins of the lines of one file, as stores share them: keys of lines and origins, never text.
+# A key is a hash of a line without white space, so a guessed line can be confirmed.
 
 
+NOT_WRITTEN_BY_US = "custody did not write this file; it was made or changed by something else"
 FILE_BYTES_MAX = 64 * 1024 * 1024
 LINES_MAX = 5_000_000
-"""Of one state: no file that anybody wrote has as many."""
+"""Maximum lines of one state."""
 KEY_BYTES = 8
 KEYS_MAX = 50_000_000
-"""Lines of all states of one file: a few words could stand for any number."""
+"""Maximum lines of all states of one file, since a short packed list can expand to any length."""
 
 PackedOrigins = list[tuple[int, int] | str]
-"""Keys: stretches of the state before (from where, how many), and others in base64, 8 bytes each."""
+"""Keys: runs of the previous state (start, length), and others in base64, 8 bytes each."""
 StatePlace = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Word = Annotated[str, Meta(pattern=r"^[^\x00\ud800-\udfff]*$(?!\n)")]
-"""What every database holds: no zero sign, no half of a pair."""
+"""Text that every database can store: without NUL and lone surrogates."""
 ShareValue = Annotated[float, Meta(ge=0, le=1)]
 Run = tuple[Annotated[int, Meta(ge=1, le=LINES_MAX)], Word, ShareValue]
-"""How many lines, whose they are (see ``app.origin_names``), and the agent's share."""
+"""The count of lines, the name of their origin (see ``app.foreign_states``), and the agent's share."""
 
 
 class StateOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One state of the file after a captured moment; ``seq`` and ``n`` say which view of which record shows it."""
+    """One captured state of the file; ``seq`` and ``n`` are the record and its view."""
 
     seq: Annotated[int, Meta(ge=1, le=2**63 - 1)]
     n: StatePlace
@@ -256,14 +266,14 @@ class StateOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     before: PackedOrigins
     runs: list[Run]
     brought: str
-    """The keys of lines that say something and that its call wrote."""
+    """The keys of informative lines that its call wrote."""
     order: StatePlace
-    """When it was replayed, among all states of its chain."""
+    """Its position in the replay order of its chain."""
     redacted: bool = False
 
 
 class MatchedLines(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The lines of a commit that are like lines of a state: their place, how like, whose, and with what share."""
+    """Lines of a commit that are similar to lines of a state: position, similarity, origin and the agent's share."""
 
     commit: Annotated[str, Meta(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})$(?!\n)")]
     seq: Annotated[int, Meta(ge=1, le=2**63 - 1)]
@@ -272,7 +282,7 @@ class MatchedLines(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FileOrigins(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One file: its states in the order in which they were replayed, and what later commits have like them."""
+    """One file: its states in replay order, and similar lines in later commits."""
 
     version: Annotated[int, Meta(ge=1, le=1)]
     path: str
@@ -280,85 +290,87 @@ class FileOrigins(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     likes: list[MatchedLines]
 
 
-def encode_origins(told: FileOrigins) -> bytes:
-    """The canonical bytes."""
-    return dump(msgspec.to_builtins(told))
+def encode_line_origins(file_origins: FileOrigins) -> bytes:
+    """Return the canonical bytes."""
+    return dump_canonical_json(msgspec.to_builtins(file_origins))
 
 
-def decode_origins(data: bytes) -> FileOrigins:
-    """Read what ``encode_origins`` wrote, or raise an ``InputError`` that says what it is instead."""
+def decode_line_origins(data: bytes) -> FileOrigins:
+    """Decode the bytes of ``encode_line_origins``, or raise an ``InputError``."""
     try:
-        told = msgspec.convert(parse(data, bytes_max=FILE_BYTES_MAX), FileOrigins)
+        file_origins = msgspec.convert(parse_json_bytes(data, bytes_max=FILE_BYTES_MAX), FileOrigins)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
-        raise InputError(f"origins of lines cannot be read: {problem(error)}", hint="upgrade custody") from error
-    RepoPath.of(told.path)
-    return told
+        raise InputError(
+            f"cannot read line origins: {describe_conversion_error(error)}", hint="upgrade custody"
+        ) from error
+    RepoPath.of(file_origins.path)
+    return file_origins
 
 
-def unpacked_states(told: FileOrigins) -> Iterator[tuple[StateOrigin, list[int], list[int]]]:
-    """Every state with the keys of its lines and of those before its call; an ``InputError`` if they do not fit."""
+def unpack_state_origins(file_origins: FileOrigins) -> Iterator[tuple[StateOrigin, list[int], list[int]]]:
+    """Yield every state with the keys of its lines and of those before its call; raise an ``InputError`` if invalid."""
     last: list[int] = []
     total = 0
-    for state in told.states:
-        before, keys = unpack_keys(state.before, last), unpack_keys(state.keys, last)
+    for state in file_origins.states:
+        before, keys = unpack_origin_keys(state.before, last), unpack_origin_keys(state.keys, last)
         total += len(before) + len(keys)
         if total > KEYS_MAX:
-            raise InputError(f"origins of one file tell of more than {KEYS_MAX:,} lines", hint="no custody writes this")
+            raise InputError(f"the line origins of one file have more than {KEYS_MAX:,} lines", hint=NOT_WRITTEN_BY_US)
         if sum(count for count, _, _ in state.runs) != len(keys):
-            raise InputError("origins of lines do not fit their state", hint="no custody writes this")
+            raise InputError("line origins do not match their state", hint=NOT_WRITTEN_BY_US)
         yield state, keys, before
         last = keys
 
 
-def pack_keys(keys: Sequence[int], same: Iterable[tuple[int, int, int]]) -> PackedOrigins:
-    """Keys as stretches that the state before has too (from where there, from where here, how many), and the rest.
+def pack_origin_keys(keys: Sequence[int], same: Iterable[tuple[int, int, int]]) -> PackedOrigins:
+    """Pack keys as runs of the previous state, given as (start there, start here, length), and the others.
 
-    >>> pack_keys([1, 2, 9, 3], [(0, 0, 2), (2, 3, 1)])
+    >>> pack_origin_keys([1, 2, 9, 3], [(0, 0, 2), (2, 3, 1)])
     [(0, 2), 'CQAAAAAAAAA=', (2, 1)]
     """
     packed: PackedOrigins = []
     at = 0
     for old, new, length in same:
         if new > at:
-            packed.append(keys_text(keys[at:new]))
+            packed.append(origin_keys_to_text(keys[at:new]))
         packed.append((old, length))
         at = new + length
     if at < len(keys):
-        packed.append(keys_text(keys[at:]))
+        packed.append(origin_keys_to_text(keys[at:]))
     return packed
 
 
-def unpack_keys(packed: PackedOrigins, last: Sequence[int]) -> list[int]:
-    """The keys that ``pack_keys`` packed.
+def unpack_origin_keys(packed: PackedOrigins, last: Sequence[int]) -> list[int]:
+    """Return the keys that ``pack_origin_keys`` packed.
 
-    >>> unpack_keys([(0, 2), "CQAAAAAAAAA=", (2, 1)], [1, 2, 3])
+    >>> unpack_origin_keys([(0, 2), "CQAAAAAAAAA=", (2, 1)], [1, 2, 3])
     [1, 2, 9, 3]
     """
     keys: list[int] = []
     for piece in packed:
         if isinstance(piece, str):
-            keys.extend(text_keys(piece))
+            keys.extend(origin_keys_from_text(piece))
         else:
             first, count = piece
             if first < 0 or count < 1 or first + count > len(last):
-                raise InputError("origins of lines name lines that are not there", hint="no custody writes this")
+                raise InputError("line origins refer to missing lines", hint=NOT_WRITTEN_BY_US)
             keys.extend(last[first : first + count])
         if len(keys) > LINES_MAX:
-            raise InputError("a state has too many lines", hint="no custody writes this")
+            raise InputError(f"a state has more than {LINES_MAX:,} lines", hint=NOT_WRITTEN_BY_US)
     return keys
 
 
-def keys_text(keys: Sequence[int]) -> str:
-    """Keys in base64, the lowest byte of each first."""
+def origin_keys_to_text(keys: Sequence[int]) -> str:
+    """Return keys in base64, each in little-endian order."""
     return b64encode(b"".join(key.to_bytes(KEY_BYTES, "little", signed=True) for key in keys)).decode()
 
 
-def text_keys(text: str) -> list[int]:
-    """The keys that ``keys_text`` wrote."""
+def origin_keys_from_text(text: str) -> list[int]:
+    """Return the keys that ``origin_keys_to_text`` encoded."""
     try:
         data = b64decode(text, validate=True)
     except (Base64Error, ValueError) as error:
-        raise InputError(f"keys of lines cannot be read: {error}", hint="no custody writes this") from error
+        raise InputError(f"cannot read line keys: {error}", hint=NOT_WRITTEN_BY_US) from error
     if len(data) % KEY_BYTES:
-        raise InputError("keys of lines are cut short", hint="no custody writes this")
+        raise InputError("line keys are truncated", hint=NOT_WRITTEN_BY_US)
     return [int.from_bytes(data[at : at + KEY_BYTES], "little", signed=True) for at in range(0, len(data), KEY_BYTES)]

@@ -1,7 +1,7 @@
-"""Formats of agents and other tools: one reader per format, from its own shape to our views.
+"""Readers of agents' and other tools' formats: one reader per format, from its own shape to custody's views.
 
-Readers of events touch nothing: they are functions of what the store passes in. Readers of transcripts open the files
-that they are given, and no file that is named inside them.
+Event readers are pure functions of stored events. Transcript readers may open the files that the caller names, and no
+file that is named inside them.
 """
 
 from importlib import import_module
@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from custody.capture.database_rows import is_database, lines_for
+    from custody.capture.database_rows import is_sqlite_transcript, read_transcript_lines
     from custody.capture.hook_reader import hook_views, snapshot_views
-    from custody.capture.line_reader import FileLine, lines_of
+    from custody.capture.line_reader import FileLine, read_jsonl_lines
     from custody.capture.transcript_reader import TRANSCRIPT_READERS, transcript_views
     from custody.capture.transcripts import (
         ChangedFile,
@@ -32,9 +32,9 @@ __all__ = [
     "TranscriptLine",
     "TranscriptReader",
     "hook_views",
-    "is_database",
-    "lines_for",
-    "lines_of",
+    "is_sqlite_transcript",
+    "read_jsonl_lines",
+    "read_transcript_lines",
     "snapshot_views",
     "transcript_views",
 ]
@@ -50,14 +50,14 @@ _MODULES = MappingProxyType(
         "TranscriptLine": "transcripts",
         "TranscriptReader": "transcripts",
         "hook_views": "hook_reader",
-        "is_database": "database_rows",
-        "lines_for": "database_rows",
-        "lines_of": "line_reader",
+        "is_sqlite_transcript": "database_rows",
+        "read_transcript_lines": "database_rows",
+        "read_jsonl_lines": "line_reader",
         "snapshot_views": "hook_reader",
         "transcript_views": "transcript_reader",
     }
 )
-"""Where each exported name is: readers are large, and most questions need none, so each is imported when asked for."""
+"""The module of each exported name. Readers are large and most commands need none, so each is imported on first use."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Files of other programs: one line at a time, and a first look at where a file belongs."""
+"""Files of other programs: line by line, and a first look at the folder that a file belongs to."""
 
 import errno
 import importlib
@@ -9,20 +9,21 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from custody.capture.typed_field import Fields, fields
+from custody.capture.typed_field import Fields, get_fields
 from custody.core.errors import InputError
-from custody.core.wire.canonical import EVENT_BYTES_MAX, parse
+from custody.core.platform import CLOEXEC, NONBLOCK
+from custody.core.wire.canonical import EVENT_BYTES_MAX, parse_json_bytes
 
 LINE_BYTES_MAX = EVENT_BYTES_MAX
 CHUNK_BYTES = 1 << 20
 ZST = ".zst"
 DECOMPRESSORS = ("compression.zstd", "backports.zstd")
-"""What can read zstd: Python itself from 3.14 on, and the package that gives the same to older ones."""
+"""Modules that read zstd: Python from 3.14 on, and a package for older versions."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileLine:
-    """A line without its end; ``data`` is empty where ``size`` is over the limit. ``whole``: its end was there."""
+    """A line without its end; ``data`` is empty if ``size`` is over the limit. ``whole``: the line had an end."""
 
     number: int
     data: bytes
@@ -30,18 +31,18 @@ class FileLine:
     whole: bool
 
 
-def lines_of(path: Path) -> Iterator[FileLine]:
-    """The lines of ``path``, from 1; what is over the limit is passed over piece by piece.
+def read_jsonl_lines(path: Path) -> Iterator[FileLine]:
+    """Yield the lines of ``path``, numbered from 1; lines over the limit are skipped piece by piece.
 
-    A file that is compressed with zstd is unpacked on the way where this Python can; else an ``OSError`` says so.
+    A zstd file is decompressed if this Python can do it; otherwise an ``OSError`` is raised.
     """
-    # O_NONBLOCK: a pipe that lies among the transcripts is not waited for.
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    # O_NONBLOCK: do not wait for a pipe among the transcripts.
+    handle = os.open(path, os.O_RDONLY | NONBLOCK | CLOEXEC)
     with os.fdopen(handle, "rb", buffering=CHUNK_BYTES) as file:
-        yield from _lines(file) if path.suffix != ZST else _unpacked(file, path)
+        yield from _read_bounded_lines(file) if path.suffix != ZST else _read_compressed_lines(file, path)
 
 
-def _lines(file: BinaryIO) -> Iterator[FileLine]:
+def _read_bounded_lines(file: BinaryIO) -> Iterator[FileLine]:
     number = 0
     while data := file.readline(LINE_BYTES_MAX + 1):
         number += 1
@@ -53,57 +54,59 @@ def _lines(file: BinaryIO) -> Iterator[FileLine]:
         yield FileLine(number, data.removesuffix(b"\n"), size, end == b"\n")
 
 
-def _unpacked(file: BinaryIO, path: Path) -> Iterator[FileLine]:
-    zstd = _zstd(path)
+def _read_compressed_lines(file: BinaryIO, path: Path) -> Iterator[FileLine]:
+    zstd = _load_zstd_module(path)
     try:
         with zstd.open(file, "rb") as unpacked:
-            yield from _lines(unpacked)
+            yield from _read_bounded_lines(unpacked)
     except (EOFError, zstd.ZstdError) as error:
-        raise OSError(errno.EIO, f"it is compressed and damaged: {error}", str(path)) from error
+        raise OSError(errno.EIO, f"the compressed data is damaged: {error}", str(path)) from error
 
 
-def _zstd(path: Path) -> Any:
+def _load_zstd_module(path: Path) -> Any:
     for name in DECOMPRESSORS:
         try:
             return importlib.import_module(name)
         except ImportError:
             continue
-    raise OSError(errno.ENOTSUP, "it is compressed, and this Python has no zstd: unpack it with 'zstd -d'", str(path))
+    raise OSError(
+        errno.ENOTSUP, "compressed with zstd, which this Python cannot read: unpack it with 'zstd -d'", str(path)
+    )
 
 
-def files_below(place: Path, suffix: str | tuple[str, ...]) -> list[Path]:
-    """The regular files at or below ``place`` that end so, those changed last at the end; links are not followed."""
+def list_transcript_files(place: Path, suffix: str | tuple[str, ...]) -> list[Path]:
+    """Return the regular files at or below ``place`` with this suffix, last changed last; links are not followed."""
     if place.is_file():
         return [place]
-    found = []
+    matches = []
     for folder, folders, names in os.walk(place):
         folders.sort()
         for name in names:
             path = os.path.join(folder, name)
             if name.endswith(suffix) and os.path.isfile(path) and not os.path.islink(path):
-                found.append((os.stat(path).st_mtime_ns, path))
-    return [Path(path) for _, path in sorted(found)]
+                matches.append((os.stat(path).st_mtime_ns, path))
+    return [Path(path) for _, path in sorted(matches)]
 
 
-# A first look at files of other programs, to learn where they belong; whoever reads them says what is wrong there.
+# A first look at files of other programs; problems are reported when they are read in full.
 
 
 LINES = 50
 BYTES_MAX = 1 << 20
 DEPTH_MAX = 100
-"""Maximum number of sessions above another."""
+"""Maximum depth of nested sessions."""
 
 
-def first_lines(file: Path) -> Iterator[bytes]:
-    """The first lines of a file; none of one that cannot be read."""
+def peek_transcript_lines(file: Path) -> Iterator[bytes]:
+    """Yield the first lines of a file; none of an unreadable file."""
     try:
-        yield from (line.data for line in islice(lines_of(file), LINES))
+        yield from (line.data for line in islice(read_jsonl_lines(file), LINES))
     except OSError:
         return
 
 
-def small_file(file: Path) -> bytes:
-    """All of a small file; nothing of one that is large, or cannot be read."""
+def read_small_file(file: Path) -> bytes:
+    """Return the content of a small file; empty for a large or unreadable file."""
     try:
         return file.read_bytes() if file.is_file() and file.stat().st_size <= BYTES_MAX else b""
     except OSError:
@@ -111,9 +114,9 @@ def small_file(file: Path) -> bytes:
 
 
 def read_json_object(data: bytes) -> Fields:
-    """The JSON object that is there, or an empty one."""
+    """Return the JSON object in ``data``, or an empty one."""
     try:
-        return fields(parse(data))
+        return get_fields(parse_json_bytes(data))
     except InputError:
         return {}
 
@@ -121,29 +124,44 @@ def read_json_object(data: bytes) -> Fields:
 # --- where sessions belong --------------------------------------------------------------------------------------------
 
 
-def user_folder(environment: Mapping[str, str], variable: str, folder: str) -> Path:
-    """The folder that ``variable`` names, else ``folder`` in the user's home."""
-    named = environment.get(variable)
-    return Path(named) if named else user_home(environment) / folder
+def locate_agent_folder(environment: Mapping[str, str], variable: str, folder: str) -> Path:
+    """Return the folder that ``variable`` names, else ``folder`` in the user's home."""
+    name = environment.get(variable)
+    return Path(name) if name else locate_user_home(environment) / folder
 
 
-def user_home(environment: Mapping[str, str]) -> Path:
-    """The user's home folder."""
+def locate_user_home(environment: Mapping[str, str]) -> Path:
+    """Return the user's home folder."""
     return Path(environment.get("HOME") or "~").expanduser()
 
 
-def resolve_trees(trees: Sequence[str]) -> set[str]:
-    """The paths of these work trees, as they are named and with links resolved."""
+def resolve_work_trees(trees: Sequence[str]) -> set[str]:
+    """Return the paths of these work trees, as named and with links resolved."""
     return {root.rstrip("/") for tree in trees for root in (tree, os.path.realpath(tree))}
 
 
-def is_below(path: str | None, roots: Iterable[str]) -> bool:
-    """Whether ``path`` is one of these folders or inside one."""
+def is_path_in_trees(path: str | None, roots: Iterable[str]) -> bool:
+    """Return whether ``path`` is one of these folders or inside one."""
     return path is not None and any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)
 
 
-def root_session(session: str, parent_of: Callable[[str], str | None]) -> str:
-    """The session above ``session`` that no other session started."""
+def is_file_in_trees(file: Path, trees: Sequence[str], read_folder: Callable[[bytes], str | None]) -> bool | None:
+    """Return whether the first folder that ``read_folder`` finds in a line is in these work trees; None without one.
+
+    A file that cannot be read counts as inside, so that its import reports the problem.
+    """
+    try:
+        for line in islice(read_jsonl_lines(file), LINES):
+            folder = read_folder(line.data)
+            if folder is not None:
+                return is_path_in_trees(folder, trees)
+    except OSError:
+        return True
+    return None
+
+
+def find_root_session(session: str, parent_of: Callable[[str], str | None]) -> str:
+    """Return the topmost session above ``session``."""
     for _ in range(DEPTH_MAX):
         parent = parent_of(session)
         if not parent:

@@ -1,8 +1,9 @@
-"""What a shell command certainly writes, by its own text: here-documents, ``tee``, ``echo`` and ``printf`` into files.
+"""Files that a shell command certainly writes, by its own text: here-documents, ``tee``, ``echo``, ``printf``.
 
-Pure, and careful rather than clever: a name or a text in which anything is left to expand gives nothing, nor does what
-stands behind ``||`` or inside ``if``, loops and functions. Edits in place (``sed -i``) are left out: their text does
-not say which lines they change.
+Pure and careful: a name or a text with an expansion gives nothing, and neither does a command after ``
+
+`` or inside ``if``, loops and functions. Edits in place (``sed -i``) are skipped: their text does not show the changed
+lines.
 """
 
 import posixpath
@@ -14,13 +15,13 @@ from msgspec import Struct
 
 COMMAND_CHARS_MAX = 1 << 20
 DEPTH_MAX = 20
-"""How deep substitutions may nest before we give up."""
+"""Maximum nesting of substitutions."""
 
 _OPENERS = frozenset("if for while until case select { function [[ ((".split())
 _CLOSERS = frozenset("fi done esac }".split())
 _OTHER_WORDS = frozenset("then else elif do ! time coproc in".split())
 _HARMLESS = frozenset(("cd", "mkdir", "cat", "tee", "echo", "printf", "set", "export", "touch", ":", "true", "pwd"))
-"""Commands after which the next one runs all the same, as good as always."""
+"""Commands that practically never stop the next command."""
 _ENDS = frozenset(("exit", "return", "exec"))
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _EXPANDS = re.compile(r"\$[A-Za-z_({@*#?!0-9$'\"-]|`")
@@ -30,7 +31,7 @@ _REDIRECT = re.compile(r"(\d?)(>>|>\||>&|&>>|&>|>|<<<|<<-|<<|<&|<)")
 
 
 class Write(Struct, frozen=True):
-    """A text that a command puts into a file, whole or at its end; ``sure``: even if a later part of it failed."""
+    """A text that a command writes to a file, whole or appended; ``sure``: even if a later command failed."""
 
     path: str
     text: str
@@ -38,28 +39,28 @@ class Write(Struct, frozen=True):
     sure: bool
 
 
-def writes(command: str) -> tuple[Write, ...]:
-    """What ``command`` writes into files, in order; paths are relative to the folder in which it was run.
+def parse_shell_writes(command: str) -> tuple[Write, ...]:
+    """Return the texts that ``command`` writes to files, in order; paths are relative to its working folder.
 
-    >>> writes("cat > a.txt <<'END'\\nhello $USER\\nEND\\n")
+    >>> parse_shell_writes("cat > a.txt <<'END'\\nhello $USER\\nEND\\n")
     (Write(path='a.txt', text='hello $USER\\n', append=False, sure=True),)
     """
-    if len(command) > COMMAND_CHARS_MAX or not any(sign in command for sign in (">", "tee")):
+    if len(command) > COMMAND_CHARS_MAX or not any(mark in command for mark in (">", "tee")):
         return ()
     try:
         steps = _ShellScanner(command).steps("")
     except _UnreadableCommand:
         return ()
-    return tuple(_ShellRun().all(steps))
+    return tuple(_ShellRun().run_steps(steps))
 
 
 class _UnreadableCommand(Exception):
-    """The text is not a command that we understand."""
+    """The command cannot be parsed."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """A word as the shell would pass it on; ``text`` is None where something is left to expand."""
+    """A word as the shell would pass it; ``text`` is None if something in it expands."""
 
     text: str | None
     quoted: bool = False
@@ -67,7 +68,7 @@ class _Word:
 
 @dataclass(slots=True)
 class _HereDocument:
-    """A here-document: what ends it, whether anything in it expands, and its text once it was read."""
+    """A here-document: its end word, whether it expands, and its text once it is read."""
 
     end: str
     literal: bool
@@ -77,14 +78,14 @@ class _HereDocument:
 
 @dataclass(slots=True)
 class _Step:
-    """A simple command: what stands before it, its words, where its output goes, what it reads."""
+    """A simple command: its operator, words, output and input."""
 
     joined: str
     words: list[_Word] = field(default_factory=list)
     out: list[tuple[str, _Word]] = field(default_factory=list)
     here: _HereDocument | None = None
     piped: bool = False
-    """Its output goes to the next one."""
+    """Whether its output goes to the next command."""
     inner: "list[_Step] | None" = None
     """The steps of a subshell."""
 
@@ -93,7 +94,7 @@ class _Step:
 
 
 class _ShellScanner:
-    """Takes a command apart."""
+    """A scanner of one command."""
 
     def __init__(self, text: str, at: int = 0, depth: int = 0) -> None:
         self.text = text
@@ -104,85 +105,85 @@ class _ShellScanner:
             raise _UnreadableCommand
 
     def steps(self, end: str) -> list[_Step]:
-        """The commands up to ``end``, which is ``)`` inside a substitution or a subshell."""
-        made: list[_Step] = []
+        """Return the commands up to ``end``, which is ``)`` inside a substitution or a subshell."""
+        steps: list[_Step] = []
         step = _Step("")
         while self.at < len(self.text):
-            sign = self.text[self.at]
-            if sign == end:
+            character = self.text[self.at]
+            if character == end:
                 self.at += 1
-                return [*made, step] if step else made
+                return [*steps, step] if step else steps
             if (joint := self._joint()) is not None:
                 if step:
                     step.piped = joint == "|"
-                    made.append(step)
-                # An empty line between two commands does not undo what joined them.
-                step = _Step(joint if step or not made or joint != ";" else step.joined)
+                    steps.append(step)
+                # An empty line between two commands does not change their operator.
+                step = _Step(joint if step or not steps or joint != ";" else step.joined)
             else:
                 self._part(step)
         if end:
             raise _UnreadableCommand
         self._documents()
-        return [*made, step] if step else made
+        return [*steps, step] if step else steps
 
     def _joint(self) -> str | None:
-        """What separates two commands, if that is what comes next."""
+        """Return the operator between two commands, if it comes next."""
         two = self.text[self.at : self.at + 2]
         if two in ("&&", "||", "|&", ";;"):
             self.at += 2
             return two[0] if two in ("|&", ";;") else two
-        sign = two[0]
-        if sign == "\n":
+        character = two[0]
+        if character == "\n":
             self.at += 1
             self._documents()
             return ";"
-        if sign in ";|" or (sign == "&" and two != "&>"):
+        if character in ";|" or (character == "&" and two != "&>"):
             self.at += 1
-            return sign
+            return character
         return None
 
     def _part(self, step: _Step) -> None:
-        sign = self.text[self.at]
-        if sign in " \t":
+        character = self.text[self.at]
+        if character in " \t":
             self.at += 1
-        elif sign == "#":
+        elif character == "#":
             end = self.text.find("\n", self.at)
             self.at = len(self.text) if end < 0 else end
-        elif sign == "(":
+        elif character == "(":
             if step.words:
                 raise _UnreadableCommand  # a function, or an array
             inner = _ShellScanner(self.text, self.at + 1, self.depth + 1)
             step.inner = inner.steps(")")
             self.at = inner.at
-        elif sign == ")":
+        elif character == ")":
             raise _UnreadableCommand
-        elif found := _REDIRECT.match(self.text, self.at):
-            self.at = found.end()
-            self._redirect(step, found[1], found[2])
+        elif match := _REDIRECT.match(self.text, self.at):
+            self.at = match.end()
+            self._redirect(step, match[1], match[2])
         else:
             step.words.append(self._word())
 
-    def _redirect(self, step: _Step, number: str, sign: str) -> None:
+    def _redirect(self, step: _Step, number: str, operator: str) -> None:
         while self.text[self.at : self.at + 1] in (" ", "\t"):
             self.at += 1
         word = self._word()
-        if sign in ("<<", "<<-"):
+        if operator in ("<<", "<<-"):
             if word.text is None:
                 raise _UnreadableCommand
-            step.here = _HereDocument(word.text, word.quoted, sign == "<<-")
+            step.here = _HereDocument(word.text, word.quoted, operator == "<<-")
             self.waiting.append(step.here)
-        elif sign in (">", ">>", ">|") and number in ("", "1"):
-            step.out.append((sign[:2] if sign == ">>" else ">", word))
-        elif sign in ("&>", "&>>") or (sign == ">&" and not (word.text or "").isdigit() and word.text != "-"):
+        elif operator in (">", ">>", ">|") and number in ("", "1"):
+            step.out.append((operator[:2] if operator == ">>" else ">", word))
+        elif operator in ("&>", "&>>") or (operator == ">&" and not (word.text or "").isdigit() and word.text != "-"):
             step.out.append((">", _Word(None)))
 
     def _documents(self) -> None:
-        """Read the here-documents that were announced on the line that just ended."""
+        """Read the here-documents that were announced on the line before."""
         for here in self.waiting:
             lines: list[str] = []
             while (line := self._line(here.tabs)) != here.end:
                 lines.append(line)
-            here.text = _document(lines, here.literal)
+            here.text = _join_here_document(lines, here.literal)
         self.waiting = []
 
     def _line(self, tabs: bool) -> str:
@@ -197,27 +198,27 @@ class _ShellScanner:
         parts: list[str] = []
         known, quoted, start = True, False, self.at
         while self.at < len(self.text) and self.text[self.at] not in _BREAKS:
-            sign = self.text[self.at]
-            if sign == "'":
+            character = self.text[self.at]
+            if character == "'":
                 quoted = True
                 parts.append(self._until_quote())
-            elif sign == '"':
+            elif character == '"':
                 quoted = True
                 text = self._double()
                 known = known and text is not None
                 parts.append(text or "")
-            elif sign == "\\":
+            elif character == "\\":
                 quoted = True
                 following = self.text[self.at + 1 : self.at + 2]
                 parts.append("" if following == "\n" else following)
                 self.at += 2
-            elif sign in "$`":
+            elif character in "$`":
                 known = self._substitution() and known
                 parts.append("$")
             else:
                 # Globs, braces and a home folder expand; so does history, but not in a script.
-                known = known and sign not in "*?[]{}" and not (sign == "~" and self.at == start)
-                parts.append(sign)
+                known = known and character not in "*?[]{}" and not (character == "~" and self.at == start)
+                parts.append(character)
                 self.at += 1
         if self.at == start:
             raise _UnreadableCommand
@@ -232,29 +233,29 @@ class _ShellScanner:
         return text
 
     def _double(self) -> str | None:
-        """A text in double quotes; None where something in it expands."""
+        """Return a text in double quotes; None if something in it expands."""
         self.at += 1
         parts: list[str] = []
         known = True
         while self.at < len(self.text):
-            sign = self.text[self.at]
-            if sign == '"':
+            character = self.text[self.at]
+            if character == '"':
                 self.at += 1
                 return "".join(parts) if known else None
-            if sign == "\\" and self.text[self.at + 1 : self.at + 2] in ("$", "`", '"', "\\", "\n"):
+            if character == "\\" and self.text[self.at + 1 : self.at + 2] in ("$", "`", '"', "\\", "\n"):
                 following = self.text[self.at + 1]
                 parts.append("" if following == "\n" else following)
                 self.at += 2
-            elif sign in "$`":
+            elif character in "$`":
                 known = self._substitution() and known
                 parts.append("$")
             else:
-                parts.append(sign)
+                parts.append(character)
                 self.at += 1
         raise _UnreadableCommand
 
     def _substitution(self) -> bool:
-        """Pass over what ``$`` or a backtick begins; True where it begins nothing and is only a sign."""
+        """Skip an expansion that ``$`` or a backtick starts; return True if the character stands for itself."""
         if self.text[self.at] == "`":
             end = self.text.find("`", self.at + 1)
             if end < 0:
@@ -276,12 +277,12 @@ class _ShellScanner:
         expands = _EXPANDS.match(self.text, self.at) is not None
         self.at += 1
         if following == "'" and expands:
-            raise _UnreadableCommand  # $'…' has rules of its own
+            raise _UnreadableCommand  # $'…' has its own rules
         return not expands
 
 
-def _document(lines: list[str], literal: bool) -> str | None:
-    """The text of a here-document; None where something in it expands."""
+def _join_here_document(lines: list[str], literal: bool) -> str | None:
+    """Return the text of a here-document; None if something in it expands."""
     text = "".join(f"{line}\n" for line in lines)
     if literal:
         return text
@@ -292,16 +293,16 @@ def _document(lines: list[str], literal: bool) -> str | None:
 
 
 class _ShellRun:
-    """Goes through the steps as the shell would, as far as that can be told."""
+    """Runs the steps as the shell would, as far as that is known."""
 
     def __init__(self, folder: str | None = "", *, sure: bool = True) -> None:
         self.folder = folder
-        """Relative to where the command was run; None when it cannot be told."""
+        """Relative to the command's working folder; None if it is unknown."""
         self.sure = sure
         self.inside = 0
 
-    def all(self, steps: list[_Step]) -> Iterator[Write]:
-        """What the steps write."""
+    def run_steps(self, steps: list[_Step]) -> Iterator[Write]:
+        """Yield the writes of the steps."""
         for n, step in enumerate(steps):
             name = step.words[0].text if step.words else None
             if name in _OPENERS or name in _CLOSERS or name in _OTHER_WORDS:
@@ -316,15 +317,15 @@ class _ShellRun:
         if step.inner is not None:
             inner = _ShellRun(self.folder, sure=self.sure)
             if not self.inside and step.joined != "||":
-                yield from inner.all(step.inner)
+                yield from inner.run_steps(step.inner)
             self.sure = False
             return
-        words = _without_assignments(step.words)
+        words = _drop_shell_assignments(step.words)
         name = words[0].text if words else ""
         if name in ("cd", "pushd", "popd"):
             self._enter(step, words)
         elif not self.inside and step.joined not in ("||", "|"):
-            yield from self._written(step, words, reader)
+            yield from self._find_step_writes(step, words, reader)
         if name not in _HARMLESS:
             self.sure = False
 
@@ -337,10 +338,10 @@ class _ShellRun:
         else:
             self.folder = posixpath.normpath(posixpath.join(self.folder, target))
 
-    def _written(self, step: _Step, words: list[_Word], reader: _Step | None) -> Iterator[Write]:
+    def _find_step_writes(self, step: _Step, words: list[_Word], reader: _Step | None) -> Iterator[Write]:
         if reader is not None:
-            into = _without_assignments(reader.words)
-            text = _read_printed_text(step, words) if not step.out else None
+            into = _drop_shell_assignments(reader.words)
+            text = _predict_shell_output(step, words) if not step.out else None
             if text is not None and into and into[0].text == "tee" and not reader.piped and not reader.here:
                 yield from self._tee(into, text)
             return
@@ -348,17 +349,17 @@ class _ShellRun:
             if step.here.text is not None:
                 yield from self._tee(words, step.here.text)
             return
-        if step.out and not step.piped and (text := _read_printed_text(step, words)) is not None:
-            sign, target = step.out[-1]
-            yield from self._into(target, text, append=sign == ">>")
+        if step.out and not step.piped and (text := _predict_shell_output(step, words)) is not None:
+            operator, target = step.out[-1]
+            yield from self._make_write(target, text, append=operator == ">>")
 
     def _tee(self, words: list[_Word], text: str) -> Iterator[Write]:
         append = any(word.text in ("-a", "--append") for word in words[1:])
         for word in words[1:]:
             if word.text is None or not word.text.startswith("-"):
-                yield from self._into(word, text, append=append)
+                yield from self._make_write(word, text, append=append)
 
-    def _into(self, target: _Word, text: str, *, append: bool) -> Iterator[Write]:
+    def _make_write(self, target: _Word, text: str, *, append: bool) -> Iterator[Write]:
         if not target.text or target.text.startswith("/dev/"):
             return
         if self.folder is None and not target.text.startswith("/"):
@@ -367,15 +368,15 @@ class _ShellRun:
         yield Write(path, text, append, self.sure)
 
 
-def _without_assignments(words: list[_Word]) -> list[_Word]:
+def _drop_shell_assignments(words: list[_Word]) -> list[_Word]:
     for n, word in enumerate(words):
         if word.text is None or not _ASSIGNMENT.match(word.text):
             return words[n:]
     return []
 
 
-def _read_printed_text(step: _Step, words: list[_Word]) -> str | None:
-    """What a command prints, where its own text tells."""
+def _predict_shell_output(step: _Step, words: list[_Word]) -> str | None:
+    """Return a command's output, if its own text shows it."""
     texts = [word.text for word in words]
     if not texts or None in texts:
         return None
@@ -386,24 +387,24 @@ def _read_printed_text(step: _Step, words: list[_Word]) -> str | None:
     if step.here is not None:
         return None
     if known[0] == "echo":
-        return _echoed(known[1:])
-    return _printed(known[1:]) if known[0] == "printf" else None
+        return _predict_echo_output(known[1:])
+    return _predict_printf_output(known[1:]) if known[0] == "printf" else None
 
 
-def _echoed(words: list[str]) -> str | None:
+def _predict_echo_output(words: list[str]) -> str | None:
     end = "\n"
     if words[:1] == ["-n"]:
         words, end = words[1:], ""
-    # What shells make of a backslash differs, and so do their options.
+    # Shells differ in their treatment of backslashes and options.
     if any("\\" in word for word in words) or (words and re.fullmatch("-[neE]+", words[0])):
         return None
     return " ".join(words) + end
 
 
-def _printed(words: list[str]) -> str | None:
+def _predict_printf_output(words: list[str]) -> str | None:
     if not words or words[0].startswith("-"):
         return None
-    shape = _unescaped(words[0])
+    shape = _unescape_printf_format(words[0])
     if shape is None:
         return None
     holes = re.findall("%.?", shape)
@@ -416,7 +417,7 @@ def _printed(words: list[str]) -> str | None:
     return "".join(shape.replace("%s", word) for word in words[1:] or [""])
 
 
-def _unescaped(text: str) -> str | None:
+def _unescape_printf_format(text: str) -> str | None:
     parts = re.split(r"\\(.?)", text, flags=re.DOTALL)
     if any(part not in _ESCAPES for part in parts[1::2]):
         return None
@@ -424,9 +425,9 @@ def _unescaped(text: str) -> str | None:
 
 
 class ShellCommand(Struct, frozen=True):
-    """A simple command: its words (None where something is left to expand), and the here-document that it reads.
+    """A simple command: its words (None for a word that expands), and its here-document.
 
-    ``alone``: nothing else was run with it, and all that it printed was shown; ``shown``: it printed into no file.
+    ``alone``: it is the only command and all of its output was shown; ``shown``: its output goes to no file.
     """
 
     words: tuple[str | None, ...]
@@ -435,21 +436,21 @@ class ShellCommand(Struct, frozen=True):
     shown: bool
 
 
-def commands(command: str) -> tuple[ShellCommand, ...] | None:
-    """Every simple command that stands in ``command``, run or not; None for what we do not understand.
+def parse_shell_commands(command: str) -> tuple[ShellCommand, ...] | None:
+    """Return every simple command in ``command``, run or not; None if it cannot be parsed.
 
-    >>> commands("cd src && curl -f https://example.org/a")[1].words
+    >>> parse_shell_commands("cd src && curl -f https://example.org/a")[1].words
     ('curl', '-f', 'https://example.org/a')
     """
     if len(command) > COMMAND_CHARS_MAX:
         return None
     try:
-        steps = list(_flat(_ShellScanner(command).steps("")))
+        steps = list(_flatten_shell_steps(_ShellScanner(command).steps("")))
     except _UnreadableCommand:
         return None
     return tuple(
         ShellCommand(
-            tuple(word.text for word in _without_assignments(step.words)),
+            tuple(word.text for word in _drop_shell_assignments(step.words)),
             None if step.here is None else step.here.text,
             alone=len(steps) == 1 and not step.out and not step.piped,
             shown=not step.out,
@@ -458,8 +459,8 @@ def commands(command: str) -> tuple[ShellCommand, ...] | None:
     )
 
 
-def _flat(steps: list[_Step]) -> Iterator[_Step]:
+def _flatten_shell_steps(steps: list[_Step]) -> Iterator[_Step]:
     for step in steps:
         if step.inner is not None:
-            yield from _flat(step.inner)
+            yield from _flatten_shell_steps(step.inner)
         yield step

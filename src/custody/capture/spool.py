@@ -1,6 +1,6 @@
-"""The spool: acknowledged events that wait for a chain, one file each; a traced program's spans share files.
+"""The spool: acknowledged events that wait for ingestion, one file each; spans of a traced program share files.
 
-May touch: the spool folder and, for the durable write, the hook's files. It never opens a store.
+May touch: the spool folder and, for durable writes, the hook's files. It never opens a store.
 """
 
 import os
@@ -11,36 +11,41 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from custody.capture.hook.durable import UNFINISHED, make_folder, new_name, sync_folder, unframed, write_event
-from custody.capture.hook.event_home import key_of
+from custody.capture.hook.durable import (
+    UNFINISHED,
+    make_durable_folder,
+    new_spool_name,
+    sync_folder,
+    unframe_spool_event,
+    write_spool_event,
+)
+from custody.capture.hook.event_home import load_redaction_key
 from custody.capture.hook.redact import redact_value
 from custody.capture.hook.secret_removal import REDACTION_FAILURES
-from custody.capture.hook.secret_scan import trips
+from custody.capture.hook.secret_scan import has_possible_secret
 from custody.core.errors import InputError, SpoolError
 from custody.core.ids import EventId
-from custody.core.wire.arrival import Arrival, arrival_of
-from custody.core.wire.canonical import EVENT_BYTES_MAX, dump, parse
-
-# Put events in, take them out oldest first, and never lose one that was acknowledged.
-
+from custody.core.platform import CLOEXEC, NOFOLLOW, NONBLOCK
+from custody.core.wire.arrival import Arrival, arrival_from_bytes
+from custody.core.wire.canonical import EVENT_BYTES_MAX, dump_canonical_json, parse_json_bytes
 
 REFUSED = "refused"
-"""Folder beside the waiting files: what could not be read as an event, kept, never deleted by custody."""
+"""Folder beside the waiting files for rejected files, which custody never deletes."""
 
 BATCH_BYTES = 32 * 1024 * 1024
-"""A look into the spool stops after this much: bounds memory, not what is drained."""
+"""Reading stops after this much: bounds memory, not what is ingested."""
 
 _FRAME_BYTES_MAX = 256
-_SEVERAL = b"several\n"
-"""Begins a file with more than one event, one on each line; an event itself begins with a brace."""
-_WITHIN = "."
-"""Between a file's name and an event's number in it."""
-_OURS = re.compile(r"\d{20}-\d{1,10}-[0-9a-f]{16}", re.ASCII)
+_BATCH_HEADER = b"several\n"
+"""First line of a file with several events, one per line; an event itself begins with a brace."""
+_NUMBER_SEPARATOR = "."
+"""Separates a file's name from an event's number in it."""
+_SPOOL_NAME = re.compile(r"\d{20}-\d{1,10}-[0-9a-f]{16}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class SpoolReceipt:
-    """Proof that an event is durable: the name it has from now on."""
+    """Proof that an event is durable: its name."""
 
     event: EventId
 
@@ -55,7 +60,7 @@ class RejectedFile:
 
 @dataclass(frozen=True, slots=True)
 class SpoolContent:
-    """What a look into the spool gave: events that can be chained, files that cannot, how many files it read."""
+    """The result of reading the spool: events that can be ingested, rejected files, and the number of files read."""
 
     arrivals: tuple[Arrival, ...]
     refused: tuple[RejectedFile, ...]
@@ -66,35 +71,35 @@ class SpoolContent:
 
 
 class Spool:
-    """The events that wait in one folder; any number of processes may put and take at once."""
+    """The waiting events in one folder; any number of processes may write and read at once."""
 
-    def __init__(self, folder: Path, name: Callable[[], str] = new_name) -> None:
+    def __init__(self, folder: Path, name: Callable[[], str] = new_spool_name) -> None:
         self.folder = folder
         self._name = name
 
     def put(self, event: bytes) -> SpoolReceipt:
-        """Make one event durable and give its receipt; what is no event or cannot be synced raises and is not kept."""
+        """Make one event durable and return its receipt; raise if it is invalid or cannot be synced."""
         name = EventId(self._name())
         clean = self._clean(event)
-        arrival_of(name, clean)
+        arrival_from_bytes(name, clean)
         return self._write(name, clean)
 
-    def put_all(self, events: Sequence[bytes], said: bytes | None = None) -> SpoolReceipt:
-        """Make several events durable in one file: all of them or none; each is one line that was checked already.
+    def put_all(self, events: Sequence[bytes], scannable: bytes | None = None) -> SpoolReceipt:
+        """Make several checked events durable in one file, one per line: all of them or none.
 
-        ``said`` is the part of them in which a secret can stand, where the caller knows that the rest is its own.
+        ``scannable`` is the part that may contain a secret, if the caller knows that the rest cannot.
         """
         name = EventId(self._name())
         data = b"\n".join(events)
-        if trips(data if said is None else said):
+        if has_possible_secret(data if scannable is None else scannable):
             data = b"\n".join(map(self._clean, events))
-        if len(data) > EVENT_BYTES_MAX - len(_SEVERAL):
-            raise InputError(f"{len(events):,} events of {len(data):,} bytes are too much for one file")
-        return self._write(name, _SEVERAL + data)
+        if len(data) > EVENT_BYTES_MAX - len(_BATCH_HEADER):
+            raise InputError(f"{len(events):,} events of {len(data):,} bytes do not fit into one file")
+        return self._write(name, _BATCH_HEADER + data)
 
     def _write(self, name: EventId, data: bytes) -> SpoolReceipt:
         try:
-            write_event(str(self.folder), name, data)
+            write_spool_event(str(self.folder), name, data)
         except OSError as error:
             raise SpoolError(
                 f"cannot make the event durable in '{self.folder}': {error.strerror}",
@@ -103,21 +108,21 @@ class Spool:
         return SpoolReceipt(name)
 
     def names(self) -> list[EventId]:
-        """The waiting events, oldest first."""
+        """Return the names of the waiting events, oldest first."""
         return self._names(self.folder)
 
-    def strangers(self) -> list[Path]:
-        """Files in the folder that no recorder of ours made; they are left alone."""
-        return sorted(p for p in self._paths(self.folder) if not _OURS.fullmatch(p.name.removesuffix(UNFINISHED)))
+    def list_foreign_files(self) -> list[Path]:
+        """Return the files in the folder that no recorder of custody made; they are left alone."""
+        return sorted(p for p in self._paths(self.folder) if not _SPOOL_NAME.fullmatch(p.name.removesuffix(UNFINISHED)))
 
-    def unfinished(self) -> list[Path]:
-        """What recorders that were killed left behind: never acknowledged, of no further use."""
+    def list_unfinished_files(self) -> list[Path]:
+        """Return the unfinished files of recorders that were killed: never acknowledged, so safe to delete."""
         return sorted(
-            p for p in self._paths(self.folder) if _OURS.fullmatch(p.name.removesuffix(UNFINISHED)) and p.suffix
+            p for p in self._paths(self.folder) if _SPOOL_NAME.fullmatch(p.name.removesuffix(UNFINISHED)) and p.suffix
         )
 
     def oldest(self, limit: int, *, skip: int = 0) -> SpoolContent:
-        """Read waiting files until ``limit`` events are there (or many bytes); one just taken is passed over."""
+        """Read waiting files up to ``limit`` events (or many bytes); a file that disappears meanwhile is skipped."""
         arrivals: list[Arrival] = []
         refused: list[RejectedFile] = []
         size = files = 0
@@ -134,29 +139,29 @@ class Spool:
         return SpoolContent(tuple(arrivals), tuple(refused), files)
 
     def remove(self, names: Iterable[EventId]) -> None:
-        """Forget events that a store has committed."""
-        with _translated(self.folder):
-            for name in dict.fromkeys(event.partition(_WITHIN)[0] for event in names):
+        """Delete events that a store has committed."""
+        with _translate_spool_errors(self.folder):
+            for name in dict.fromkeys(event.partition(_NUMBER_SEPARATOR)[0] for event in names):
                 (self.folder / name).unlink(missing_ok=True)
 
     def set_aside(self, names: Iterable[EventId]) -> None:
-        """Move files that are not events out of the way, keeping them."""
+        """Move files that are not events to ``refused``."""
         aside = self.folder / REFUSED
-        with _translated(self.folder):
+        with _translate_spool_errors(self.folder):
             for name in names:
-                make_folder(str(aside))
+                make_durable_folder(str(aside))
                 self._move(self.folder / name, aside / name)
 
-    def refused(self) -> list[RejectedFile]:
-        """The files that are no events, set aside already or not, and why."""
+    def list_rejected_files(self) -> list[RejectedFile]:
+        """Return the files that are not events, moved already or not, and why."""
         folders = (self.folder / REFUSED, self.folder)
-        found = (self._read(folder / name, name) for folder in folders for name in self._names(folder))
-        return [wrong for wrong in found if isinstance(wrong, RejectedFile)]
+        files = (self._read(folder / name, name) for folder in folders for name in self._names(folder))
+        return [wrong for wrong in files if isinstance(wrong, RejectedFile)]
 
-    def look_again(self) -> list[EventId]:
-        """Return to the spool what was set aside but can be read now, by a newer custody."""
+    def restore_readable_files(self) -> list[EventId]:
+        """Return rejected files that this version can read to the spool."""
         returned = []
-        with _translated(self.folder):
+        with _translate_spool_errors(self.folder):
             for name in self._names(self.folder / REFUSED):
                 if isinstance(self._read(self.folder / REFUSED / name, name), list):
                     self._move(self.folder / REFUSED / name, self.folder / name)
@@ -165,38 +170,43 @@ class Spool:
 
     def _read(self, path: Path, name: EventId) -> list[Arrival] | RejectedFile | None:
         try:
-            raw = _regular_bytes(path)
+            raw = _read_spool_file(path)
         except FileNotFoundError:
-            # Another drainer committed and removed it between our look and our read.
+            # Another process ingested and removed it between listing and reading.
             return None
         except OSError as error:
             return RejectedFile(name, f"cannot be read: {error.strerror}")
-        data = unframed(raw)
+        data = unframe_spool_event(raw)
         if data is None:
-            return RejectedFile(name, "damaged: its bytes do not match the digest in its first line")
+            return RejectedFile(name, "damaged: the digest in its first line does not match")
         try:
-            return [arrival_of(event, self._clean(event_bytes)) for event, event_bytes in _events_in(name, data)]
+            return [
+                arrival_from_bytes(event, self._clean(event_bytes))
+                for event, event_bytes in _split_spool_events(name, data)
+            ]
         except InputError as error:
             return RejectedFile(name, error.message)
 
     def _clean(self, data: bytes) -> bytes:
-        """The event without what today's rules know as a secret: rules may have grown since it was recorded."""
-        if not trips(data):
+        """Return the event redacted by the current rules, which may have grown since it was recorded."""
+        if not has_possible_secret(data):
             return data
-        event = parse(data)
+        event = parse_json_bytes(data)
         if not isinstance(event, dict):
-            return data  # no event: refused in a moment
+            return data  # not an event: rejected below
         try:
             clean, marks = redact_value(event, self._key())
         except REDACTION_FAILURES as error:
-            raise InputError(f"its secrets cannot be taken out ({type(error).__name__})") from error
-        return dump({**clean, "redacted": [*_list(clean.get("redacted")), *marks]} if marks else clean)
+            raise InputError(f"its secrets cannot be redacted ({type(error).__name__})") from error
+        return dump_canonical_json(
+            {**clean, "redacted": [*_get_redaction_marks(clean.get("redacted")), *marks]} if marks else clean
+        )
 
     def _key(self) -> bytes:
         try:
-            return key_of(str(self.folder.parent))
+            return load_redaction_key(str(self.folder.parent))
         except OSError:
-            return b""  # a store that cannot be written: then a redacted line matches nothing, which is safe
+            return b""  # without a writable store a redacted line matches nothing, which is safe
 
     def _move(self, old: Path, new: Path) -> None:
         try:
@@ -206,7 +216,7 @@ class Spool:
         sync_folder(str(new.parent))
 
     def _names(self, folder: Path) -> list[EventId]:
-        return sorted(EventId(p.name) for p in self._paths(folder) if _OURS.fullmatch(p.name))
+        return sorted(EventId(p.name) for p in self._paths(folder) if _SPOOL_NAME.fullmatch(p.name))
 
     def _paths(self, folder: Path) -> Iterator[Path]:
         try:
@@ -217,24 +227,24 @@ class Spool:
         except FileNotFoundError:
             return
         except OSError as error:
-            raise SpoolError(f"cannot look into the spool '{folder}': {error.strerror}") from error
+            raise SpoolError(f"cannot read the spool '{folder}': {error.strerror}") from error
 
 
-def _events_in(name: EventId, data: bytes) -> Iterator[tuple[EventId, bytes]]:
-    """The events of a file, each with the id that it has from now on."""
-    if not data.startswith(_SEVERAL):
+def _split_spool_events(name: EventId, data: bytes) -> Iterator[tuple[EventId, bytes]]:
+    """Yield the events of a file, each with its id."""
+    if not data.startswith(_BATCH_HEADER):
         yield name, data
         return
-    for number, line in enumerate(data[len(_SEVERAL) :].split(b"\n")):
-        yield EventId(f"{name}{_WITHIN}{number}"), line
+    for number, line in enumerate(data[len(_BATCH_HEADER) :].split(b"\n")):
+        yield EventId(f"{name}{_NUMBER_SEPARATOR}{number}"), line
 
 
-def _list(value: object) -> list[Any]:
+def _get_redaction_marks(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
 @contextmanager
-def _translated(folder: Path) -> Iterator[None]:
+def _translate_spool_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -243,8 +253,8 @@ def _translated(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def _regular_bytes(path: Path) -> bytes:
-    # O_NOFOLLOW and O_NONBLOCK: a link or a pipe planted in the folder is neither followed nor waited for.
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+def _read_spool_file(path: Path) -> bytes:
+    # O_NOFOLLOW and O_NONBLOCK: neither follow a planted link nor wait for a pipe.
+    handle = os.open(path, os.O_RDONLY | NOFOLLOW | NONBLOCK | CLOEXEC)
     with os.fdopen(handle, "rb") as file:
         return file.read(EVENT_BYTES_MAX + _FRAME_BYTES_MAX + 1)

@@ -1,7 +1,7 @@
-"""A finished call of an agent's tool, in the same words for every agent, and the views that it gives.
+"""A finished call of an agent's tool, in one shape for every agent, and its views.
 
-Each agent's package has tables of its tools' names and fields. From them it makes a ``ToolUse`` of what a hook or a
-transcript reported; here, and only here, a ``ToolUse`` becomes views.
+Each agent's package has tables of its tools' names and fields. With them it makes a ``ToolUse`` of what a hook or a
+transcript reported. Only this module turns a ``ToolUse`` into views.
 """
 
 from collections import Counter
@@ -11,20 +11,20 @@ from types import MappingProxyType
 from msgspec import Struct
 
 from custody.capture.shell import Write
-from custody.capture.typed_field import Fields, clean, full_sha
-from custody.core.ids import AgentName, CallId, CommitSha, SessionId, whole_hash
+from custody.capture.typed_field import Fields, get_full_sha, strip_unstorable_characters
+from custody.core.ids import AgentName, CallId, CommitSha, SessionId, content_hash_from_text
 from custody.core.paths import Lines, RepoPath
 from custody.core.views import CommitLink, FileEdit, LinkOrigin, PullRequestFact, Reading, SourceAccess, Text, View
-from custody.core.wire.canonical import text_bytes
-from custody.core.wire.event_views import text_view
+from custody.core.wire.canonical import encode_json_text
+from custody.core.wire.event_views import text_view_from_field
 
 LOCATOR_CHARS_MAX = 4000
 READ_FROM_TEXT = ":shell:"
-"""In the id of an edit that only a call's own text tells: a snapshot of the file around the call says more."""
+"""In the id of an edit that only the call's own text shows; a snapshot around the call shows more."""
 
 
 class SourceUse(Struct, frozen=True):
-    """A source that a call opened, listed or tried to open; ``code`` is the answer of its server."""
+    """A source that a call opened, listed or tried to open; ``code`` is the HTTP status."""
 
     locator: str
     reading: Reading
@@ -35,9 +35,9 @@ class SourceUse(Struct, frozen=True):
 
 
 class FileEffect(Struct, frozen=True):
-    """What a call made of one file, as it named it: the whole text, or with ``part`` a piece of it.
+    """The effect of a call on one file, by its path as written: the whole text, or with ``part`` a piece of it.
 
-    ``proposed`` is the agent's own text where a person changed it. ``overwrites``: the file existed, with unknown text.
+    ``proposed`` is the agent's own text if a person changed it. ``overwrites``: the file existed, with unknown text.
     """
 
     path: str
@@ -49,11 +49,28 @@ class FileEffect(Struct, frozen=True):
     overwrites: bool = False
 
 
-class ToolUse(Struct, frozen=True, kw_only=True):
-    """A call that ended: whose it is, what it was given and returned, and what it did with sources, files and git.
+class ToolOutput(Struct, frozen=True):
+    """A command's output, its exit code if reported, and whether it was still running.
 
-    ``answer`` is what the tool returned in any shape, ``response`` its named fields, ``words`` what the model was
-    shown. ``opened`` has None where a number is left out, so that the others keep theirs.
+    ``refused``: the call did not run, or ran to an unknown point; the text is then the agent program's.
+    """
+
+    text: str = ""
+    code: int | None = None
+    running: bool = False
+    refused: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether it certainly failed."""
+        return self.refused or self.code not in (None, 0)
+
+
+class ToolUse(Struct, frozen=True, kw_only=True):
+    """A call that ended: its session, its input and result, and its effects on sources, files and git.
+
+    ``answer`` is the tool's return value in any shape, ``response`` its named fields, ``result`` the text
+    shown to the model, ``output`` a command's output. ``opened`` has None for skipped numbers.
     """
 
     agent: AgentName
@@ -62,83 +79,86 @@ class ToolUse(Struct, frozen=True, kw_only=True):
     at_ns: int
     tool: str
     locate: Callable[[object], RepoPath | None]
-    """A path of the repository for a path as written; None for a path outside it, or for anything else."""
+    """Return the path of the repository for a path as written; None outside it, or for any other value."""
     revision: CommitSha | None = None
     input: Fields = {}
     response: Fields = {}
     answer: object = None
-    words: str = ""
+    result: str = ""
+    output: ToolOutput = ToolOutput()
     failed: bool = False
+    folder: str | None = None
+    """The folder in which the agent, or the call's command, worked."""
     opened: tuple[SourceUse | None, ...] = ()
     changes: tuple[FileEffect, ...] = ()
     from_text: bool = True
-    """Whether only the call's own text tells the changes: snapshots of the files then say more."""
+    """Whether only the call's own text shows the changes: snapshots of the files then show more."""
     writes: tuple[Write, ...] = ()
-    """What a command wrote by its own text; empty where snapshots are taken around it."""
+    """Files that a command wrote by its own text; empty if snapshots are taken around it."""
     commits: tuple[str, ...] = ()
     """The commits that the call made, by full or abbreviated ids."""
     pull_request: PullRequestFact | None = None
 
 
-def use_views(use: ToolUse, known: Mapping[str, str | None] = MappingProxyType({})) -> Iterator[View]:
-    """The sources, edits, commits and pull request of a call; ``known`` has the full ids of abbreviated commits.
+def views_from_tool_use(use: ToolUse, known: Mapping[str, str | None] = MappingProxyType({})) -> Iterator[View]:
+    """Yield the sources, edits, commits and pull request of a call; ``known`` has the full ids of abbreviated commits.
 
-    A hook's event is read long after, perhaps elsewhere: there, ``known`` is empty and abbreviated ids give nothing.
+    A hook's event is read later, perhaps elsewhere: ``known`` is then empty, and abbreviated ids give nothing.
     """
-    yield from source_reads(use)
-    yield from file_edits(use)
-    yield from written_edits(use)
-    yield from git_facts(use, known)
+    yield from list_source_accesses(use)
+    yield from list_file_edits(use)
+    yield from list_shell_edits(use)
+    yield from list_git_facts(use, known)
 
 
-def source_reads(use: ToolUse) -> Iterator[SourceAccess]:
-    """The sources that the call opened, listed or tried to open."""
+def list_source_accesses(use: ToolUse) -> Iterator[SourceAccess]:
+    """Yield the sources that the call opened, listed or tried to open."""
     for n, source in enumerate(use.opened):
         if source is not None:
             yield SourceAccess(
                 agent=use.agent,
                 session=use.session,
                 id=f"{use.call}:{n}",
-                locator=clean(source.locator)[:LOCATOR_CHARS_MAX],
+                locator=strip_unstorable_characters(source.locator)[:LOCATOR_CHARS_MAX],
                 reading=source.reading,
                 at_ns=use.at_ns,
                 call=use.call,
-                title=None if source.title is None else clean(source.title),
+                title=None if source.title is None else strip_unstorable_characters(source.title),
                 text=source.text,
                 code=source.code,
                 failed=source.failed,
             )
 
 
-def file_edits(use: ToolUse) -> Iterator[FileEdit]:
-    """The edits of files in the repository; several of one file are numbered."""
+def list_file_edits(use: ToolUse) -> Iterator[FileEdit]:
+    """Yield the edits of files in the repository; several edits of one file are numbered."""
     count: Counter[RepoPath] = Counter()
     for change in use.changes:
         path = use.locate(change.path)
         if path is not None:
             n = count[path]
             numbered = f"{use.call}:{n}" if n else use.call
-            yield to_edit(use, change, path, text_id(use, n) if use.from_text else numbered)
+            yield to_file_edit(use, change, path, make_text_edit_id(use, n) if use.from_text else numbered)
             count[path] += 1
 
 
-def written_edits(use: ToolUse) -> Iterator[FileEdit]:
-    """The edits that a command's own text tells, numbered by their place in the command."""
+def list_shell_edits(use: ToolUse) -> Iterator[FileEdit]:
+    """Yield the edits that a command's own text shows, numbered by their place in the command."""
     for n, write in enumerate(use.writes):
         path = use.locate(write.path)
         if path is not None:
-            before = text_view("") if write.append else None
-            change = FileEffect(write.path, before, text_view(write.text), part=write.append)
-            yield to_edit(use, change, path, text_id(use, n))
+            before = text_view_from_field("") if write.append else None
+            change = FileEffect(write.path, before, text_view_from_field(write.text), part=write.append)
+            yield to_file_edit(use, change, path, make_text_edit_id(use, n))
 
 
-def text_id(use: ToolUse, n: int) -> str:
-    """The id of the call's edit number ``n`` that only its own text tells."""
+def make_text_edit_id(use: ToolUse, n: int) -> str:
+    """Return the id of the call's edit number ``n`` that only its own text shows."""
     return f"{use.call}{READ_FROM_TEXT}{n}"
 
 
-def to_edit(use: ToolUse, change: FileEffect, path: RepoPath, name: str) -> FileEdit:
-    """The edit that a change of ``path`` by the call is, under the id ``name``."""
+def to_file_edit(use: ToolUse, change: FileEffect, path: RepoPath, name: str) -> FileEdit:
+    """Return a change of ``path`` by the call as an edit with the id ``name``."""
     content = None if change.after is None else change.after.content
     return FileEdit(
         agent=use.agent,
@@ -151,17 +171,17 @@ def to_edit(use: ToolUse, change: FileEffect, path: RepoPath, name: str) -> File
         before=change.before,
         after=change.after,
         lines=change.lines,
-        hashes=() if content is None else (whole_hash(text_bytes(content)),),
+        hashes=() if content is None else (content_hash_from_text(encode_json_text(content)),),
         part=change.part,
         proposed=change.proposed,
         overwrites=change.overwrites,
     )
 
 
-def git_facts(use: ToolUse, known: Mapping[str, str | None] = MappingProxyType({})) -> Iterator[View]:
-    """The commits that the call made and the pull request that it spoke of; an unknown abbreviated id gives nothing."""
+def list_git_facts(use: ToolUse, known: Mapping[str, str | None] = MappingProxyType({})) -> Iterator[View]:
+    """Yield the commits and the pull request of the call; an unknown abbreviated id gives nothing."""
     for name in use.commits:
-        sha = full_sha(name) or known.get(name)
+        sha = get_full_sha(name) or known.get(name)
         if sha is not None:
             yield CommitLink(use.agent, use.session, CommitSha(sha), LinkOrigin.GIT_OPERATION, use.at_ns)
     if use.pull_request is not None:

@@ -1,4 +1,4 @@
-"""Which agents' transcripts can be read, and from a kept line to its views."""
+"""The agents whose transcripts can be read, and the views of a stored line."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -13,8 +13,8 @@ from custody.capture.transcripts import TranscriptReader
 from custody.core.errors import InputError
 from custody.core.views import View
 from custody.core.wire.canonical import Json
-from custody.core.wire.event import TranscriptEvent, event_from
-from custody.core.wire.event_views import observation_of
+from custody.core.wire.event import TranscriptEvent, event_from_json
+from custody.core.wire.event_views import observation_from_event
 
 TRANSCRIPT_READERS: Mapping[str, TranscriptReader] = MappingProxyType(
     {module.READER.agent: module.READER for module in (claude, codex, copilot, cursor, gemini, opencode)}
@@ -22,9 +22,9 @@ TRANSCRIPT_READERS: Mapping[str, TranscriptReader] = MappingProxyType(
 
 
 def transcript_views(payload: Json) -> tuple[View, ...]:
-    """The views of one line of a transcript; an agent without a reader still leaves an observation."""
-    event = event_from(payload)
+    """Return the views of one line of a transcript; an agent without a reader has only an observation."""
+    event = event_from_json(payload)
     if not isinstance(event, TranscriptEvent):
         raise InputError("not a line of a transcript")
     reader = TRANSCRIPT_READERS.get(event.agent)
-    return (*observation_of(event, "transcript"), *(reader.views(event) if reader else ()))
+    return (*observation_from_event(event, "transcript"), *(reader.views(event) if reader else ()))

@@ -1,7 +1,7 @@
-"""The interface of transcript readers: what each agent's reader answers, so that ``custody import`` is one for all.
+"""The interface of transcript readers, so that ``custody import`` is the same for all agents.
 
-A reader finds the files, says of each line what it holds, and makes views of what was kept. It opens the files that it
-is handed and nothing that is named inside them.
+A reader finds the files, returns the content of each line, and makes views of stored lines. It opens the files that it
+is given, and no file that is named inside them.
 """
 
 import hashlib
@@ -18,22 +18,23 @@ from custody.capture.line_reader import LINE_BYTES_MAX, FileLine
 from custody.core.errors import InputError
 from custody.core.ids import AgentName
 from custody.core.views import View
-from custody.core.wire.canonical import Json, parse
+from custody.core.wire.body import excerpt_long_texts
+from custody.core.wire.canonical import Json, parse_json_bytes
 from custody.core.wire.event import TranscriptEvent
-from custody.core.wire.time import ns_from
+from custody.core.wire.time import parse_timestamp
 
 WHOLE_BYTES_MAX = 64 << 20
 """Maximum size of a session that is one document."""
 
 OpenedScope = Literal["session", "model"]
-"""What a line is the first of: its session, or the session under another model."""
+"""Whether a line is the first of its session, or the first under another model."""
 
 _ID = re.compile(r"[\x21-\x7e]{1,200}")
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """A file that a call changed, as it was written there, and the folder in which the call was made."""
+    """A file that a call changed, as written, and the call's working folder."""
 
     name: str
     cwd: str | None
@@ -41,7 +42,7 @@ class ChangedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranscriptLine:
-    """A line that is to be kept: its id, whose it is, its slimmed content, and what the rest of the file adds to it."""
+    """A line to store: its id and session, its trimmed content, and what the rest of the file adds to it."""
 
     line: int
     id: str
@@ -57,14 +58,14 @@ class TranscriptLine:
     parent_call: str | None = None
     opens: OpenedScope | None = None
     begun: int = 0
-    """Calls that begin on this line."""
+    """Number of calls that start on this line."""
     unless_known: bool = False
-    """The line has no ids: it is kept only where nothing else told of its session."""
+    """The line has no ids: it is stored only if nothing else reports its session."""
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedLine:
-    """A line that holds nothing to keep; ``known`` is False for a type that the reader has never heard of."""
+    """A line with nothing to store; ``known`` is False for a type that the reader does not know."""
 
     kind: str
     known: bool
@@ -73,7 +74,7 @@ class SkippedLine:
 
 @dataclass(frozen=True, slots=True)
 class LineProblem:
-    """A line that could not be used, or not wholly, and why."""
+    """A line that cannot be used, or only in part, and why."""
 
     line: int
     what: str
@@ -81,7 +82,7 @@ class LineProblem:
 
 @dataclass(frozen=True, slots=True)
 class SubagentLaunch:
-    """That a call started a subagent."""
+    """A call that started a subagent."""
 
     session: str
     subagent: str
@@ -89,62 +90,62 @@ class SubagentLaunch:
 
 
 Starts = Mapping[tuple[str, str], str]
-"""By session and subagent, the call that started it."""
+"""The call that started each subagent, by session and subagent."""
 
 
 LineResult = TranscriptLine | SkippedLine | LineProblem
-"""What one line of a transcript turned out to be."""
+"""The result of one line of a transcript."""
 
 
 class TranscriptReader(Struct, frozen=True, kw_only=True):
-    """How the transcripts of one agent are found and read: its package's functions, by what they answer."""
+    """The functions of an agent's package that find and read its transcripts."""
 
     agent: AgentName
     """The agent's name, as everywhere in custody."""
     home: Callable[[Mapping[str, str]], Path]
-    """The folder in which the agent stores all its transcripts, by the environment."""
+    """Return the folder of the agent's transcripts, by the environment."""
     of_trees: Callable[[Path, Sequence[str]], list[Path]]
-    """The files below that folder of sessions in one of these work trees or below it."""
+    """Return the files below that folder of sessions in or below one of these work trees."""
     files: Callable[[Path], list[Path]]
-    """The transcripts at a place, a file or a folder, at any depth; those written last come last."""
+    """Return the transcripts at or below a place, last written last."""
     knows: Callable[[bytes], bool]
-    """Whether a file that begins with this line is one of the agent's."""
+    """Return whether a file with this first line is one of the agent's."""
     starts: Callable[[Path, Iterable[FileLine]], Iterator[SubagentLaunch]]
-    """Which calls started which subagents, as far as this file says; a first, light reading."""
+    """Yield which calls started which subagents, as far as this file shows; a first, light pass."""
     read: Callable[[Path, Iterable[FileLine], Starts], Iterator[LineResult]]
-    """What each line holds, in order, in bounded memory."""
+    """Yield the result of each line, in order, in bounded memory."""
     trimmed: Callable[[dict[str, Json]], dict[str, Json]]
-    """An event of this agent with what tools returned cut to size; the texts of edits stay whole."""
+    """Return an event of this agent with long tool output cut; the texts of edits stay whole."""
     views: Callable[[TranscriptEvent], tuple[View, ...]]
-    """What one stored line says: a pure function of it."""
+    """Return the views of one stored line: a pure function of it."""
     rows: Callable[[Path], Iterator[FileLine]] | None = None
-    """The rows of one of the agent's databases as lines, in the order in which ``read`` wants them."""
+    """Yield the rows of one of the agent's databases as lines, in the order that ``read`` needs."""
     in_trees: "Callable[[Sequence[str]], TranscriptReader] | None" = None
-    """The reader that knows these work trees, where the agent names a folder only by a digest of its path."""
+    """Return the reader for these work trees, for an agent that names a folder only by a digest of its path."""
 
 
 # --- lines ------------------------------------------------------------------------------------------------------------
 
 
-def object_in(line: FileLine) -> dict[str, Json] | LineProblem | None:
-    """The JSON object that a line is, or why it is none; None for an empty line."""
+def parse_transcript_object(line: FileLine) -> dict[str, Json] | LineProblem | None:
+    """Return the JSON object on a line, or the problem with it; None for an empty line."""
     if line.size > LINE_BYTES_MAX:
         return LineProblem(line.number, f"a line of {line.size:,} bytes is over the limit of {LINE_BYTES_MAX:,}")
     if not line.data.strip():
         return None
     try:
-        value = parse(line.data)
+        value = parse_json_bytes(line.data)
     except InputError as error:
         return LineProblem(line.number, error.message if line.whole else f"cut off: {error.message}")
     return value if isinstance(value, dict) else LineProblem(line.number, "not a JSON object")
 
 
-def read_objects(
+def read_transcript_objects(
     lines: Iterable[FileLine], read: Callable[[FileLine, dict[str, Json]], Iterator[LineResult]]
 ) -> Iterator[LineResult]:
-    """What ``read`` makes of the object on each line, with a problem for each line that is none."""
+    """Yield what ``read`` makes of the object on each line, and the problem with any other line."""
     for line in lines:
-        value = object_in(line)
+        value = parse_transcript_object(line)
         if isinstance(value, LineProblem):
             yield value
         elif value is not None:
@@ -152,49 +153,67 @@ def read_objects(
 
 
 def peek_line(lines: Iterable[FileLine]) -> tuple[FileLine | None, Iterator[FileLine]]:
-    """The first line, and all of them with it."""
+    """Return the first line, and all lines including it."""
     coming = iter(lines)
     first = next(coming, None)
     return first, coming if first is None else chain([first], coming)
 
 
-def document_lines(lines: Iterable[FileLine], noun: str) -> list[bytes] | LineProblem:
-    """The lines of a ``noun`` that is one document, as many as memory allows."""
-    kept, size = list[bytes](), 0
+def collect_transcript_document(lines: Iterable[FileLine], noun: str) -> list[bytes] | LineProblem:
+    """Return the lines of a ``noun`` that is one document, within the limits."""
+    data, size = list[bytes](), 0
     for line in lines:
         size += line.size
         if line.size > LINE_BYTES_MAX or size > WHOLE_BYTES_MAX:
-            return LineProblem(line.number, f"a {noun} of this form may have {WHOLE_BYTES_MAX:,} bytes, a line fewer")
-        kept.append(line.data)
-    return kept
+            limits = f"{WHOLE_BYTES_MAX:,} bytes, and a line at most {LINE_BYTES_MAX:,}"
+            return LineProblem(line.number, f"a {noun} may have at most {limits}")
+        data.append(line.data)
+    return data
 
 
-def document_in(kept: Sequence[bytes], noun: str) -> Json | LineProblem:
-    """The JSON that the lines of a ``noun`` are together, or why they are none."""
+def parse_transcript_document(lines: Sequence[bytes], noun: str) -> Json | LineProblem:
+    """Return the JSON value of a ``noun`` over several lines, or why it is not JSON."""
     try:
-        return parse(b"\n".join(kept), bytes_max=WHOLE_BYTES_MAX)
+        return parse_json_bytes(b"\n".join(lines), bytes_max=WHOLE_BYTES_MAX)
     except InputError as error:
-        return LineProblem(len(kept), f"the {noun} is not whole: {error.message}")
+        return LineProblem(len(lines), f"the {noun} is incomplete: {error.message}")
+
+
+def read_transcript_document(
+    lines: Iterable[FileLine],
+    noun: str,
+    read: Callable[[Json], Iterator[LineResult]],
+    salvage: Callable[[Sequence[bytes]], Iterator[LineResult]],
+) -> Iterator[LineResult]:
+    """Yield what ``read`` makes of a ``noun`` that is one document; of a damaged one, what ``salvage`` can read."""
+    data = collect_transcript_document(lines, noun)
+    value = data if isinstance(data, LineProblem) else parse_transcript_document(data, noun)
+    if not isinstance(value, LineProblem):
+        yield from read(value)
+        return
+    yield value
+    if not isinstance(data, LineProblem):
+        yield from salvage(data)
 
 
 # --- what lines say of their session ----------------------------------------------------------------------------------
 
 
 class OpenedSessions:
-    """The sessions that a file has told of so far, and the model that spoke last in each."""
+    """The sessions of a file so far, and the last model of each."""
 
     def __init__(self) -> None:
         self._known: set[str] = set()
         self._models: dict[str, str | None] = {}
 
     def model(self, session: str) -> str | None:
-        """The model that spoke last in a session."""
+        """Return the last model of a session."""
         return self._models.get(session)
 
     def opens(self, session: str, spoken: str | None, speaker: str | None = None) -> OpenedScope | None:
-        """Whether a line is the first of its session here, or the first under another model than before.
+        """Return whether a line is the first of its session in this file, or the first under another model.
 
-        ``speaker``: whose last model counts, where it is not the session's own.
+        ``speaker`` is the key of the last model, if it is not the session.
         """
         speaker, known = session if speaker is None else speaker, session in self._known
         if known and spoken in (None, self._models.get(speaker)):
@@ -204,34 +223,50 @@ class OpenedSessions:
         return "model" if known else "session"
 
 
-def timestamp_in(number: int, said: object) -> str | LineProblem | None:
-    """The timestamp that line ``number`` has, or why it is none; None where it has no text there."""
-    if not isinstance(said, str):
+def check_line_timestamp(number: int, value: object) -> str | LineProblem | None:
+    """Return the timestamp of line ``number``, or the problem with it; None without a text there."""
+    if not isinstance(value, str):
         return None
     try:
-        ns_from(said)
+        parse_timestamp(value)
     except InputError as error:
         return LineProblem(number, error.message)
-    return said
+    return value
 
 
-def newer_version(number: int, version: str, known_major: int) -> Iterator[LineProblem]:
-    """The problem that a newer major version of the agent than the reader knows wrote the line."""
+def update_timestamp(number: int, value: object, last: str) -> tuple[str, tuple[LineProblem, ...]]:
+    """Return the timestamp of line ``number``, or ``last`` where it has none, and the problem with an invalid one."""
+    timestamp = check_line_timestamp(number, value)
+    return (last, (timestamp,)) if isinstance(timestamp, LineProblem) else (timestamp or last, ())
+
+
+def find_parent_call(starts: Starts, session: str, subagent: str | None) -> str | None:
+    """Return the call that started a subagent; None outside subagents, or where that is unknown."""
+    return None if subagent is None else starts.get((session, subagent))
+
+
+def excerpt_fields(fields: Mapping[str, Json], names: Iterable[str]) -> dict[str, Json]:
+    """Return the fields with the long texts in those of these ``names`` cut."""
+    return {**fields, **{name: excerpt_long_texts(fields[name]) for name in names if name in fields}}
+
+
+def check_agent_version(number: int, version: str, known_major: int) -> Iterator[LineProblem]:
+    """Yield a problem if the line was written by a newer major version than the reader knows."""
     major = version.partition(".")[0]
     if major.isascii() and major.isdigit() and len(major) < 10 and int(major) > known_major:
         yield LineProblem(number, f"written by version {version[:40]}, newer than this reader knows")
 
 
-def is_id(name: str) -> bool:
-    """Whether a name can be stored as an id."""
+def is_transcript_id(name: str) -> bool:
+    """Return whether a name can be stored as an id."""
     return _ID.fullmatch(name) is not None
 
 
-def valid_id(name: str) -> str:
-    """A name as ids may be; a longer or odder one by its digest."""
-    return name if is_id(name) else digest_id(name.encode("utf-8", "surrogatepass"))
+def to_transcript_id(name: str) -> str:
+    """Return a name as an id: itself if it is valid, else its digest."""
+    return name if is_transcript_id(name) else transcript_id_from_digest(name.encode("utf-8", "surrogatepass"))
 
 
-def digest_id(data: bytes) -> str:
-    """The id of what has no name of its own."""
+def transcript_id_from_digest(data: bytes) -> str:
+    """Return an id for data without a name."""
     return f"sha256-{hashlib.sha256(data).hexdigest()[:32]}"

@@ -1,8 +1,8 @@
-"""Which addresses a link check may ask.
+"""The addresses that a link check may contact.
 
-This file is the only one that decides it. A page that anybody can read stands at an address of the public network, so
-everything else is refused: what belongs to this machine, its network or its provider, what no page can stand at, and
-what wraps another address, whatever it wraps. Nothing here is a rule that a user or a repository could set.
+Only this file decides that. Public pages are on the public network, so everything else is refused: this machine, its
+network and provider, reserved networks, and addresses that wrap another address. No user or repository can change
+these rules.
 """
 
 import ipaddress
@@ -24,8 +24,8 @@ REFUSED_V4: MappingProxyType[str, str] = MappingProxyType(
         "10.0.0.0/8": "private",
         "100.64.0.0/10": "shared by a provider's customers",
         "127.0.0.0/8": "loopback",
-        "168.63.129.16/32": "a cloud's own service",
-        "169.254.0.0/16": "link-local, where clouds keep their metadata",
+        "168.63.129.16/32": "a cloud provider's internal service",
+        "169.254.0.0/16": "link-local, used for cloud metadata",
         "172.16.0.0/12": "private",
         "192.0.0.0/24": "reserved for protocols",
         "192.0.2.0/24": "for documentation",
@@ -41,10 +41,10 @@ REFUSED_V4: MappingProxyType[str, str] = MappingProxyType(
         "240.0.0.0/4": "reserved",
     }
 )
-"""IPv4 networks where no public page stands, from the registry of special-purpose addresses and what clouds use."""
+"""IPv4 networks without public pages: the special-purpose registry, and internal addresses of clouds."""
 
 GLOBAL_V6 = ipaddress.IPv6Network("2000::/3")
-"""Of IPv6 only this part is given out for the public network."""
+"""The only part of IPv6 that is assigned to the public network."""
 
 REFUSED_V6: MappingProxyType[str, str] = MappingProxyType(
     {
@@ -55,7 +55,7 @@ REFUSED_V6: MappingProxyType[str, str] = MappingProxyType(
         "::/96": "a wrapped IPv4 address (compatible)",
         "64:ff9b::/96": "a wrapped IPv4 address (NAT64)",
         "64:ff9b:1::/48": "a wrapped IPv4 address (local NAT64)",
-        "100::/64": "a sink for packets",
+        "100::/64": "a discard address",
         "2001::/32": "a wrapped IPv4 address (Teredo)",
         "2001:2::/48": "for benchmarks",
         "2001:db8::/32": "for documentation",
@@ -69,7 +69,7 @@ REFUSED_V6: MappingProxyType[str, str] = MappingProxyType(
         "ff00::/8": "multicast",
     }
 )
-"""IPv6 networks where no public page stands; the first that holds an address gives the reason."""
+"""IPv6 networks without public pages; the first match gives the reason."""
 
 LOCAL_NAMES: MappingProxyType[str, str] = MappingProxyType(
     {
@@ -89,10 +89,10 @@ LOCAL_NAMES: MappingProxyType[str, str] = MappingProxyType(
         "invalid": "nothing",
     }
 )
-"""Last parts of names that no public name server answers for, or that answer for no page."""
+"""Top-level names without public pages."""
 
 PORTS = frozenset((80, 443, 8080, 8443))
-"""Where pages are served. Another port is as likely something that is no page, and reads what it is sent."""
+"""Usual web ports. A service on another port may act on the request."""
 
 _V4 = tuple((ipaddress.IPv4Network(net), why) for net, why in REFUSED_V4.items())
 _V6 = tuple((ipaddress.IPv6Network(net), why) for net, why in REFUSED_V6.items())
@@ -104,16 +104,16 @@ _NAME_CHARS_MAX = 253
 
 @dataclass(frozen=True, slots=True)
 class AddressPolicy:
-    """What may be asked. A door is handed one; only a test has another than ``PUBLIC_ONLY``."""
+    """The addresses that may be contacted; only tests use another policy than ``PUBLIC_ONLY``."""
 
     ports: frozenset[int] = PORTS
     also: frozenset[str] = frozenset()
-    """Addresses that may be asked although they are not public."""
+    """Addresses that are allowed although they are not public."""
     also_names: frozenset[str] = frozenset()
-    """Names that may be looked up although they are local."""
+    """Names that are allowed although they are local."""
 
     def against_address(self, address: str) -> str | None:
-        """Why this numeric address is not asked; None when it may be.
+        """Return why an IP address is refused; None if it is allowed.
 
         >>> PUBLIC_ONLY.against_address("10.0.0.1")
         'private'
@@ -121,10 +121,10 @@ class AddressPolicy:
         'a wrapped IPv4 address (mapped)'
         >>> PUBLIC_ONLY.against_address("93.184.216.34")
         """
-        return None if address in self.also else why_not_public(address)
+        return None if address in self.also else explain_link_ip_refusal(address)
 
     def against_name(self, name: str) -> str | None:
-        """Why this host name is not even looked up; None when it may be.
+        """Return why a host name is refused; None if it may be resolved.
 
         >>> PUBLIC_ONLY.against_name("printer")
         'a name of the local network'
@@ -134,42 +134,42 @@ class AddressPolicy:
             return None
         labels = name.lower().removesuffix(".").split(".")
         if len(name) > _NAME_CHARS_MAX or not all(0 < len(label) <= _LABEL_CHARS_MAX for label in labels):
-            return "no host name"
+            return "not a valid host name"
         if labels[-1] in LOCAL_NAMES:
             return f"a name of {LOCAL_NAMES[labels[-1]]}"
         return "a name of the local network" if len(labels) == 1 else None
 
     def against_port(self, port: int) -> str | None:
-        """Why this port is not asked; None when it may be."""
-        return None if port in self.ports else f"port {port}, where pages are hardly ever served"
+        """Return why a port is refused; None if it is allowed."""
+        return None if port in self.ports else f"port {port}, which is not a usual web port"
 
 
 PUBLIC_ONLY = AddressPolicy()
 
 
-def why_not_public(address: str) -> str | None:
-    """What a numeric address is, if no public page can stand there; None for a public one.
+def explain_link_ip_refusal(address: str) -> str | None:
+    """Return why an IP address is not public; None if it is.
 
-    What is no numeric address at all, or one of a single network card (``fe80::1%eth0``), is never public.
+    Text that is not an IP address, or an address of one network interface (``fe80::1%eth0``), is never public.
     """
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
-        return "no address"
+        return "not an IP address"
     if isinstance(parsed, IPv4):
         return next((why for net, why in _V4 if parsed in net), None)
     if parsed.scope_id is not None:
-        return "an address of one network card"
-    if _is_isatap(parsed):
+        return "an address of a single network interface"
+    if _is_isatap_link_ip(parsed):
         return "a wrapped IPv4 address (ISATAP)"
-    known = next((why for net, why in _V6 if parsed in net), None)
-    return known or (None if parsed in GLOBAL_V6 else "reserved")
+    reason = next((why for net, why in _V6 if parsed in net), None)
+    return reason or (None if parsed in GLOBAL_V6 else "reserved")
 
 
-def literal_of(host: str) -> str | None:
-    """The numeric address that a host of a parsed URL is; None when it is a name.
+def parse_link_host_ip(host: str) -> str | None:
+    """Return the host of a parsed URL as an IP address; None if it is a name.
 
-    >>> literal_of("[::1]"), literal_of("127.0.0.1"), literal_of("example.org")
+    >>> parse_link_host_ip("[::1]"), parse_link_host_ip("127.0.0.1"), parse_link_host_ip("example.org")
     ('::1', '127.0.0.1', None)
     """
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
@@ -178,24 +178,24 @@ def literal_of(host: str) -> str | None:
     try:
         return str(ipaddress.ip_address(bare))
     except ValueError:
-        return None  # a name: an answer, not a failure
+        return None
 
 
-def _is_isatap(address: IPv6) -> bool:
-    """Whether the second half of an address is made from an IPv4 address, as ISATAP makes it under any prefix."""
+def _is_isatap_link_ip(address: IPv6) -> bool:
+    """Return whether an address contains an IPv4 address in the form of ISATAP, under any prefix."""
     return ((int(address) >> _WORD) & 0xFFFFFFFF) in _ISATAP
 
 
-# An address as it would be asked: what leaves this machine, told from the address alone.
+# The request for a URL: what would leave this machine, decided from the URL alone.
 
 
 REDACTED = "[redacted:"
-"""With this begins what stands where a secret was taken out."""
+"""Start of the placeholder for a redacted secret."""
 DEFAULT_PORTS = {"http:": 80, "https:": 443}
 
 
 class RequestTarget(NamedTuple):
-    """What is asked: the address as the URL standard writes it, without fragment, and the host and port in it."""
+    """A request: the normalized URL without fragment, its host and its port."""
 
     url: str
     host: str
@@ -203,45 +203,45 @@ class RequestTarget(NamedTuple):
 
 
 class UnfitUrl(NamedTuple):
-    """That an address is not asked, and why."""
+    """The reason not to request a URL."""
 
     why: str
 
 
-def target_of(url: str, policy: AddressPolicy) -> RequestTarget | UnfitUrl:
-    """What would be asked for an address, or why it is not asked; names are not looked up here.
+def parse_link_target(url: str, policy: AddressPolicy) -> RequestTarget | UnfitUrl:
+    """Return the request for a URL, or the reason not to send it; names are not resolved here.
 
     >>> from custody.cite.addresses import PUBLIC_ONLY
-    >>> target_of("HTTPS://Example.org:443/a/../b?c#d", PUBLIC_ONLY)
+    >>> parse_link_target("HTTPS://Example.org:443/a/../b?c#d", PUBLIC_ONLY)
     RequestTarget(url='https://example.org/b?c', host='example.org', port=443)
-    >>> target_of("http://0x7f.1/", PUBLIC_ONLY)
+    >>> parse_link_target("http://0x7f.1/", PUBLIC_ONLY)
     UnfitUrl(why='127.0.0.1 is loopback')
     """
     if REDACTED in url:
-        return UnfitUrl("a secret was taken out of it")
+        return UnfitUrl("a secret was removed from it")
     try:
         parsed = can_ada.parse(url.strip()) if len(url) <= URL_CHARS_MAX else None
     except (ValueError, TypeError):
-        parsed = None  # no URL by the standard: an answer, not a failure
+        parsed = None
     if parsed is None or parsed.protocol not in DEFAULT_PORTS:
-        return UnfitUrl("no address of the web")
+        return UnfitUrl("not a web URL")
     if parsed.has_credentials():
-        return UnfitUrl("it holds a name or a password")
+        return UnfitUrl("it contains a user name or a password")
     port = int(parsed.port) if parsed.port else DEFAULT_PORTS[parsed.protocol]
     parsed.hash = ""
     parsed.hostname = parsed.hostname.removesuffix(".")
-    literal = literal_of(parsed.hostname)
+    literal = parse_link_host_ip(parsed.hostname)
     host = parsed.hostname if literal is None else literal
     why = policy.against_name(host) if literal is None else policy.against_address(literal)
     if why is not None:
         return UnfitUrl(f"{host} is {why}")
     refused = policy.against_port(port)
-    return RequestTarget(parsed.href, host, port) if refused is None else UnfitUrl(f"it is at {refused}")
+    return RequestTarget(parsed.href, host, port) if refused is None else UnfitUrl(f"it uses {refused}")
 
 
-def redirected(url: str, location: str) -> str | None:
-    """The address that a redirect leads to; None when it leads to no address."""
+def resolve_link_redirect(url: str, location: str) -> str | None:
+    """Return the URL that a redirect leads to; None if it is invalid."""
     try:
         return urljoin(url, location.strip())
     except ValueError:
-        return None  # brackets that hold no address
+        return None

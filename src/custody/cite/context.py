@@ -1,14 +1,12 @@
-"""What an agent is shown of many sources: as much as a budget of tokens holds, the same for the same inputs.
+"""A context of many sources within a token budget, deterministic for the same inputs.
 
-1. Every source is listed by its id; where not even the ids fit, those that stand lowest are left out and counted.
-2. From the highest standing down, each whose title, URL and scores (level 2) fit gets them.
-3. From the highest standing down, each that has a text gets it whole (level 0), if it is among the first
-   ``recent_sources``, its text is not too long and fits, else its key sentences (level 1), until those of one do not
-   fit.
+1. List all sources by id. If not all ids fit, leave out and count the lowest ranked.
+2. From the highest rank down, add title, URL and scores (level 2) if they fit.
+3. From the highest rank down, show the full text (level 0) of the first ``recent_sources`` if it is not too long and
+   fits, else the key sentences (level 1). Stop at the first source that does not fit.
 
-Sources stand in the order of their ids, and a source's lines depend on nothing but itself and its level: a source that
-is added later changes no earlier line as long as the levels stay. What changes with every question, the objectives and
-how much was left out, comes last.
+Sources are in the order of their ids, and the lines of a source depend only on it and its level. So a new source
+changes no earlier line while the levels stay. Objectives and the count of omitted sources come last.
 """
 
 import math
@@ -16,82 +14,82 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from custody.cite.compression import Compressed, Level, compress
-from custody.cite.model import ResearchSource, SourceID, number_of
+from custody.cite.compression import Compressed, Level, compress_source
+from custody.cite.model import ResearchSource, SourceID, source_number_from_id
 from custody.cite.rules import CiteRules
 from custody.cite.source_texts import ContextCandidate
-from custody.cite.support import support
+from custody.cite.support import score_citation_support
 from custody.core.errors import InputError
+from custody.core.plural import count_noun
 
-# Which sources matter most now: a ranking by objectives, accesses, uses and scores, with no chance in it.
-# The document samples (top-k with a temperature); here the highest always come first, so the same inputs give the
-# same context. This file is the only one that says what a source's standing is made of.
+# Rank sources by objectives, accesses, uses and scores. The document samples (top-k with a temperature); here the rank
+# is deterministic, so that the same inputs give the same context. Only this file defines the rank.
 
 
 ACCESS_DECAY = 0.9
-"""What an access weighs of the one after it: after about 20 others it hardly counts."""
+"""Weight of an access relative to the next one; after about 20 more it hardly counts."""
 WEIGHTS: Mapping[str, float] = MappingProxyType({"objective": 4.0, "access": 2.0, "use": 1.0, "score": 1.0})
-"""What each part counts: what an agent is after as much as all other parts together."""
+"""Weights of the parts; the objectives count as much as all other parts together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attention:
-    """What an agent is after: its objectives, and how much weight it gives single sources (1 where it says nothing)."""
+    """The objectives of an agent, and its weights of single sources (default 1)."""
 
     objectives: tuple[str, ...] = ()
     weights: Mapping[SourceID, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for source_id, weight in self.weights.items():
-            number_of(source_id)
+            source_number_from_id(source_id)
             if not math.isfinite(weight) or weight < 0:
-                raise InputError(f"the weight of '{source_id}' is {weight}", hint="a weight is a number from 0 on")
+                raise InputError(f"invalid weight {weight} for '{source_id}'", hint="a weight is 0 or more")
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRank:
-    """How much a source matters, and the parts that this is the weighted sum of, each from 0 to 1."""
+    """The rank of a source: the weighted sum of its parts, each from 0 to 1."""
 
     source_id: SourceID
     value: float
     parts: Mapping[str, float]
 
 
-def standings(candidates: Sequence[ContextCandidate], attention: Attention) -> list[SourceRank]:
-    """Every candidate's standing, the highest first; of equals the one that was registered later."""
-    access = accesses(candidates, ACCESS_DECAY)
-    made = [_standing(candidate, attention, access[candidate.source_id]) for candidate in candidates]
-    return sorted(made, key=lambda standing: (-standing.value, -number_of(standing.source_id)))
+def rank_context_sources(candidates: Sequence[ContextCandidate], attention: Attention) -> list[SourceRank]:
+    """Return the ranks of all candidates, the highest first; the later registration wins a tie."""
+    access = score_source_accesses(candidates, ACCESS_DECAY)
+    ranks = [_rank_context_source(candidate, attention, access[candidate.source_id]) for candidate in candidates]
+    return sorted(ranks, key=lambda rank: (-rank.value, -source_number_from_id(rank.source_id)))
 
 
-def accesses(candidates: Sequence[ContextCandidate], decay: float) -> dict[SourceID, float]:
-    """How often and how lately each was accessed, as a share of the one accessed most.
+def score_source_accesses(candidates: Sequence[ContextCandidate], decay: float) -> dict[SourceID, float]:
+    """Return how often and how recently each source was accessed, relative to the highest.
 
-    Accesses are counted from the last one back, each weighing ``decay`` of the one after it: age is told by what
-    happened since, and no clock is asked.
+    Counted from the last access back, each access weighs ``decay`` of the next one. Age is measured in accesses, not
+    in time.
 
     >>> from custody.cite.model import ResearchSource as Source
-    >>> one = ContextCandidate(source=Source(title="a", source_id="S1"), accesses=(10, 20))
-    >>> accesses([one, ContextCandidate(source=Source(title="b", source_id="S2"), accesses=(30,))], 0.5)
+    >>> first = ContextCandidate(source=Source(title="a", source_id="S1"), accesses=(10, 20))
+    >>> score_source_accesses([first, ContextCandidate(source=Source(title="b", source_id="S2"), accesses=(30,))], 0.5)
     {'S1': 0.75, 'S2': 1.0}
     """
     moments = [
-        (at_ns, number_of(candidate.source_id), candidate.source_id)
+        (at_ns, source_number_from_id(candidate.source_id), candidate.source_id)
         for candidate in candidates
         for at_ns in candidate.accesses
     ]
-    found = {candidate.source_id: 0.0 for candidate in candidates}
+    scores = {candidate.source_id: 0.0 for candidate in candidates}
     weight = 1.0
     for _, _, source_id in sorted(moments, reverse=True):
-        found[source_id] += weight
+        scores[source_id] += weight
         weight *= decay
-    most = max(found.values(), default=0.0)
-    return {source_id: value / most if most else 0.0 for source_id, value in found.items()}
+    highest = max(scores.values(), default=0.0)
+    return {source_id: score / highest if highest else 0.0 for source_id, score in scores.items()}
 
 
-def _standing(candidate: ContextCandidate, attention: Attention, access: float) -> SourceRank:
+def _rank_context_source(candidate: ContextCandidate, attention: Attention, access: float) -> SourceRank:
     parts = {
-        "objective": _objective(candidate, attention.objectives),
+        "objective": _score_source_objectives(candidate, attention.objectives),
         "access": access,
         "use": candidate.uses / (1 + candidate.uses),
         "score": (candidate.source.credibility_score + candidate.source.relevance_score) / 2,
@@ -102,59 +100,58 @@ def _standing(candidate: ContextCandidate, attention: Attention, access: float) 
     )
 
 
-def _objective(candidate: ContextCandidate, objectives: Sequence[str]) -> float:
-    """The largest share of an objective's terms that stand together in the title or text."""
-    said = f"{candidate.source.title}\n{candidate.text or ''}"
-    supports = (support(objective, said) for objective in objectives)
-    return max((found.score for found in supports if found is not None), default=0.0)
+def _score_source_objectives(candidate: ContextCandidate, objectives: Sequence[str]) -> float:
+    """Return the largest share of an objective's terms that are close together in the title or text."""
+    text = f"{candidate.source.title}\n{candidate.text or ''}"
+    supports = (score_citation_support(objective, text) for objective in objectives)
+    return max((support.score for support in supports if support is not None), default=0.0)
 
 
-HEAD = "Sources by id; cite them as [S1]. Any of them can be had in full by its id.\n"
+HEAD = "Sources by id; cite them as [S1]. Request any of them in full by its id.\n"
 OBJECTIVES = "Objectives:\n"
 
 TokenCounter = Callable[[str], int]
-"""How many tokens a text takes. It may count any way it likes: what it says of the whole context is what holds."""
+"""Counts the tokens of a text; its count of the whole context is the one that must fit."""
 Compress = Callable[[ResearchSource, str | None, int], Compressed]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What an agent is shown, and how it came about; ``tokens`` is never above ``budget``."""
+    """A context for an agent; ``tokens`` never exceeds ``budget``."""
 
     text: str
     tokens: int
     budget: int
     full_tokens: int
-    """What all sources would take at level 0."""
+    """Tokens of all sources at level 0."""
     levels: Mapping[SourceID, Level]
     left_out: tuple[SourceID, ...]
     without_text: tuple[SourceID, ...]
-    """Sources of which no passage was kept: there is nothing to show beyond level 2."""
+    """Sources without stored text, shown at level 2 at most."""
     standings: tuple[SourceRank, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextRequest:
-    """What a context is asked for."""
+    """A request for a context."""
 
     rules: CiteRules = field(default_factory=CiteRules)
     attention: Attention = field(default_factory=Attention)
     budget: int | None = None
-    """In tokens; without it, the rule ``context_tokens``."""
+    """In tokens; default: the rule ``context_tokens``."""
     count: TokenCounter | None = None
-    """Without it, ``tokens_of`` with the rule ``context_bytes_each``."""
+    """Default: ``tokens_of`` with the rule ``context_bytes_each``."""
     compress: Compress | None = None
-    """Without it, ``compression.compress``; whoever keeps what it made hands in his own."""
+    """Default: ``compression.compress_source``; a caller may pass a cache."""
     held: Mapping[SourceID, Level] = field(default_factory=dict)
-    """Levels of the context before: they are kept if everything still fits, so that its beginning stays the same."""
+    """Levels of the previous context; reused if everything fits, so that the start of the text stays the same."""
 
 
 def tokens_of(text: str, bytes_per_token: float = 1.0) -> int:
-    """An upper bound of a text's tokens: one for every byte of UTF-8.
+    """Return an upper bound of a text's tokens: one per UTF-8 byte.
 
-    A tokeniser that works on bytes (byte-pair encoding, or words with bytes to fall back on) makes a token of at least
-    one byte, so none of them counts more. English prose takes about a quarter of it; whoever knows his tokeniser hands
-    in its own count, or sets ``bytes_per_token``.
+    A token of a byte-level tokenizer has at least one byte, so none counts more. English prose needs about a quarter.
+    Pass the count of your tokenizer, or set ``bytes_per_token``, for a closer bound.
 
     >>> tokens_of("größe"), tokens_of("sixteen letters.", 4.0)
     (7, 4)
@@ -162,37 +159,41 @@ def tokens_of(text: str, bytes_per_token: float = 1.0) -> int:
     return math.ceil(len(text.encode("utf-8", "surrogatepass")) / bytes_per_token)
 
 
-def build_context(candidates: Sequence[ContextCandidate], asked: ContextRequest) -> Context:
-    """The context for these sources; the order in which they are given does not matter."""
-    return _Builder(candidates, asked).context()
+def build_source_context(candidates: Sequence[ContextCandidate], request: ContextRequest) -> Context:
+    """Return the context of these sources, whatever their order."""
+    return _Builder(candidates, request).context()
 
 
 class _Builder:
-    """One context on its way: the levels so far, and what they cost."""
+    """A context under construction: the levels so far, and their cost."""
 
-    def __init__(self, candidates: Sequence[ContextCandidate], asked: ContextRequest) -> None:
-        self._rules, self._held = asked.rules, asked.held
-        self._count = asked.count or (lambda text: tokens_of(text, asked.rules.context_bytes_each))
-        self._compress = asked.compress or (lambda source, text, level: compress(source, text, level, asked.rules))
-        self._budget = asked.rules.context_tokens if asked.budget is None else asked.budget
+    def __init__(self, candidates: Sequence[ContextCandidate], request: ContextRequest) -> None:
+        self._rules, self._held = request.rules, request.held
+        self._count = request.count or (lambda text: tokens_of(text, request.rules.context_bytes_each))
+        self._compress = request.compress or (
+            lambda source, text, level: compress_source(source, text, level, request.rules)
+        )
+        self._budget = request.rules.context_tokens if request.budget is None else request.budget
         self._objectives = tuple(
-            " ".join(objective.split()) for objective in asked.attention.objectives if objective.strip()
+            " ".join(objective.split()) for objective in request.attention.objectives if objective.strip()
         )
         self._by_id = {
             candidate.source_id: candidate
-            for candidate in sorted(candidates, key=lambda context_candidate: number_of(context_candidate.source_id))
+            for candidate in sorted(
+                candidates, key=lambda context_candidate: source_number_from_id(context_candidate.source_id)
+            )
         }
         if len(self._by_id) != len(candidates):
-            raise InputError("two sources have the same id", hint="a context is made from one registry")
-        self._standings = standings(list(self._by_id.values()), asked.attention)
+            raise InputError("two sources have the same id", hint="build a context from one registry")
+        self._standings = rank_context_sources(list(self._by_id.values()), request.attention)
         self._order = [standing.source_id for standing in self._standings]
         self._made: dict[tuple[SourceID, Level], tuple[str, int]] = {}
         self._levels: dict[SourceID, Level] = {}
         self._spare = 0
-        """What is left of the budget with these levels."""
+        """Return the rest of the budget at these levels."""
 
     def context(self) -> Context:
-        """Plan, then hold the plan against the count of the whole."""
+        """Plan the levels, then check the plan with the count of the whole text."""
         if not self._keep_held():
             self._plan()
         self._shrink()
@@ -209,7 +210,7 @@ class _Builder:
         )
 
     def _keep_held(self) -> bool:
-        """Keep the levels of before and give new sources the best that fits; False if that cannot be."""
+        """Reuse the previous levels and give new sources the best that fits; return False if that is impossible."""
         if not self._held or not all(source_id in self._by_id for source_id in self._held):
             return False
         self._begin({**dict.fromkeys(self._order, Level.ID), **self._held})
@@ -226,12 +227,12 @@ class _Builder:
         listed = list(self._levels)
         for source_id in listed:
             self._raise(source_id, Level.LISTED)
-        for place, source_id in enumerate(listed):
-            if not self._show_text(source_id, may_be_full=place < self._rules.recent_sources):
+        for rank, source_id in enumerate(listed):
+            if not self._show_text(source_id, may_be_full=rank < self._rules.recent_sources):
                 break
 
     def _list_by_id(self) -> None:
-        """Step 1: ids only, all of them or those that stand highest."""
+        """Step 1: list ids only, all or the highest ranked."""
         self._begin(dict.fromkeys(self._order, Level.ID))
         if self._spare >= 0:
             return
@@ -249,14 +250,14 @@ class _Builder:
         self._spare = self._budget - fixed - sum(self._cost(source_id, level) for source_id, level in levels.items())
 
     def _show_text(self, source_id: SourceID, *, may_be_full: bool) -> bool:
-        """Step 3 for one source; False when not even its key sentences fit."""
+        """Step 3 for one source; return False if its key sentences do not fit."""
         if self._by_id[source_id].text is None:
             return True
         full = self._cost(source_id, Level.FULL)
         fits = full <= self._rules.full_tokens_max
         if may_be_full and fits and self._raise(source_id, Level.FULL):
             return True
-        # A text as short as its key sentences is shown whole, wherever its source stands.
+        # A text that is as short as its key sentences is shown in full, whatever its rank.
         is_short = fits and full <= self._cost(source_id, Level.KEY)
         return self._raise(source_id, Level.FULL if is_short else Level.KEY)
 
@@ -268,13 +269,13 @@ class _Builder:
         return True
 
     def _shrink(self) -> None:
-        """Whatever the count says of parts, the whole stays within the budget: the lowest lose their levels first."""
+        """Lower the levels, lowest rank first, until the whole text fits, whatever the counts of its parts."""
         while (taken := self._count(self._text())) > self._budget:
             lowest = next((source_id for source_id in reversed(self._order) if source_id in self._levels), None)
             if lowest is None:
                 raise InputError(
-                    f"a budget of {self._budget:,} tokens holds no context",
-                    hint=f"without any source it takes {taken:,} already: give more, or shorter objectives",
+                    f"a budget of {self._budget:,} tokens is too small",
+                    hint=f"the text without sources needs {taken:,}: raise the budget or shorten the objectives",
                 )
             level = self._levels.pop(lowest)
             if level is not Level.ID:
@@ -285,8 +286,8 @@ class _Builder:
 
     def _lines(self, source_id: SourceID, level: Level) -> tuple[str, int]:
         if (source_id, level) not in self._made:
-            held = self._by_id[source_id]
-            lines = self._compress(held.source, held.text, level).lines
+            candidate = self._by_id[source_id]
+            lines = self._compress(candidate.source, candidate.text, level).lines
             self._made[source_id, level] = (lines, self._count(lines))
         return self._made[source_id, level]
 
@@ -297,7 +298,7 @@ class _Builder:
         return HEAD + "".join(shown) + self._tail(len(self._order) - len(self._levels))
 
     def _tail(self, left_out: int) -> str:
-        more = f"{left_out:,} more source(s) did not fit.\n" if left_out else ""
+        more = f"{count_noun(left_out, 'more source')} did not fit.\n" if left_out else ""
         return more + (
             OBJECTIVES + "".join(f"- {objective}\n" for objective in self._objectives) if self._objectives else ""
         )

@@ -1,6 +1,6 @@
-"""What stands in a report: markers, listed sources, findings with their places.
+"""The parts of a report: markers, listed sources, labels, positions.
 
-Offsets are of bytes, because a rewrite must not move one; lines and columns count from 1, columns in characters.
+Offsets are in bytes, because a conversion replaces bytes. Lines and columns count from 1, columns in characters.
 """
 
 import re
@@ -13,22 +13,22 @@ from custody.core.errors import InputError
 
 
 class CiteError(InputError):
-    """A report cannot be rewritten as it stands; the message names the place."""
+    """A report that cannot be converted; the message has the position."""
 
 
 class LabelKind(IntEnum):
-    """How a source is named: by its id (``S3``), by a number (``3``), or by a footnote's label (``^3``)."""
+    """The kind of a label: an id (``S3``), a number (``3``), or a footnote (``^3``)."""
 
     ID = 1
     NUMBER = 2
     NOTE = 3
 
 
-_SIGNS = {LabelKind.ID: "S", LabelKind.NUMBER: "", LabelKind.NOTE: "^"}
+_PREFIXES = {LabelKind.ID: "S", LabelKind.NUMBER: "", LabelKind.NOTE: "^"}
 
 
 class Label(NamedTuple):
-    """The name of one source in a marker or in a list; numbers without leading zeros.
+    """The label of a source in a marker or a list; numbers without leading zeros.
 
     >>> str(Label(LabelKind.ID, "3")), str(Label(LabelKind.NOTE, "new"))
     ('S3', '^new')
@@ -39,18 +39,18 @@ class Label(NamedTuple):
 
     @property
     def number(self) -> int | None:
-        """The number in it; None of a footnote that is named by a word."""
+        """Return its number; None for a footnote named by a word."""
         return int(self.name) if self.name.isascii() and self.name.isdecimal() and len(self.name) <= 9 else None
 
     def __str__(self) -> str:
-        return f"{_SIGNS[self.kind]}{self.name}"
+        return f"{_PREFIXES[self.kind]}{self.name}"
 
 
 class MarkerForm(Enum):
-    """How a marker is written."""
+    """The form of a marker."""
 
     BRACKET = "bracket"
-    """``[S3]``, ``[3]``, ``[S1, S3]``, ``[S1-S3]``; also with full-width signs."""
+    """``[S3]``, ``[3]``, ``[S1, S3]``, ``[S1-S3]``; also with full-width characters."""
     NOTE = "note"
     """``[^3]``"""
     LENTICULAR = "lenticular"
@@ -60,27 +60,27 @@ class MarkerForm(Enum):
     ESCAPED = "escaped"
     r"""``\[3\]``"""
     LINKED = "linked"
-    """``[3](https://…)``: a link that shows a number. It is read as a marker and never rewritten."""
+    """``[3](https://…)``: a link that shows a number; read as a marker, never converted."""
 
 
 class Marker(NamedTuple):
-    """What points from a statement to sources: their names, in order, and where it stands."""
+    """A marker in the text: the labels of its sources, in order, and its position."""
 
     labels: tuple[Label, ...]
     form: MarkerForm
     start: int
     end: int
     backwards: bool = False
-    """It holds a range whose end is before its beginning; the labels are in order all the same."""
+    """Whether it has a range that ends before it starts; the labels are sorted anyway."""
     several: bool = False
-    """It is a group or a range."""
+    """Whether it is a group or a range."""
 
 
 class ListEntry(NamedTuple):
-    """One source of a report's own list; ``start`` to ``end`` are the bytes that it takes up there.
+    """An entry of a report's list; ``start`` to ``end`` are its bytes, ``body`` is the offset after its label.
 
-    ``title`` is Markdown as it stands, on one line, without the address. ``plain`` says that title and address are all
-    of it: no blocks of code, no table. ``body`` is where it begins after its label.
+    ``title`` is its Markdown on one line, without the URL. ``plain`` means that it has only title and URL, without code
+    blocks or tables.
     """
 
     label: Label | None
@@ -93,13 +93,13 @@ class ListEntry(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Title and address, as one would show them."""
+        """Return title and URL for display."""
         return " ".join(part for part in (self.title, self.url) if part)
 
 
 @dataclass(frozen=True, slots=True)
 class ListTrouble:
-    """Why a list does not show as a list, and where."""
+    """Why a list does not render as a list, and where."""
 
     at: int
     why: str
@@ -107,7 +107,7 @@ class ListTrouble:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a report that lists sources: its heading, how far it goes, the heading's level if it is a real one."""
+    """A section that lists sources: its heading, its end, and the level if it is a real heading."""
 
     heading_start: int
     heading_end: int
@@ -117,9 +117,9 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class SourceListing:
-    """Every source that a report lists, in its order, with what is wrong with how the list shows.
+    """All listed sources of a report, in order, and the problems with how the list renders.
 
-    ``cut`` are the bytes to take out when the list is written anew: entries, or a whole table of them.
+    ``cut`` are the byte ranges that a new list replaces: entries, or a whole table.
     """
 
     entries: tuple[ListEntry, ...]
@@ -135,65 +135,65 @@ class TextPlace(NamedTuple):
     column: int
 
 
-# How a number, a group of numbers and a range are written; this file is the only one that says so.
-# Patterns are of bytes, because markers are found and replaced in bytes.
+# The syntax of numbers, groups and ranges; only this file defines it. Patterns match bytes, because markers are
+# replaced in bytes.
 
 
 RANGE_MAX = 200
-"""A wider range is not taken for one: it says what something spans, not which sources."""
+"""Maximum width of a range; a wider one does not name sources."""
 DIGITS_MAX = 9
-"""A longer number names no source."""
+"""Maximum digits of a source number."""
 
 _DIGIT = "(?:[0-9]|[０-９])"
 _COMMAS = ",;，；、&和与"
 _DASHES = "-‐‑‒–—−~～〜至"
 
 
-def _one_of(signs: str) -> str:
-    """An alternation instead of a class: a sign may have several bytes."""
-    return "(?:" + "|".join(re.escape(sign) for sign in signs) + ")"
+def _build_marker_alternation(characters: str) -> str:
+    """Return an alternation instead of a class, because a character may have several bytes."""
+    return "(?:" + "|".join(map(re.escape, characters)) + ")"
 
 
-def compile_byte_pattern(pattern: str) -> re.Pattern[bytes]:
-    """A pattern of bytes from one of characters; classes must hold ASCII only, except that of full-width digits."""
+def compile_citation_pattern(pattern: str) -> re.Pattern[bytes]:
+    """Convert a pattern to bytes; classes must be ASCII only, except for full-width digits."""
     return re.compile(pattern.replace("[０-９]", "\\xef\\xbc[\\x90-\\x99]").encode())
 
 
 _SPACE = r"(?:[ \t]{0,3}(?:\r?\n[ \t>]{0,4})?)"
 NUMBER = f"{_DIGIT}{{1,{DIGITS_MAX}}}"
-ITEM = f"[Ss]?{NUMBER}(?:{_SPACE}{_one_of(_DASHES)}{_SPACE}[Ss]?{NUMBER})?"
-GROUP = f"{_SPACE}{ITEM}(?:{_SPACE}(?:{_one_of(_COMMAS)}|and){_SPACE}{ITEM})*{_SPACE}"
+ITEM = f"[Ss]?{NUMBER}(?:{_SPACE}{_build_marker_alternation(_DASHES)}{_SPACE}[Ss]?{NUMBER})?"
+GROUP = f"{_SPACE}{ITEM}(?:{_SPACE}(?:{_build_marker_alternation(_COMMAS)}|and){_SPACE}{ITEM})*{_SPACE}"
 
 _ITEMS = re.compile(rf"(S?)([0-9]+)(?:\s*[{re.escape(_DASHES)}]\s*(S?)([0-9]+))?", re.IGNORECASE)
 _WIDE = str.maketrans("０１２３４５６７８９", "0123456789")
 
 
 class LabelGroup(NamedTuple):
-    """What a group of numbers names."""
+    """The labels of a group of numbers."""
 
     labels: tuple[Label, ...]
     backwards: bool
     several: bool
 
 
-def number_text(raw: bytes) -> str:
-    """A number in ASCII digits, without leading zeros.
+def normalize_marker_number(raw: bytes) -> str:
+    """Return a number in ASCII digits, without leading zeros.
 
-    >>> number_text("０１２".encode())
+    >>> normalize_marker_number("０１２".encode())
     '12'
     """
     return str(int(raw.decode().translate(_WIDE)))
 
 
-def note_label(name: str) -> Label:
-    """A footnote's label; capitals make no difference."""
+def to_footnote_label(name: str) -> Label:
+    """Return the label of a footnote; case does not matter."""
     return Label(LabelKind.NOTE, name.casefold())
 
 
-def read_group(raw: bytes) -> LabelGroup | None:
-    """The labels that a group names, each once; None if it holds a range too wide to be one.
+def parse_citation_labels(raw: bytes) -> LabelGroup | None:
+    """Return the labels of a group, each once; None if a range is too wide.
 
-    >>> [str(label) for label in read_group(b"S1-S3, 7").labels], read_group(b"3-1").backwards
+    >>> [str(label) for label in parse_citation_labels(b"S1-S3, 7").labels], parse_citation_labels(b"3-1").backwards
     (['S1', 'S2', 'S3', 'S7'], True)
     """
     items = _ITEMS.findall(raw.decode("utf-8", "replace").translate(_WIDE))
@@ -211,18 +211,18 @@ def read_group(raw: bytes) -> LabelGroup | None:
     return LabelGroup(tuple(labels), backwards, len(items) > 1 or bool(items and items[0][3]))
 
 
-# Which listed source a label means; this file is the only one that decides it.
+# Resolve labels to listed sources; only this file does that.
 
 
 _OTHER = {LabelKind.ID: LabelKind.NUMBER, LabelKind.NUMBER: LabelKind.ID}
 
 
 class LabelIndex:
-    """Listed sources by their labels.
+    """Listed sources by label.
 
-    A label means the source that is listed under it. ``[S3]`` may also mean the source listed as 3, and ``[3]`` the
-    one listed as S3, where the list has no other; a footnote is only ever meant by a footnote's reference. Of several
-    sources under one label the first that has an address is meant.
+    ``[S3]`` also resolves to the source listed as 3, and ``[3]`` to the source listed as S3, if the list has no exact
+    match. Only a footnote reference resolves to a footnote. If several sources have one label, the first with a URL is
+    used.
     """
 
     def __init__(self, entries: Iterable[ListEntry]) -> None:
@@ -239,7 +239,7 @@ class LabelIndex:
         self.has_numbers = LabelKind.NUMBER in kinds or LabelKind.ID in kinds
 
     def find(self, label: Label) -> ListEntry | None:
-        """The source that ``label`` means, if it is listed."""
+        """Return the source of a label, if it is listed."""
         if label in self._found:
             return self._found[label]
         entry = self._by_label.get(label)

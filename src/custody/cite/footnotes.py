@@ -1,19 +1,19 @@
-"""The document's formatter: a marker in the text, a footnote line below it."""
+"""The footnote formatter of document 003, and footnote cycles."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from custody.cite.document import Label, LabelKind, SourceListing, compile_byte_pattern, note_label
-from custody.cite.markdown import Layout, address, escape_markdown
+from custody.cite.document import Label, LabelKind, SourceListing, compile_citation_pattern, to_footnote_label
+from custody.cite.markdown import Layout, escape_citation_markdown, render_source_link
 from custody.cite.model import FootnoteNumber, ResearchSource, SourceID
 
 
 @dataclass(frozen=True, slots=True)
 class FootnoteFormatter:
-    """Writes markers and footnotes as document 003 has them, with titles escaped and addresses encoded."""
+    """Markers and footnotes in the form of document 003, with titles escaped and URLs encoded."""
 
     def format_inline(self, source_id: SourceID) -> str:
-        """The marker of a source.
+        """Return the marker of a source.
 
         >>> FootnoteFormatter().format_inline("S3")
         '[S3]'
@@ -21,74 +21,78 @@ class FootnoteFormatter:
         return f"[{source_id}]"
 
     def format_footnote(self, number: FootnoteNumber, source: ResearchSource) -> str:
-        """The line of a footnote: title — publisher (year) <url>."""
+        """Return the line of a footnote: title — publisher (year) <url>."""
         return f"[^{number}]: {self.format_source(source)}"
 
     def format_source(self, source: ResearchSource) -> str:
-        """What stands after the number, in every kind of list."""
+        """Return the text after the number, the same in every kind of list."""
         publisher = source.metadata.get("publisher") or source.publisher
         year = source.metadata.get("year") or (source.date.year if source.date else None)
-        made = escape_markdown(source.title)
+        line = escape_citation_markdown(source.title)
         if publisher:
-            made = f"{made} — {escape_markdown(str(publisher))}" if made else escape_markdown(str(publisher))
+            line = (
+                f"{line} — {escape_citation_markdown(str(publisher))}"
+                if line
+                else escape_citation_markdown(str(publisher))
+            )
         if year:
-            made = f"{made} ({escape_markdown(str(year))})".strip()
+            line = f"{line} ({escape_citation_markdown(str(year))})".strip()
         if source.url:
-            made = f"{made} {address(source.url)}".strip()
-        return made
+            line = f"{line} {render_source_link(source.url)}".strip()
+        return line
 
 
-# Footnotes that lead back to themselves; one popular renderer never ends on them.
+# Footnotes that refer to themselves; one popular renderer loops forever on them.
 
 
-_REFERENCE = compile_byte_pattern(r"(?<!\\)\[\^([^\]\[\s^]{1,200})\]")
+_REFERENCE = compile_citation_pattern(r"(?<!\\)\[\^([^\]\[\s^]{1,200})\]")
 
 
 @dataclass(frozen=True, slots=True)
 class Circle:
-    """Where a circle begins, and the footnotes in it."""
+    """The start of a cycle, and its footnotes."""
 
     at: int
     labels: tuple[Label, ...]
 
     @property
     def route(self) -> str:
-        """The way round, as one would write it."""
+        """Return the cycle as text."""
         return " → ".join(f"[{label}]" for label in (*self.labels, self.labels[0]))
 
 
-def circle(layout: Layout, listing: SourceListing) -> Circle | None:
-    """The first footnote, in the order of the text, that leads back to itself; None if none does."""
-    return next(circles(layout, listing), None)
+def find_footnote_cycle(layout: Layout, listing: SourceListing) -> Circle | None:
+    """Return the first cycle in the order of the text; None if there is none."""
+    return next(iterate_footnote_cycles(layout, listing), None)
 
 
-def circles(layout: Layout, listing: SourceListing) -> Iterator[Circle]:
-    """Every circle once, by the footnote of it that was reached first."""
+def iterate_footnote_cycles(layout: Layout, listing: SourceListing) -> Iterator[Circle]:
+    """Yield each cycle once, at its first footnote in the text."""
     starts = {
         entry.label: entry.start for entry in listing.entries if entry.label and entry.label.kind is LabelKind.NOTE
     }
     if not starts:
         return
     edges = {
-        entry.label: [label for label in _references(layout, entry.body, entry.end) if label in starts]
+        entry.label: [label for label in _footnote_references(layout, entry.body, entry.end) if label in starts]
         for entry in listing.entries
         if entry.label in starts
     }
     done: set[Label] = set()
     for label in edges:
-        found = _round_trip(label, edges, done)
-        if found:
-            yield Circle(starts[found[0]], found)
+        cycle = _trace_footnote_cycle(label, edges, done)
+        if cycle:
+            yield Circle(starts[cycle[0]], cycle)
 
 
-def _references(layout: Layout, start: int, end: int) -> Iterator[Label]:
+def _footnote_references(layout: Layout, start: int, end: int) -> Iterator[Label]:
     for match in _REFERENCE.finditer(layout.data, start, end):
         if not layout.is_guarded(match.start()):
-            yield note_label(match[1].decode("utf-8", "replace"))
+            yield to_footnote_label(match[1].decode("utf-8", "replace"))
 
 
-def _round_trip(first: Label, edges: Mapping[Label, list[Label]], done: set[Label]) -> tuple[Label, ...]:
-    """A circle that can be reached from ``first`` through what was not looked at yet, or nothing."""
+def _trace_footnote_cycle(first: Label, edges: Mapping[Label, list[Label]], done: set[Label]) -> tuple[Label, ...]:
+    """Return a cycle reachable from ``first`` through unvisited footnotes; empty if there is none."""
     path: list[Label] = []
     on_path: dict[Label, int] = {}
     waiting = [iter([first])]
@@ -100,9 +104,9 @@ def _round_trip(first: Label, edges: Mapping[Label, list[Label]], done: set[Labe
                 done.add(path[-1])
                 del on_path[path.pop()]
         elif label in on_path:
-            found = tuple(path[on_path[label] :])
+            cycle = tuple(path[on_path[label] :])
             done.update(path)
-            return found
+            return cycle
         elif label not in done:
             on_path[label] = len(path)
             path.append(label)

@@ -1,7 +1,7 @@
-"""Who a source is: three keys, never one.
+"""The keys of a source: by page, by work, and by text.
 
-``url_key`` says that two addresses are of one page, ``work_key`` that two sources are one work, ``content_key`` that
-two texts are one. Which of them merges, and which only suggests, is the registry's business.
+``compute_source_url_key`` identifies a page, ``parse_cited_work`` a work, and ``compute_source_excerpt_key`` a text.
+The registry decides which of them merge and which only suggest.
 """
 
 import hashlib
@@ -18,27 +18,27 @@ from custody.cite.model import (
     VALIDATION_STATE,
     ResearchSource,
     SourceError,
-    metadata_size,
+    source_metadata_size,
 )
-from custody.cite.urls import url_key, without_credentials
-from custody.cite.works import PAGE, WorkId, work_key, works_in
-from custody.sketch.hashing import BottomSketch, bottom_of, containment
-from custody.sketch.winnow import fingerprints_of
+from custody.cite.urls import compute_source_url_key, strip_source_url_credentials
+from custody.cite.works import PAGE, WorkId, parse_cited_work, source_works_from_metadata
+from custody.sketch.hashing import BottomSketch, estimate_sketch_containment, make_bottom_sketch
+from custody.sketch.winnow import winnow_fingerprints
 
 RUN_WORDS = 5
-"""A fingerprint is over so many words in a row."""
+"""Words per fingerprint."""
 WINDOW_RUNS = 8
-"""Of so many runs one is chosen: two texts with 12 words in a row in common share a fingerprint."""
+"""One of this many runs is selected, so two texts with 12 consecutive words in common share a fingerprint."""
 SKETCH_VALUES_MAX = 256
 _HASH32 = 0xFFFF_FFFF
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORD = re.compile(f"[{_CJK}]|[^\\W_{_CJK}]+")
-"""A word; Chinese and Japanese are written without spaces, so each of their signs is one."""
+"""A word; each Chinese or Japanese character is one, because they are written without spaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceKeys:
-    """The keys of one source: its own, that of its page, that of its work if it has one."""
+    """The keys of a source: canonical, of its page, and of its work if it has one."""
 
     canonical: str
     url: str | None
@@ -46,7 +46,7 @@ class SourceKeys:
 
     @property
     def work_text(self) -> str | None:
-        """The work as one text: a wrapper's inner page under that page's own canonical key."""
+        """Return the work as text; for a wrapped page, the canonical key of that page."""
         if self.work is None:
             return None
         kind, name = self.work
@@ -55,97 +55,95 @@ class SourceKeys:
 
 @dataclass(frozen=True, slots=True)
 class ContentKey:
-    """A text by the hash of its words, with a sketch by which near copies show."""
+    """The hash of a text's words, and a sketch to find near copies."""
 
     digest: str
     sketch: BottomSketch
 
 
-def keys_of(source: ResearchSource) -> SourceKeys:
-    """The keys of a source, or a ``SourceError`` for a URL that names no page and no work.
+def compute_source_keys(source: ResearchSource) -> SourceKeys:
+    """Return the keys of a source; raise ``SourceError`` for a URL without page and work.
 
-    >>> keys_of(ResearchSource(title="A", url="http://example.org/a#b")).canonical
+    >>> compute_source_keys(ResearchSource(title="A", url="http://example.org/a#b")).canonical
     'url:https://example.org/a'
     """
-    page = None if source.url is None else url_key(source.url)
-    work = _work_of(source)
+    page = None if source.url is None else compute_source_url_key(source.url)
+    work = _identify_source_work(source)
     if source.url is not None and page is None and work is None:
         scheme = source.url.strip().partition(":")[0].lower()
-        known = (
-            f"is a '{scheme}:' URL" if scheme in ("javascript", "data", "vbscript", "blob", "about") else "is no URL"
-        )
-        raise SourceError(
-            "url", f"{known} and names no page: '{source.url[:80]}'", hint="write it in full, with https:// in front"
-        )
-    return SourceKeys(f"url:{page}" if page is not None else text_key(source, work), page, work)
+        is_known = scheme in ("javascript", "data", "vbscript", "blob", "about")
+        problem = f"is a '{scheme}:' URL, not a page" if is_known else "is not a URL"
+        raise SourceError("url", f"{problem}: '{source.url[:80]}'", hint="write the full URL, starting with https://")
+    return SourceKeys(f"url:{page}" if page is not None else compute_source_text_key(source, work), page, work)
 
 
-def text_key(source: ResearchSource, work: WorkId | None = None) -> str:
-    """The key of a source without a page: SHA-256 over title and snippet, normalised.
+def compute_source_text_key(source: ResearchSource, work: WorkId | None = None) -> str:
+    """Return the key of a source without a page: SHA-256 of title and snippet, normalized.
 
-    Two works may have the same title, so a work that is known takes part.
+    Two works may have the same title, so the work is included if it is known.
     """
     snippet = source.metadata.get("snippet")
-    said = [normalize_text(source.title), normalize_text(snippet if isinstance(snippet, str) else "")]
-    said += [] if work is None else list(work)
-    return "text:" + hashlib.sha256("\0".join(said).encode("utf-8", "surrogatepass")).hexdigest()
+    parts = [normalize_source_text(source.title), normalize_source_text(snippet if isinstance(snippet, str) else "")]
+    parts += [] if work is None else list(work)
+    return "text:" + hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def content_key(text: str) -> ContentKey:
-    """The key of a text that was read: case, width of signs, spacing and punctuation aside.
+def compute_source_excerpt_key(text: str) -> ContentKey:
+    """Return the key of a text, whatever its case, character width, spacing and punctuation.
 
-    >>> content_key("The  quick, brown fox.").digest == content_key("the quick brown FOX").digest
+    >>> first, second = map(compute_source_excerpt_key, ("The  quick, brown fox.", "the quick brown FOX"))
+    >>> first.digest == second.digest
     True
     """
-    words = split_compared_words(text)
-    prints = fingerprints_of(words, RUN_WORDS, WINDOW_RUNS)
+    words = split_source_words(text)
+    prints = winnow_fingerprints(words, RUN_WORDS, WINDOW_RUNS)
     digest = hashlib.sha256(" ".join(words).encode("utf-8", "surrogatepass")).hexdigest()
-    return ContentKey(digest, bottom_of((fingerprint & _HASH32 for fingerprint in prints), SKETCH_VALUES_MAX))
+    return ContentKey(digest, make_bottom_sketch((fingerprint & _HASH32 for fingerprint in prints), SKETCH_VALUES_MAX))
 
 
-def nearness(key: ContentKey, other: ContentKey) -> float:
-    """How much of the smaller text stands in the larger, from 0 to 1."""
+def measure_excerpt_nearness(key: ContentKey, other: ContentKey) -> float:
+    """Return how much of the smaller text is in the larger, from 0 to 1."""
     if key.digest == other.digest:
         return 1.0
     small, large = sorted((key.sketch, other.sketch), key=lambda sketch: sketch.size)
-    return containment(small, large) or 0.0
+    return estimate_sketch_containment(small, large) or 0.0
 
 
-def split_compared_words(text: str) -> list[str]:
-    """The words of a text as they are compared; of Chinese and Japanese the single signs.
+def split_source_words(text: str) -> list[str]:
+    """Return the normalized words of a text; each Chinese or Japanese character is a word.
 
-    >>> split_compared_words("The Quick_fox 价格")
+    >>> split_source_words("The Quick_fox 价格")
     ['the', 'quick', 'fox', '价', '格']
     """
-    found: list[str] = _WORD.findall(normalize_text(text))
-    return found
+    words: list[str] = _WORD.findall(normalize_source_text(text))
+    return words
 
 
-def normalize_text(text: str) -> str:
-    """The text as it is compared: one width and case of signs, one space between words, none around.
+def normalize_source_text(text: str) -> str:
+    """Return a text for comparison: one width and case, single spaces, none around.
 
-    >>> normalize_text("  Ａ  Title\\n")
+    >>> normalize_source_text("  Ａ  Title\\n")
     'a title'
     """
     return re.sub(r"\s+", " ", unicodedata.normalize("NFKC", text)).strip().casefold()
 
 
-def _work_of(source: ResearchSource) -> WorkId | None:
-    """The work that a source names: by its URL, by its metadata, or by a title that is nothing but an identifier."""
-    by_url = None if source.url is None else work_key(source.url)
+def _identify_source_work(source: ResearchSource) -> WorkId | None:
+    """Return the work of a source, by its URL, its metadata, or a title that is an identifier."""
+    by_url = None if source.url is None else parse_cited_work(source.url)
     if by_url is not None and by_url[0] != PAGE:
         return by_url
-    named = next(iter(works_in(source.metadata)), None) or by_url
-    return named if named is not None or source.url is not None else work_key(source.title)
+    named = next(iter(source_works_from_metadata(source.metadata)), None) or by_url
+    return named if named is not None or source.url is not None else parse_cited_work(source.title)
 
 
-# What two registrations of one source say together: the richer value is shown, the other is kept beside it.
-# Values that were said and are not shown stand in the metadata under ``also``, by the name of their field.
+# Combine two registrations of a source: the richer value is shown, other values are stored in the metadata under
+# ``also``, by field.
 
 
 ALSO = "also"
 ALSO_VALUES_MAX = 16
-"""Of one field so many other values are kept beside the shown one; the records hold all of them."""
+"""Maximum other values stored per field; the records have all of them."""
 ALSO_BYTES_MAX = METADATA_BYTES_MAX // 2
 
 _TEXTS = ("title", "author", "publisher", "source_type")
@@ -154,111 +152,125 @@ _CONTROLS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 
 
 def clean_source(source: ResearchSource) -> ResearchSource:
-    """The source as a registry keeps it: without a password in its URL, without signs that nobody can see or store.
+    """Return the source for a registry: without a password in its URL and without invisible characters.
 
-    Runs of white space and control signs become one space. What is written from right to left stays as it is.
+    Runs of white space and control characters become one space. Right-to-left text stays as it is.
     """
-    texts: dict[str, Any] = {name: _clean(getattr(source, name)) for name in ("author", "publisher", "source_type")}
-    url = None if source.url is None else without_credentials(source.url.strip()) or None
-    metadata = {str(_clean(name)): _clean_value(value) for name, value in source.metadata.items()}
-    title = _clean(source.title) or ""
+    texts: dict[str, Any] = {
+        name: _clean_source_text(getattr(source, name)) for name in ("author", "publisher", "source_type")
+    }
+    url = None if source.url is None else strip_source_url_credentials(source.url.strip()) or None
+    metadata = {str(_clean_source_text(name)): _clean_source_value(value) for name, value in source.metadata.items()}
+    title = _clean_source_text(source.title) or ""
     return replace(source, source_id=None, canonical_key=None, title=title, url=url, metadata=metadata, **texts)
 
 
-def richer(known: ResearchSource, new: ResearchSource) -> ResearchSource:
-    """Both together; the same again changes nothing."""
+def merge_source_pair(known: ResearchSource, new: ResearchSource) -> ResearchSource:
+    """Combine two registrations; an equal one changes nothing."""
     also: dict[str, list[Any]] = {}
     shown: dict[str, Any] = {}
     for name in _TEXTS:
-        shown[name] = _text(name, getattr(known, name), getattr(new, name), also)
+        shown[name] = _merge_source_text(name, getattr(known, name), getattr(new, name), also)
     for name in ("url", "date"):
-        shown[name] = _first(name, getattr(known, name), getattr(new, name), also)
+        shown[name] = _merge_source_value(name, getattr(known, name), getattr(new, name), also)
     for name in _SCORES:
-        said = getattr(new, name)
-        shown[name] = getattr(known, name) if said == SCORE_DEFAULT else said
-    return replace(known, **shown, metadata=_metadata(known.metadata, new.metadata, also))
+        score = getattr(new, name)
+        shown[name] = getattr(known, name) if score == SCORE_DEFAULT else score
+    return replace(known, **shown, metadata=_merge_source_metadata(known.metadata, new.metadata, also))
 
 
-def together(sources: Iterable[ResearchSource]) -> ResearchSource:
-    """Several registrations as one, the first leading."""
-    return reduce(richer, sources)
+def merge_sources(sources: Iterable[ResearchSource]) -> ResearchSource:
+    """Combine several registrations, the first first."""
+    return reduce(merge_source_pair, sources)
 
 
-def shown_alike(source: ResearchSource, other: ResearchSource) -> bool:
-    """Whether two sources show the same, whatever is kept beside."""
-    return _without_also(source) == _without_also(other)
+def is_source_display_equal(source: ResearchSource, other: ResearchSource) -> bool:
+    """Return whether two sources show the same, apart from other values."""
+    return _drop_source_alternatives(source) == _drop_source_alternatives(other)
 
 
-def _without_also(source: ResearchSource) -> ResearchSource:
+def _drop_source_alternatives(source: ResearchSource) -> ResearchSource:
     return replace(source, metadata={name: value for name, value in source.metadata.items() if name != ALSO})
 
 
-def _text(name: str, known: str | None, new: str | None, also: dict[str, list[Any]]) -> str | None:
+def _merge_source_text(name: str, known: str | None, new: str | None, also: dict[str, list[Any]]) -> str | None:
     if not new or not known or new == known:
         return known or new
-    if _says_more(new, known):
+    if _is_richer_source_text(new, known):
         known, new = new, known
     also.setdefault(name, []).append(new)
     return known
 
 
-def _says_more(new: str, known: str) -> bool:
-    """Whether a text holds another and more; a title that is only an address says less than any other."""
+def _is_richer_source_text(new: str, known: str) -> bool:
+    """Return whether a text contains another and more; a title that is only a URL is the poorest."""
     if re.match(r"https?://", known) and not re.match(r"https?://", new):
         return True
-    return len(new) > len(known) and _compared(known) in _compared(new)
+    return len(new) > len(known) and _fold_source_text(known) in _fold_source_text(new)
 
 
-def _compared(text: str) -> str:
+def _fold_source_text(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold()
 
 
-def _first(name: str, known: Any, new: Any, also: dict[str, list[Any]]) -> Any:
+def _merge_source_value(name: str, known: Any, new: Any, also: dict[str, list[Any]]) -> Any:
     if known is not None and new is not None and new != known:
         also.setdefault(name, []).append(new if isinstance(new, str) else new.isoformat())
     return new if known is None else known
 
 
-def _metadata(known: Mapping[str, Any], new: Mapping[str, Any], also: dict[str, list[Any]]) -> dict[str, Any]:
-    made = {name: value for name, value in known.items() if name != ALSO}
+def _merge_source_metadata(
+    known: Mapping[str, Any], new: Mapping[str, Any], also: dict[str, list[Any]]
+) -> dict[str, Any]:
+    merged = {name: value for name, value in known.items() if name != ALSO}
     for name, value in new.items():
         if name == ALSO:
             continue
-        if name in made and made[name] != value and name != VALIDATION_STATE:
+        if name in merged and merged[name] != value and name != VALIDATION_STATE:
             also.setdefault(name, []).append(value)
-        elif metadata_size({**made, name: value}) <= METADATA_BYTES_MAX - ALSO_BYTES_MAX or name == VALIDATION_STATE:
-            made[name] = value
-    beside = _beside(_also_of(known), _also_of(new), also, made)
-    return {**made, ALSO: beside} if beside else made
+        elif (
+            source_metadata_size({**merged, name: value}) <= METADATA_BYTES_MAX - ALSO_BYTES_MAX
+            or name == VALIDATION_STATE
+        ):
+            merged[name] = value
+    beside = _merge_source_alternatives(_source_alternatives(known), _source_alternatives(new), also, merged)
+    return {**merged, ALSO: beside} if beside else merged
 
 
-def _beside(
-    known: Mapping[str, list[Any]], new: Mapping[str, list[Any]], also: Mapping[str, list[Any]], made: Mapping[str, Any]
+def _merge_source_alternatives(
+    known: Mapping[str, list[Any]],
+    new: Mapping[str, list[Any]],
+    also: Mapping[str, list[Any]],
+    merged: Mapping[str, Any],
 ) -> dict[str, list[Any]]:
-    """Everything said beside what is shown, each value once, in the order in which it came."""
+    """Return all values that are not shown, each once, in order."""
     beside = {name: list(values) for name, values in known.items()}
     for name, values in (*also.items(), *new.items()):
-        there = beside.setdefault(name, [])
+        stored = beside.setdefault(name, [])
         for value in values:
-            fits = len(there) < ALSO_VALUES_MAX and metadata_size({**beside, "": value}) <= ALSO_BYTES_MAX
-            if value not in there and value != made.get(name) and fits:
-                there.append(value)
+            fits = len(stored) < ALSO_VALUES_MAX and source_metadata_size({**beside, "": value}) <= ALSO_BYTES_MAX
+            if value not in stored and value != merged.get(name) and fits:
+                stored.append(value)
     return {name: values for name, values in beside.items() if values}
 
 
-def _also_of(metadata: Mapping[str, Any]) -> Mapping[str, list[Any]]:
-    said = metadata.get(ALSO)
-    return said if isinstance(said, dict) and all(isinstance(values, list) for values in said.values()) else {}
+def _source_alternatives(metadata: Mapping[str, Any]) -> Mapping[str, list[Any]]:
+    also = metadata.get(ALSO)
+    return also if isinstance(also, dict) and all(isinstance(values, list) for values in also.values()) else {}
 
 
-def _clean(text: str | None) -> str | None:
+def _clean_source_text(text: str | None) -> str | None:
     return None if text is None else _CONTROLS.sub(" ", text).strip() or None
 
 
-def _clean_value(value: Any) -> Any:
+def _clean_source_value(value: Any) -> Any:
     if isinstance(value, str):
-        # Line ends may mean something in a snippet; a NUL or half of a pair means nothing anywhere.
+        # Line ends may matter in a snippet; a NUL or a lone surrogate never does.
         return re.sub(r"[\x00\ud800-\udfff]+", " ", value)
     if isinstance(value, list):
-        return [_clean_value(item) for item in value]
-    return {str(_clean(name)): _clean_value(item) for name, item in value.items()} if isinstance(value, dict) else value
+        return [_clean_source_value(item) for item in value]
+    return (
+        {str(_clean_source_text(name)): _clean_source_value(item) for name, item in value.items()}
+        if isinstance(value, dict)
+        else value
+    )

@@ -1,7 +1,7 @@
-"""What one look at an address saw, what is remembered of many, and the verdict that follows.
+"""Link checks, their memory, and the verdict.
 
-This file is the only one that decides verdicts. One failure says little: a server is down for a night, a page is moved
-and comes back. So an address is gone only after several failures with time between them and no answer in between.
+Only this file decides verdicts. One failure means little: a server may be down for a night. So a URL is gone only after
+several failures that are far enough apart, without a success in between.
 """
 
 import math
@@ -13,43 +13,44 @@ from datetime import UTC, datetime, timedelta
 from enum import Enum
 
 from custody.cite.rules import CiteRules
-from custody.cite.urls import parts_of, url_key
-from custody.core.rules import check_range
+from custody.cite.urls import compute_source_url_key, parse_source_url
+from custody.core.plural import count_noun
+from custody.core.rules import check_rule_range
 
 SECOND_NS = 1_000_000_000
 HOUR_NS = 3600 * SECOND_NS
 DAY_NS = 24 * HOUR_NS
 HOLD_HOURS_MAX = 24
-"""A server that asks to be left alone for longer is asked again after a day, when a failure counts anew."""
+"""Maximum rate limit that is respected; after a day, a failure counts again."""
 FAILURES_KEPT_MAX = 64
-"""Of more failures in a row those are forgotten that stand closest to another: the first and the latest never."""
+"""Maximum failures stored; the ones closest to another are dropped, never the first and the last."""
 
 
 class LinkVerdict(Enum):
-    """What is known of an address."""
+    """What is known about a URL."""
 
     ALIVE = "alive"
-    """It answers."""
+    """It works."""
     MOVED = "moved"
-    """It leads for good to another address, which answers."""
+    """It redirects permanently to another URL that works."""
     GONE = "gone"
-    """It failed again and again over some time."""
+    """It failed repeatedly over some time."""
     BLOCKED = "blocked"
-    """Its server, or our own policy, does not let us look: nobody knows whether it is there."""
+    """Its server, or our policy, denies access, so its state is unknown."""
     UNREACHABLE = "unreachable"
     """It failed, but not often or long enough to be gone."""
 
 
 class LinkAnswer(Enum):
-    """What one look saw."""
+    """The result of one check."""
 
     HERE = "here"
     MOVED = "moved"
     ABSENT = "absent"
-    """Its server, or the name server, says that there is no such thing."""
+    """The server, or the name server, says that it does not exist."""
     REFUSED = "refused"
     SILENT = "silent"
-    """No answer that says anything: no connection, too late, broken, the server's own error."""
+    """No usable answer: no connection, a timeout, a broken answer, or a server error."""
 
 
 FAILURES = frozenset((LinkAnswer.ABSENT, LinkAnswer.SILENT))
@@ -57,7 +58,7 @@ FAILURES = frozenset((LinkAnswer.ABSENT, LinkAnswer.SILENT))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkCheck:
-    """One look at an address; ``location`` is where it moved to, ``retry_seconds`` the patience that was asked for."""
+    """A check of a URL; ``location`` is where it moved to, ``retry_seconds`` the rate limit of the server."""
 
     url: str
     answer: LinkAnswer
@@ -69,7 +70,7 @@ class LinkCheck:
 
 @dataclass(frozen=True, slots=True)
 class SkippedLink:
-    """An address that nobody asked this time, and why; nothing was learnt of it."""
+    """A URL that was not checked this time, and why."""
 
     url: str
     why: str
@@ -80,7 +81,7 @@ LinkOutcome = LinkCheck | SkippedLink
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkMemory:
-    """What is remembered of an address: the last look, and when it failed since it last answered, oldest first."""
+    """The stored checks of a URL: the last one, and the failures since the last success, oldest first."""
 
     last: LinkCheck
     at_ns: int
@@ -88,24 +89,24 @@ class LinkMemory:
 
     @property
     def url(self) -> str:
-        """The address that was looked at."""
+        """Return the URL that was checked."""
         return self.last.url
 
 
-def update_link_memory(memory: LinkMemory | None, look: LinkCheck, at_ns: int) -> LinkMemory:
-    """The memory after one more look; another address than the one that is known begins anew."""
-    known = () if memory is None or memory.url != look.url else memory.failures_ns
-    if look.answer is LinkAnswer.REFUSED:
-        failures = known  # whoever turned us away said nothing about the page
-    elif look.answer in FAILURES:
-        failures = _thinned(tuple(sorted((*known, at_ns))))
+def update_link_memory(memory: LinkMemory | None, check: LinkCheck, at_ns: int) -> LinkMemory:
+    """Return the memory after another check; a different URL starts a new memory."""
+    known = () if memory is None or memory.url != check.url else memory.failures_ns
+    if check.answer is LinkAnswer.REFUSED:
+        failures = known  # denied access says nothing about the page
+    elif check.answer in FAILURES:
+        failures = _thin_link_failures(tuple(sorted((*known, at_ns))))
     else:
         failures = ()
-    return LinkMemory(last=look, at_ns=at_ns, failures_ns=failures)
+    return LinkMemory(last=check, at_ns=at_ns, failures_ns=failures)
 
 
-def failures_counted(memory: LinkMemory, rules: CiteRules) -> int:
-    """How many failures have the time between them that the rules ask for, from the first on."""
+def count_link_failures(memory: LinkMemory, rules: CiteRules) -> int:
+    """Return how many failures are far enough apart under the rules, counted from the first."""
     spacing_ns = rules.link_gone_spacing_hours * HOUR_NS
     counted, last = 0, None
     for at_ns in memory.failures_ns:
@@ -114,8 +115,8 @@ def failures_counted(memory: LinkMemory, rules: CiteRules) -> int:
     return counted
 
 
-def verdict_of(memory: LinkMemory, rules: CiteRules) -> LinkVerdict:
-    """What is known of an address now."""
+def judge_link(memory: LinkMemory, rules: CiteRules) -> LinkVerdict:
+    """Return the verdict on a URL."""
     match memory.last.answer:
         case LinkAnswer.HERE:
             return LinkVerdict.ALIVE
@@ -124,44 +125,43 @@ def verdict_of(memory: LinkMemory, rules: CiteRules) -> LinkVerdict:
         case LinkAnswer.REFUSED:
             return LinkVerdict.BLOCKED
         case LinkAnswer.ABSENT | LinkAnswer.SILENT:
-            is_gone = failures_counted(memory, rules) >= rules.link_gone_after
+            is_gone = count_link_failures(memory, rules) >= rules.link_gone_after
             return LinkVerdict.GONE if is_gone else LinkVerdict.UNREACHABLE
 
 
-def held_until_ns(memory: LinkMemory | None) -> int | None:
-    """Until when the server asked not to be asked again, with our own bound on it; None when it did not."""
+def link_rate_limit_end_ns(memory: LinkMemory | None) -> int | None:
+    """Return the end of the server's rate limit, capped; None if there is none."""
     if memory is None or memory.last.retry_seconds is None:
         return None
     hold_ns = min(memory.last.retry_seconds * SECOND_NS, HOLD_HOURS_MAX * HOUR_NS)
     return memory.at_ns + hold_ns
 
 
-def is_stale(memory: LinkMemory | None, now_ns: int, rules: CiteRules) -> bool:
-    """Whether it is time to look again: never looked, too long ago, or a failure that can be counted again by now."""
+def is_link_stale(memory: LinkMemory | None, now_ns: int, rules: CiteRules) -> bool:
+    """Return whether to check again: never checked, too long ago, or a failure that can count again."""
     if memory is None:
         return True
     fresh_ns = rules.link_fresh_days * DAY_NS
     if memory.last.answer in FAILURES:
         fresh_ns = min(fresh_ns, rules.link_gone_spacing_hours * HOUR_NS)
-    # A memory from the future is of a clock that was wrong.
+    # A time in the future comes from a wrong clock.
     return not 0 <= now_ns - memory.at_ns < fresh_ns
 
 
 def select_informative_checks(looks: Iterable[LinkCheck]) -> tuple[LinkCheck, ...]:
-    """The looks of one run that say something about their addresses.
+    """Return the checks of a run that say something about their URLs.
 
-    Where no server answered at all, the silence is most likely ours: a machine without network must not let sources
-    die.
+    If no server answered at all, this machine is most likely offline, and failures must not count.
     """
     every = tuple(looks)
-    heard = any(look.status is not None for look in every)
-    return tuple(look for look in every if heard or look.answer not in FAILURES)
+    any_answer = any(check.status is not None for check in every)
+    return tuple(check for check in every if any_answer or check.answer not in FAILURES)
 
 
-def answer_of(status: int) -> LinkAnswer:
-    """What a status of HTTP says about a page, after redirects were followed.
+def link_answer_from_status(status: int) -> LinkAnswer:
+    """Return what an HTTP status says about a page, after redirects.
 
-    >>> [answer_of(status).value for status in (206, 404, 429, 503)]
+    >>> [link_answer_from_status(status).value for status in (206, 404, 429, 503)]
     ['here', 'absent', 'refused', 'silent']
     """
     if status in _HERE or 200 <= status < 300:
@@ -174,79 +174,79 @@ def answer_of(status: int) -> LinkAnswer:
 
 
 _HERE = frozenset((300, 304, 416))
-"""Several forms, as it was, and a page too short for the part that was asked for: each is there."""
+"""Statuses of pages that exist: several forms, not modified, range not satisfiable."""
 _ABSENT = frozenset((404, 410))
 _SILENT = frozenset((408, 425))
-"""Too late and too early: try again."""
+"""Timeout and too early: try again."""
 
 PERMANENT = frozenset((301, 308))
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
 ASK_AGAIN = frozenset((403, 405, 501))
-"""Some servers know no HEAD, or let none through: these are asked by GET."""
+"""Statuses of servers that do not support HEAD: these are requested with GET."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One answer on the way: the address that was asked, and its status."""
+    """One response of a redirect chain: the URL and its status."""
 
     url: str
     status: int
 
 
-def look_from(hops: Sequence[Hop], *, retry_seconds: int | None = None) -> LinkCheck:
-    """What a chain of answers says about its first address; the last one is the answer, the others redirect."""
+def link_check_from_hops(hops: Sequence[Hop], *, retry_seconds: int | None = None) -> LinkCheck:
+    """Return the check of a redirect chain's first URL; the last response is the result."""
     first, last = hops[0], hops[-1]
-    answer = answer_of(last.status)
-    look = LinkCheck(
+    answer = link_answer_from_status(last.status)
+    check = LinkCheck(
         url=first.url,
         answer=answer,
-        why=_describe_hop(last, len(hops)),
+        why=_describe_link_hop(last, len(hops)),
         status=last.status,
         retry_seconds=retry_seconds,
     )
-    location = _moved_to(hops)
+    location = _permanent_link_redirect(hops)
     if answer is not LinkAnswer.HERE or location is None:
-        return look
-    return replace(look, answer=LinkAnswer.MOVED, location=location, why=_where(first.url, location))
+        return check
+    return replace(check, answer=LinkAnswer.MOVED, location=location, why=_describe_link_move(first.url, location))
 
 
-def _moved_to(hops: Sequence[Hop]) -> str | None:
-    """Where the redirects for good lead that stand at the beginning; None where that is the same page."""
+def _permanent_link_redirect(hops: Sequence[Hop]) -> str | None:
+    """Return the target of the leading permanent redirects; None if it is the same page."""
     end = next(n for n, hop in enumerate(hops) if hop.status not in PERMANENT)
-    return None if url_key(hops[end].url) == url_key(hops[0].url) else hops[end].url
+    return None if compute_source_url_key(hops[end].url) == compute_source_url_key(hops[0].url) else hops[end].url
 
 
-def _where(url: str, location: str) -> str:
-    here, there = parts_of(url), parts_of(location)
-    if here is not None and there is not None and there.path == "/" != here.path:
-        return "leads to a front page: what was there is perhaps not"
-    return "leads for good to another address"
+def _describe_link_move(url: str, location: str) -> str:
+    old, new = parse_source_url(url), parse_source_url(location)
+    if old is not None and new is not None and new.path == "/" != old.path:
+        return "redirects to a home page; the original content may be gone"
+    return "redirects permanently to another URL"
 
 
-def _describe_hop(hop: Hop, hops: int) -> str:
-    after = "" if hops == 1 else f" after {hops - 1} redirect(s)"
+def _describe_link_hop(hop: Hop, hops: int) -> str:
+    after = "" if hops == 1 else f" after {count_noun(hops - 1, 'redirect')}"
     return f"status {hop.status}{after}"
 
 
-def _thinned(moments: tuple[int, ...]) -> tuple[int, ...]:
+def _thin_link_failures(moments: tuple[int, ...]) -> tuple[int, ...]:
     if len(moments) <= FAILURES_KEPT_MAX:
         return moments
     closest = min(range(1, len(moments) - 1), key=lambda n: moments[n] - moments[n - 1])
     return moments[:closest] + moments[closest + 1 :]
 
 
-# A circuit breaker: what fails again and again is left alone for a while, then tried exactly once.
-# Moments are given in, as seconds of any clock that never goes back.
+# A circuit breaker: a host that fails repeatedly is skipped for a while, then tried exactly once. Times are passed in,
+# as seconds of any monotonic clock.
 
 
 FAILURES_MAX = 3
-"""After so many failures in a row a host is not asked: one may be chance, three hardly are."""
+"""Consecutive failures that open the breaker; one may be chance."""
 COOL_DOWN_SECONDS = 60.0
-"""After this time such a host is tried once more: long enough to restart a server, short enough for one run."""
+"""Seconds until a host is tried again: enough to restart a server, short enough for one run."""
 
 
 class BreakerState(Enum):
-    """Closed lets everything through, open nothing, half-open has one probe under way."""
+    """Closed lets everything through, open nothing, half-open one probe."""
 
     CLOSED = "closed"
     OPEN = "open"
@@ -255,17 +255,17 @@ class BreakerState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """The leave to try once; how it went is told with it. ``era`` is what the breaker was in when it was given."""
+    """Permission for one attempt; its result is reported with it. ``era`` is the breaker's state when it was issued."""
 
     era: int
 
 
 @dataclass(slots=True, kw_only=True)
 class CircuitBreaker:
-    """Counts failures one after the other; opens at ``failures_max`` and stays so for ``cool_down_seconds``.
+    """Counts consecutive failures; opens at ``failures_max`` for ``cool_down_seconds``.
 
-    Whoever asks ``enter`` and gets a ticket tries, and then says ``succeeded``, ``failed`` or ``gave_up``. What is told
-    with a ticket from before the last change of state is old news and changes nothing.
+    A caller that gets a ticket from ``enter`` makes an attempt and reports ``succeeded``, ``failed`` or ``gave_up``.
+    Reports with a ticket from before the last change of state are ignored.
 
     >>> breaker = CircuitBreaker(failures_max=1, cool_down_seconds=60)
     >>> ticket = breaker.enter(0.0)
@@ -282,28 +282,28 @@ class CircuitBreaker:
     _era: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        check_range("failures_max", self.failures_max, least=1)
-        check_range("cool_down_seconds", self.cool_down_seconds, least=0)
+        check_rule_range("failures_max", self.failures_max, least=1)
+        check_rule_range("cool_down_seconds", self.cool_down_seconds, least=0)
 
     @property
     def state(self) -> BreakerState:
-        """Where it is now."""
+        """Return the state."""
         return self._state
 
     @property
     def is_closed(self) -> bool:
-        """Whether it lets everything through."""
+        """Return whether it lets everything through."""
         return self._state is BreakerState.CLOSED
 
     def enter(self, now: float) -> Ticket | None:
-        """Leave to try, or None. When the time of an open breaker is over, the first who asks has the one probe."""
+        """Return a ticket, or None. After the cool-down, the first caller gets the only probe."""
         if self._state is BreakerState.OPEN and now - self._opened_at >= self.cool_down_seconds:
             self._change(BreakerState.HALF_OPEN)
             return Ticket(self._era)
         return Ticket(self._era) if self.is_closed else None
 
     def succeeded(self, ticket: Ticket) -> None:
-        """The try went well: a probe closes the breaker."""
+        """Report success: a probe closes the breaker."""
         if ticket.era != self._era:
             return
         self._failures = 0
@@ -311,7 +311,7 @@ class CircuitBreaker:
             self._change(BreakerState.CLOSED)
 
     def failed(self, ticket: Ticket, now: float) -> None:
-        """The try failed: a probe opens the breaker again, one failure too many opens it."""
+        """Report a failure: a failed probe, or one failure too many, opens the breaker."""
         if ticket.era != self._era:
             return
         self._failures += 1
@@ -320,7 +320,7 @@ class CircuitBreaker:
             self._change(BreakerState.OPEN)
 
     def gave_up(self, ticket: Ticket) -> None:
-        """The try was broken off and says nothing: a probe is free for the next who asks."""
+        """Report an interrupted attempt: a probe is free for the next caller."""
         if ticket.era == self._era and self._state is BreakerState.HALF_OPEN:
             self._change(BreakerState.OPEN)
 
@@ -330,16 +330,16 @@ class CircuitBreaker:
 
 
 BreakerOf = Callable[[str], CircuitBreaker]
-"""The breaker that guards a host."""
+"""Returns the breaker of a host."""
 
 
-def breaker_per_host() -> BreakerOf:
-    """One breaker for each host, made when it is first asked for."""
+def make_link_breakers() -> BreakerOf:
+    """Return a function that creates one breaker per host."""
     breakers: defaultdict[str, CircuitBreaker] = defaultdict(CircuitBreaker)
     return breakers.__getitem__
 
 
-# What a ``Retry-After`` asks for: seconds, or a date in one of the three forms that HTTP knows.
+# Parse ``Retry-After``: seconds, or a date in one of the three forms of HTTP.
 
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -358,33 +358,33 @@ _CENTURY = 100
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def retry_after_seconds(value: str, now_ns: int) -> int | None:
-    """How many whole seconds to wait; 0 for a date that has passed, None for what is neither seconds nor a date.
+def parse_link_retry_seconds(value: str, now_ns: int) -> int | None:
+    """Return the seconds to wait; 0 for a past date, None if it is neither seconds nor a date.
 
-    >>> retry_after_seconds("120", 0), retry_after_seconds("soon", 0)
+    >>> parse_link_retry_seconds("120", 0), parse_link_retry_seconds("soon", 0)
     (120, None)
-    >>> retry_after_seconds("Thu, 01 Jan 1970 00:01:00 GMT", 0)
+    >>> parse_link_retry_seconds("Thu, 01 Jan 1970 00:01:00 GMT", 0)
     60
     """
-    said = value.strip()
-    if len(said) > _CHARS_MAX:
+    text = value.strip()
+    if len(text) > _CHARS_MAX:
         return None
-    if _SECONDS.fullmatch(said):
-        return int(said)
+    if _SECONDS.fullmatch(text):
+        return int(text)
     now = _EPOCH + timedelta(microseconds=now_ns // 1000)
-    moment = next((_moment(found, now) for form in _FORMS if (found := form.fullmatch(said))), None)
-    return None if moment is None else max(0, math.ceil((moment - now).total_seconds()))
+    date = next((_parse_link_retry_date(match, now) for form in _FORMS if (match := form.fullmatch(text))), None)
+    return None if date is None else max(0, math.ceil((date - now).total_seconds()))
 
 
-def _moment(found: re.Match[str], now: datetime) -> datetime | None:
-    year = int(found["year"])
-    if len(found["year"]) == 2:
-        # As the standard says: a year that seems more than 50 years ahead is of the century before.
+def _parse_link_retry_date(match: re.Match[str], now: datetime) -> datetime | None:
+    year = int(match["year"])
+    if len(match["year"]) == 2:
+        # RFC 9110: a two-digit year more than 50 years ahead is in the past century.
         year += now.year - now.year % _CENTURY
         year -= _CENTURY if year > now.year + _CENTURY // 2 else 0
-    month = _MONTHS.index(found["month"].lower()) + 1
+    month = _MONTHS.index(match["month"].lower()) + 1
     try:
-        hour, minute, second = (int(found[name]) for name in ("hour", "minute", "second"))
-        return datetime(year, month, int(found["day"]), hour, minute, min(second, 59), tzinfo=UTC)
+        hour, minute, second = (int(match[name]) for name in ("hour", "minute", "second"))
+        return datetime(year, month, int(match["day"]), hour, minute, min(second, 59), tzinfo=UTC)
     except ValueError:
-        return None  # the thirtieth of February: no date, so nothing was asked for
+        return None  # not a date, such as February 30

@@ -1,4 +1,4 @@
-"""Gather the entries of a list from the blocks of a stretch: items, lines of a paragraph, rows of a table."""
+"""The entries of a source list in a byte range: list items, lines of a paragraph, table rows."""
 
 import re
 from collections.abc import Iterator
@@ -6,12 +6,20 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from custody.cite.document import Label, LabelKind, ListEntry, ListTrouble
-from custody.cite.entries import YEARS, EntrySpan, LabelSpan, glued_labels, has_address, label_at, read_entry
+from custody.cite.entries import (
+    YEARS,
+    EntrySpan,
+    LabelSpan,
+    find_inline_source_labels,
+    has_source_url,
+    parse_source_entry,
+    parse_source_label,
+)
 from custody.cite.markdown import Layout
 from custody.cite.walk import CODE, ITEM, PARAGRAPH, ROW, RULE, TABLE, MarkdownBlock
 
 GLUED = "entries run together in one paragraph when rendered"
-IN_CODE = "the list stands in code"
+IN_CODE = "the list is inside code"
 
 _LINE = re.compile(rb"[^\r\n]+(?:\r\n?|\n|\Z)")
 _HARD_BREAK = re.compile(rb"(?:[ ]{2,}|\\|<br\s*/?>[ \t]*)(?:\r\n?|\n)?\Z", re.IGNORECASE)
@@ -23,7 +31,7 @@ _NUMBER = re.compile(rb"[ \t*]*([Ss]?)([0-9]{1,9})[ \t*.]*")
 
 @dataclass(slots=True)
 class EntryList:
-    """What was found so far."""
+    """The entries collected so far."""
 
     entries: list[ListEntry] = field(default_factory=list)
     cut: list[tuple[int, int]] = field(default_factory=list)
@@ -32,19 +40,19 @@ class EntryList:
 
     @property
     def last(self) -> Label | None:
-        """The label of the last entry, or of the one before all of these."""
+        """Return the label of the last entry, or of the entry before all of them."""
         return self.entries[-1].label if self.entries else self.before
 
     def add(self, other: "EntryList") -> None:
-        """Take over what ``other`` holds."""
+        """Add everything from ``other``."""
         self.entries.extend(other.entries)
         self.cut.extend(other.cut)
         self.troubles.extend(other.troubles)
 
     def settled(self, others: int) -> "EntryList":
-        """Without lines that only hold an address, where at least as many entries have a label: those are remarks.
+        """Drop lines with only a URL if at least as many entries have a label: such lines are remarks.
 
-        ``others`` counts the labelled ones that are gathered elsewhere: footnotes and link definitions.
+        ``others`` counts labeled entries collected elsewhere: footnotes and link definitions.
         """
         bare = [entry for entry in self.entries if entry.label is None]
         if not bare or len(bare) > len(self.entries) - len(bare) + others:
@@ -57,28 +65,30 @@ class EntryList:
         )
 
     def keep(self, entry: ListEntry) -> None:
-        """Take one entry, which takes up its own bytes."""
+        """Add an entry with its byte range."""
         self.entries.append(entry)
         self.cut.append((entry.start, entry.end))
 
 
 @dataclass(frozen=True, slots=True)
 class _NumberedItem:
-    """An item whose number is the list's: which entry it became, the number as written, and as rendered."""
+    """A numbered list item: the index of its entry, its number as written, and as rendered."""
 
     at: int
     written: int
     rendered: int
 
 
-def gather(layout: Layout, start: int, end: int, *, paragraph: bool = False, before: Label | None = None) -> EntryList:
-    """The entries of a stretch until a rule after them.
+def parse_source_entries(
+    layout: Layout, start: int, end: int, *, paragraph: bool = False, before: Label | None = None
+) -> EntryList:
+    """Return the entries in a byte range, up to a thematic break after them.
 
-    ``paragraph`` says that all of it are lines of one; ``before`` is the label of the entry before it, if there is one.
+    ``paragraph`` means that the range is one paragraph; ``before`` is the label of the entry before it, if any.
     """
     gathered = EntryList(before=before)
     if paragraph:
-        _lines(layout, start, end, gathered)
+        _parse_source_lines(layout, start, end, gathered)
         return gathered
     numbered: list[_NumberedItem] = []
     for at, block in layout.blocks_within(start, end):
@@ -87,45 +97,45 @@ def gather(layout: Layout, start: int, end: int, *, paragraph: bool = False, bef
         if block.kind == RULE and gathered.entries:
             break
         if block.kind == ITEM:
-            _item(layout, at, gathered, numbered)
+            _parse_source_item(layout, at, gathered, numbered)
         elif block.kind == PARAGRAPH:
-            _lines(layout, block.start, block.end, gathered)
+            _parse_source_lines(layout, block.start, block.end, gathered)
         elif block.kind == TABLE:
-            _table(layout, block, gathered)
+            _parse_source_table(layout, block, gathered)
         elif block.kind == CODE:
-            _code(layout, block, gathered)
-    _number(gathered, numbered)
+            _parse_source_code_block(layout, block, gathered)
+    _number_source_items(gathered, numbered)
     return gathered
 
 
-def trailing(layout: Layout) -> EntryList:
-    """The run of blocks at the end of a report that are nothing but lines with a bracketed number and an address."""
+def parse_trailing_source_list(layout: Layout) -> EntryList:
+    """Return the blocks at the end of a report that consist of lines with a bracketed number and a URL."""
     gathered = EntryList()
     for block in reversed([block for block in layout.blocks if not block.inside]):
         if block.kind == RULE:
             continue
         if block.kind == CODE and not gathered.entries:
-            _code(layout, block, gathered, several=True)
+            _parse_source_code_block(layout, block, gathered, several=True)
             break
         part = EntryList()
         if block.kind == ITEM:
-            part = gather(layout, block.start, block.start + 1)
-        elif block.kind == PARAGRAPH and _all_bracketed(layout, block):
-            part = gather(layout, block.start, block.end)
+            part = parse_source_entries(layout, block.start, block.start + 1)
+        elif block.kind == PARAGRAPH and _is_bracketed_source_block(layout, block):
+            part = parse_source_entries(layout, block.start, block.end)
         if not part.entries or not all(entry.label and entry.url for entry in part.entries):
             break
         if block.number is not None:
-            break  # an ordered list at the end of a text says nothing of sources
+            break  # an ordered list at the end of a text need not list sources
         gathered.add(part)
     return gathered
 
 
-def _all_bracketed(layout: Layout, block: MarkdownBlock) -> bool:
-    first = label_at(layout, block.start, block.end)
+def _is_bracketed_source_block(layout: Layout, block: MarkdownBlock) -> bool:
+    first = parse_source_label(layout, block.start, block.end)
     return first is not None and first.bracketed
 
 
-def _item(layout: Layout, at: int, gathered: EntryList, numbered: list[_NumberedItem]) -> None:
+def _parse_source_item(layout: Layout, at: int, gathered: EntryList, numbered: list[_NumberedItem]) -> None:
     block = layout.blocks[at]
     prefix = _ITEM.match(layout.data, block.start, block.end)
     end = layout.trimmed(block.start, block.end)
@@ -134,21 +144,21 @@ def _item(layout: Layout, at: int, gathered: EntryList, numbered: list[_Numbered
     body = min(prefix.end(), end)
     if task := _TASK.match(layout.data, body, end):
         body = task.end()
-    labelled = _item_label(layout, label_at(layout, body, end), ordered=prefix[1] is not None)
+    labelled = _source_item_label(layout, parse_source_label(layout, body, end), ordered=prefix[1] is not None)
     plain = layout.is_plain(at)
     if labelled is not None:
-        _several(layout, labelled, EntrySpan(block.start, end, labelled.body), gathered, plain=plain)
+        _parse_run_on_sources(layout, labelled, EntrySpan(block.start, end, labelled.body), gathered, plain=plain)
         return
     if prefix[1] is not None and block.number is not None:
         numbered.append(_NumberedItem(len(gathered.entries), int(prefix[1]), block.number))
         label = Label(LabelKind.NUMBER, str(block.number))
-        gathered.keep(read_entry(layout, label, EntrySpan(block.start, end, body), plain=plain))
-    elif has_address(layout, body, end):
-        gathered.keep(read_entry(layout, None, EntrySpan(block.start, end, body), plain=plain))
+        gathered.keep(parse_source_entry(layout, label, EntrySpan(block.start, end, body), plain=plain))
+    elif has_source_url(layout, body, end):
+        gathered.keep(parse_source_entry(layout, None, EntrySpan(block.start, end, body), plain=plain))
 
 
-def _item_label(layout: Layout, labelled: LabelSpan | None, *, ordered: bool) -> LabelSpan | None:
-    """A label that an item shows itself; where the list counts already, only one in plain brackets."""
+def _source_item_label(layout: Layout, labelled: LabelSpan | None, *, ordered: bool) -> LabelSpan | None:
+    """Return the label that an item itself shows; in a numbered list, only a plain bracketed label."""
     if ordered and labelled is not None and b"]" not in layout.data[labelled.start : labelled.body]:
         return None
     if labelled is None or (labelled.label.kind is LabelKind.ID and not ordered):
@@ -158,29 +168,33 @@ def _item_label(layout: Layout, labelled: LabelSpan | None, *, ordered: bool) ->
     return None if int(labelled.label.name) in YEARS else labelled
 
 
-def _several(layout: Layout, labelled: LabelSpan, at: EntrySpan, gathered: EntryList, *, plain: bool) -> None:
-    """An entry, and those that run on in it."""
-    begins = [(at.start, labelled), *glued_labels(layout, labelled, at.end)]
+def _parse_run_on_sources(
+    layout: Layout, labelled: LabelSpan, at: EntrySpan, gathered: EntryList, *, plain: bool
+) -> None:
+    """Add an entry, and further entries inside it."""
+    begins = [(at.start, labelled), *find_inline_source_labels(layout, labelled, at.end)]
     ends = [start for start, _ in begins[1:]] + [at.end]
     for (start, label_span), end in zip(begins, ends, strict=True):
         stop = layout.trimmed(start, end)
         gathered.keep(
-            read_entry(layout, label_span.label, EntrySpan(start, stop, min(label_span.body, stop)), plain=plain)
+            parse_source_entry(
+                layout, label_span.label, EntrySpan(start, stop, min(label_span.body, stop)), plain=plain
+            )
         )
     if len(begins) > 1:
         gathered.troubles.append(ListTrouble(begins[1][0], GLUED))
 
 
-def _lines(layout: Layout, start: int, end: int, gathered: EntryList) -> None:
-    """Entries in the lines of a paragraph: each begins with a label, or holds an address of its own."""
+def _parse_source_lines(layout: Layout, start: int, end: int, gathered: EntryList) -> None:
+    """Add the entries in the lines of a paragraph: each starts with a label or has a URL."""
     begins: list[tuple[int, LabelSpan | None]] = []
     previous = None if gathered.last is None else gathered.last.number
     for line in _LINE.finditer(layout.data, start, end):
-        labelled = _line_label(label_at(layout, *line.span()), previous)
+        labelled = _source_line_label(parse_source_label(layout, *line.span()), previous)
         if labelled is not None:
             previous = labelled.label.number
             begins.append((line.start(), labelled))
-        elif (not begins or begins[-1][1] is None) and has_address(layout, *line.span()):
+        elif (not begins or begins[-1][1] is None) and has_source_url(layout, *line.span()):
             begins.append((line.start(), None))
     if not any(labelled is None or layout.data[labelled.body : end].strip() for _, labelled in begins):
         return  # a number alone is a marker, not a list
@@ -188,14 +202,14 @@ def _lines(layout: Layout, start: int, end: int, gathered: EntryList) -> None:
     for (at, labelled), stop in zip(begins, ends, strict=True):
         stop = layout.trimmed(at, stop)
         if labelled is None:
-            gathered.keep(read_entry(layout, None, EntrySpan(at, stop, at)))
+            gathered.keep(parse_source_entry(layout, None, EntrySpan(at, stop, at)))
         else:
-            _several(layout, labelled, EntrySpan(at, stop, min(labelled.body, stop)), gathered, plain=True)
-    _glued(layout, [at for at, _ in begins], gathered)
+            _parse_run_on_sources(layout, labelled, EntrySpan(at, stop, min(labelled.body, stop)), gathered, plain=True)
+    _note_missing_source_breaks(layout, [at for at, _ in begins], gathered)
 
 
-def _line_label(labelled: LabelSpan | None, previous: int | None) -> LabelSpan | None:
-    """Without brackets a number at the beginning of a line is a label only if it counts on."""
+def _source_line_label(labelled: LabelSpan | None, previous: int | None) -> LabelSpan | None:
+    """Return whether a number at the start of a line, without brackets, is a label: only if it counts on."""
     if labelled is None or labelled.label.kind is LabelKind.ID:
         return labelled
     number = int(labelled.label.name)
@@ -204,65 +218,67 @@ def _line_label(labelled: LabelSpan | None, previous: int | None) -> LabelSpan |
     return labelled if number == (1 if previous is None else previous + 1) else None
 
 
-def _glued(layout: Layout, begins: list[int], gathered: EntryList) -> None:
-    """Two entries of one paragraph show as two lines only if a hard break stands between them."""
+def _note_missing_source_breaks(layout: Layout, begins: list[int], gathered: EntryList) -> None:
+    """Record a problem if entries of a paragraph run together, because no hard break separates them."""
     for first, second in pairwise(begins):
         if _HARD_BREAK.search(layout.data, max(first, second - 16), second) is None:
             gathered.troubles.append(ListTrouble(second, GLUED))
             return
 
 
-def _table(layout: Layout, table: MarkdownBlock, gathered: EntryList) -> None:
-    """Rows whose first cell is a number; the table is taken out as a whole."""
-    found = False
+def _parse_source_table(layout: Layout, table: MarkdownBlock, gathered: EntryList) -> None:
+    """Add rows with a number in the first cell; the whole table is replaced."""
+    has_rows = False
     for _, row in layout.blocks_within(table.start, table.end):
         if row.kind != ROW:
             continue
         end = layout.trimmed(row.start, row.end)
         cell = _CELL.match(layout.data, row.start, end)
-        label = None if cell is None else _cell_label(layout, *cell.span(1))
+        label = None if cell is None else _source_cell_label(layout, *cell.span(1))
         if cell is None or label is None or cell.end() >= end:
             continue
-        entry = read_entry(layout, label, EntrySpan(row.start, end, cell.end()))
+        entry = parse_source_entry(layout, label, EntrySpan(row.start, end, cell.end()))
         title = " — ".join(part.strip() for part in entry.title.split("|") if part.strip())
         gathered.entries.append(entry._replace(title=title))
-        found = True
-    if found:
+        has_rows = True
+    if has_rows:
         gathered.cut.append((table.start, layout.trimmed(table.start, table.end)))
 
 
-def _cell_label(layout: Layout, start: int, end: int) -> Label | None:
+def _source_cell_label(layout: Layout, start: int, end: int) -> Label | None:
     plain = _NUMBER.fullmatch(layout.data, start, end)
     if plain is not None:
         return Label(LabelKind.ID if plain[1] else LabelKind.NUMBER, str(int(plain[2])))
-    labelled = label_at(layout, start, end)
+    labelled = parse_source_label(layout, start, end)
     return labelled.label if labelled is not None and not layout.data[labelled.body : end].strip() else None
 
 
-def _code(layout: Layout, block: MarkdownBlock, gathered: EntryList, *, several: bool = False) -> None:
-    """A list in code shows as code; what it lists is listed all the same. ``several``: one line alone is no list."""
-    found = EntryList()
+def _parse_source_code_block(
+    layout: Layout, block: MarkdownBlock, gathered: EntryList, *, several: bool = False
+) -> None:
+    """Add the entries of a list inside code, with a problem; ``several`` means that one line is not a list."""
+    listed = EntryList()
     for line in _LINE.finditer(layout.data, block.start, block.end):
-        labelled = label_at(layout, *line.span())
-        if labelled is not None and labelled.bracketed and has_address(layout, *line.span()):
+        labelled = parse_source_label(layout, *line.span())
+        if labelled is not None and labelled.bracketed and has_source_url(layout, *line.span()):
             stop = layout.trimmed(*line.span())
-            found.keep(read_entry(layout, labelled.label, EntrySpan(line.start(), stop, labelled.body)))
-    if len(found.entries) > several:
-        found.troubles.append(ListTrouble(block.start, IN_CODE))
-        gathered.add(found)
+            listed.keep(parse_source_entry(layout, labelled.label, EntrySpan(line.start(), stop, labelled.body)))
+    if len(listed.entries) > several:
+        listed.troubles.append(ListTrouble(block.start, IN_CODE))
+        gathered.add(listed)
 
 
-def _number(gathered: EntryList, numbered: list[_NumberedItem]) -> None:
-    """Give items the numbers that are written, where these count upwards; else those that are rendered."""
-    for one_list in _lists(numbered):
+def _number_source_items(gathered: EntryList, numbered: list[_NumberedItem]) -> None:
+    """Use the numbers as written if they ascend, else as rendered."""
+    for one_list in _group_source_items(numbered):
         if all(first.written < second.written for first, second in pairwise(one_list)):
             for numbered_item in one_list:
                 label = Label(LabelKind.NUMBER, str(numbered_item.written))
                 gathered.entries[numbered_item.at] = gathered.entries[numbered_item.at]._replace(label=label)
 
 
-def _lists(numbered: list[_NumberedItem]) -> Iterator[list[_NumberedItem]]:
-    """Items by the list that they are of: a list renders its numbers one after the other."""
+def _group_source_items(numbered: list[_NumberedItem]) -> Iterator[list[_NumberedItem]]:
+    """Group items by list, because a list renders consecutive numbers."""
     current: list[_NumberedItem] = []
     for item in numbered:
         if current and item.rendered != current[-1].rendered + 1:

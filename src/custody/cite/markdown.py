@@ -1,6 +1,6 @@
-"""One parse of a Markdown text: its blocks, its links, and the bytes in which no marker can stand.
+"""One parse of a Markdown text: its blocks, its links, and the bytes without markers.
 
-This file is the only one that asks the parser. The work grows with the text, not with its square.
+Only this file calls the parser. Time is linear in the length of the text.
 """
 
 import re
@@ -13,7 +13,7 @@ import pyromark
 from pyromark import Options
 
 from custody.cite.document import TextPlace
-from custody.cite.walk import CODE, TABLE, MarkdownBlock, MarkdownLink, walk
+from custody.cite.walk import CODE, TABLE, MarkdownBlock, MarkdownLink, walk_markdown_events
 
 OPTIONS = (
     Options.ENABLE_TABLES
@@ -24,7 +24,7 @@ OPTIONS = (
     | Options.ENABLE_GFM
 )
 
-# A text may also begin with a rule, so the first line has to look like a key.
+# A text may also start with a thematic break, so the first line must look like a key.
 _FRONT = re.compile(
     rb"\A(?:\xef\xbb\xbf)?(?:"
     rb"---[ \t]*\r?\n[\w\"'][^\n:]*:(?:[ \t].*)?\r?\n(?:.*\r?\n)*?(?:---|\.\.\.)"
@@ -58,19 +58,19 @@ class Layout:
     links: tuple[MarkdownLink, ...]
     definitions: tuple[Definition, ...]
     guarded: tuple[tuple[int, int], ...]
-    """Code, links, HTML, math, front matter and bare addresses: sorted, apart from each other."""
+    """Code, links, HTML, math, front matter and bare URLs: sorted, without overlap."""
     addresses: tuple[tuple[int, int], ...]
-    """Addresses that stand in the text as they are, not as links."""
+    """Bare URLs, not links."""
     broken: int | None
-    """The first byte that is no UTF-8, or None."""
+    """The first invalid UTF-8 byte, or None."""
     _lines: list[int] = field(default_factory=list)
     _last: list[tuple[int, TextPlace]] = field(default_factory=list)
 
     def place(self, offset: int) -> TextPlace:
-        """The line and the column of a byte; quick for one place after the other, also on one long line."""
+        """Return the line and column of a byte; fast for ascending offsets, also on one long line."""
         if not self._lines:
             self._lines.append(0)
-            self._lines.extend(found.end() for found in _LINE_END.finditer(self.data))
+            self._lines.extend(match.end() for match in _LINE_END.finditer(self.data))
         line = bisect_right(self._lines, offset)
         start, column = self._lines[line - 1], 1
         if self._last and self._last[0][1].line == line and self._last[0][0] <= offset:
@@ -80,31 +80,31 @@ class Layout:
         return place
 
     def is_guarded(self, offset: int) -> bool:
-        """Whether no marker can begin at this byte."""
+        """Return whether no marker can start at this byte."""
         at = bisect_right(self.guarded, (offset, len(self.data) + 1)) - 1
         return at >= 0 and self.guarded[at][1] > offset
 
     def links_within(self, start: int, end: int) -> tuple[MarkdownLink, ...]:
-        """The links that begin in a stretch."""
+        """Return the links that start in a byte range."""
         first = bisect_left(self.links, (start,))
         return self.links[first : bisect_left(self.links, (end,))]
 
     def blocks_from(self, start: int) -> int:
-        """The index of the first block that begins at or after a byte."""
-        return bisect_left(self.blocks, start, key=_start_of)
+        """Return the index of the first block that starts at or after a byte."""
+        return bisect_left(self.blocks, start, key=_markdown_block_start)
 
     def blocks_within(self, start: int, end: int) -> Iterator[tuple[int, MarkdownBlock]]:
-        """The blocks that begin in a stretch, with their indices."""
+        """Yield the blocks that start in a byte range, with their indices."""
         for at in range(self.blocks_from(start), len(self.blocks)):
             if self.blocks[at].start >= end:
                 break
             yield at, self.blocks[at]
 
     def is_plain(self, at: int) -> bool:
-        """Whether the block with this index holds neither code nor a table: what can be said on one line."""
+        """Return whether a block contains neither code nor a table, so that it fits on one line."""
         end = self.blocks[at].end
-        for place in range(at + 1, len(self.blocks)):
-            block = self.blocks[place]
+        for index in range(at + 1, len(self.blocks)):
+            block = self.blocks[index]
             if block.start >= end:
                 return True
             if block.kind == CODE or block.kind == TABLE:
@@ -112,62 +112,64 @@ class Layout:
         return True
 
     def trimmed(self, start: int, end: int) -> int:
-        """The end of a stretch without the white space that it ends with."""
+        """Return the end of a byte range without trailing white space."""
         return start + len(self.data[start:end].rstrip())
 
     def text(self, start: int, end: int) -> str:
-        """A stretch as characters; bytes that are no UTF-8 come back when it is encoded with ``surrogateescape``."""
+        """Decode a byte range; ``surrogateescape`` restores invalid bytes when it is encoded."""
         return self.data[start:end].decode("utf-8", "surrogateescape")
 
 
-def lay_out(data: bytes) -> Layout:
-    """Parse ``data`` once. Bytes that are no UTF-8 are kept and read as if each were a question mark."""
-    # Front matter is ours to find: the parser would see it in the middle of a text too, between two rules.
+def parse_markdown_layout(data: bytes) -> Layout:
+    """Parse ``data`` once; invalid UTF-8 bytes are parsed as question marks and stay as they are."""
+    # The parser would also find front matter in the middle of a text, between two thematic breaks.
     front = _FRONT.match(data)
     base = front.end() if front else 0
-    text, broken = readable(data[base:])
-    walked = walk(data, base, pyromark.events_with_range(text, options=OPTIONS, merge_text=True))
-    definitions = _definitions(text, base) if b"]:" in data else ()
-    definitions += tuple(_repeated(data, base, definitions, walked.blocks)) if definitions else ()
+    text, broken = decode_markdown(data[base:])
+    walked = walk_markdown_events(data, base, pyromark.events_with_range(text, options=OPTIONS, merge_text=True))
+    definitions = _parse_link_definitions(text, base) if b"]:" in data else ()
+    definitions += tuple(_find_repeated_link_definitions(data, base, definitions, walked.blocks)) if definitions else ()
     walked.guarded.append((0, base))
     walked.guarded.extend((definition.start, definition.end) for definition in definitions)
-    guarded = _joined(walked.guarded)
-    addresses = tuple(_apart(_ADDRESS.finditer(data, base), guarded))
+    guarded = _merge_markdown_ranges(walked.guarded)
+    addresses = tuple(_unguarded_markdown_ranges(_ADDRESS.finditer(data, base), guarded))
     walked.links.sort()
     return Layout(
         data=data,
         blocks=tuple(walked.blocks),
         links=tuple(walked.links),
         definitions=definitions,
-        guarded=_joined((*guarded, *addresses)),
+        guarded=_merge_markdown_ranges((*guarded, *addresses)),
         addresses=addresses,
         broken=None if broken is None else base + broken,
     )
 
 
-def _apart(found: Iterator[re.Match[bytes]], guarded: tuple[tuple[int, int], ...]) -> Iterator[tuple[int, int]]:
-    """The matches that do not begin in guarded bytes; both come in order."""
+def _unguarded_markdown_ranges(
+    matches: Iterator[re.Match[bytes]], guarded: tuple[tuple[int, int], ...]
+) -> Iterator[tuple[int, int]]:
+    """Yield the matches that do not start in guarded bytes; both are in order."""
     at = 0
-    for match in found:
+    for match in matches:
         while at < len(guarded) and guarded[at][1] <= match.start():
             at += 1
         if at == len(guarded) or match.start() < guarded[at][0]:
             yield match.span()
 
 
-def readable(data: bytes) -> tuple[str, int | None]:
-    """The text with one sign of one byte for each byte that is no UTF-8, and the place of the first of them."""
+def decode_markdown(data: bytes) -> tuple[str, int | None]:
+    """Return the text with one ASCII character for each invalid byte, and the offset of the first."""
     try:
         return data.decode("utf-8"), None
     except UnicodeDecodeError as error:
         return _LOST.sub("?", data.decode("utf-8", "surrogateescape")), error.start
 
 
-def _start_of(block: MarkdownBlock) -> int:
+def _markdown_block_start(block: MarkdownBlock) -> int:
     return block.start
 
 
-def _definitions(text: str, base: int) -> tuple[Definition, ...]:
+def _parse_link_definitions(text: str, base: int) -> tuple[Definition, ...]:
     definitions = pyromark.reference_definitions(text, options=OPTIONS)
     return tuple(
         Definition(
@@ -181,10 +183,10 @@ def _definitions(text: str, base: int) -> tuple[Definition, ...]:
     )
 
 
-def _repeated(
+def _find_repeated_link_definitions(
     data: bytes, base: int, known: tuple[Definition, ...], blocks: list[MarkdownBlock]
 ) -> Iterator[Definition]:
-    """Numbered definitions of a name that is defined already: the parser passes them over, and so does a renderer."""
+    """Yield numbered definitions of a name that is already defined; the parser and renderers ignore them."""
     taken = {definition.start for definition in known}
     outer = [block for block in blocks if not block.inside]
     starts = [block.start for block in outer]
@@ -196,32 +198,28 @@ def _repeated(
         yield Definition(label, url, title, *match.span())
 
 
-def _joined(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """The same bytes as ranges that do not touch, in order.
+def _merge_markdown_ranges(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Return the same bytes as ordered ranges that do not touch.
 
-    >>> _joined([(5, 7), (0, 2), (1, 3), (3, 3)])
+    >>> _merge_markdown_ranges([(5, 7), (0, 2), (1, 3), (3, 3)])
     ((0, 3), (5, 7))
     """
-    made: list[tuple[int, int]] = []
+    merged: list[tuple[int, int]] = []
     for start, end in sorted(ranges):
         if start >= end:
             continue
-        if made and start <= made[-1][1]:
-            made[-1] = (made[-1][0], max(made[-1][1], end))
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
         else:
-            made.append((start, end))
-    return tuple(made)
+            merged.append((start, end))
+    return tuple(merged)
 
 
 _LOST = re.compile("[\udc80-\udcff]")
 
 
-# How sources are written into Markdown: titles that cannot act, addresses that cannot end early.
-# ``escape_markdown`` is for plain text (a registry's title), ``keep_inline_markup`` for Markdown that stood in a
-# report.
-# >>> escape_markdown("Generic<T> in *depth* [2]") 'Generic\\<T\\> in \\*depth\\* \\[2\\]' >>>
-# keep_inline_markup("Generic<T> in *depth* [2]") 'Generic\\<T> in *depth* \\[2\\]' >>> address("https://example.org/a
-# b>c") '<https://example.org/a%20b%3Ec>'
+# Write sources into Markdown: titles without markup, URLs that cannot end early. ``escape_citation_markdown`` is for
+# plain text such as a title of the registry, ``clean_citation_markup`` for Markdown from a report.
 
 
 _ACTIVE = re.compile(r"[\\`*_\[\]<>&~$|^]")
@@ -240,15 +238,15 @@ _EMPHASIS = re.compile(r"[*\[\]]")
 _LINKED = re.compile(r"(?:https?|ftp)://[^\s<>]+", re.IGNORECASE)
 
 
-def escape_markdown(text: str) -> str:
-    """Plain text as Markdown that shows exactly it, on one line."""
-    return _at_start(_ACTIVE.sub(r"\\\g<0>", " ".join(text.split())))
+def escape_citation_markdown(text: str) -> str:
+    """Return Markdown that renders as exactly this plain text, on one line."""
+    return _escape_markdown_block_start(_ACTIVE.sub(r"\\\g<0>", " ".join(text.split())))
 
 
-def keep_inline_markup(markdown: str, renamed: Callable[[str], str | None] = lambda _name: None) -> str:
-    """Markdown of a report on one line, with its emphasis and code, without HTML and without markers.
+def clean_citation_markup(markdown: str, renamed: Callable[[str], str | None] = lambda _name: None) -> str:
+    """Return Markdown of a report on one line, with emphasis and code, without HTML and markers.
 
-    ``renamed`` says how a reference to a footnote is written now; what it does not know is shown as text.
+    ``renamed`` has the new labels of footnote references; unknown references become text.
     """
 
     def written(match: re.Match[str]) -> str:
@@ -260,40 +258,41 @@ def keep_inline_markup(markdown: str, renamed: Callable[[str], str | None] = lam
         return match[0]
 
     line = " ".join(markdown.split())
-    return _at_start(_CODE_OR_ESCAPE.sub(written, line) if "<" in line or "[" in line else line)
+    return _escape_markdown_block_start(_CODE_OR_ESCAPE.sub(written, line) if "<" in line or "[" in line else line)
 
 
-def plain(markdown: str) -> str:
-    """Markdown of a report as the text that it shows: no emphasis, no links, no escapes; HTML is text.
+def citation_markdown_to_text(markdown: str) -> str:
+    """Return the plain text that Markdown renders as: no emphasis, links or escapes; HTML stays as text.
 
-    >>> plain("**Generic\\\\<T>** in `depth`")
+    >>> citation_markdown_to_text("**Generic\\\\<T>** in `depth`")
     'Generic<T> in depth'
     """
     shown_text = [
-        event["Text"] if "Text" in event else event["Code"] for event in _events(keep_inline_markup(markdown))
+        event["Text"] if "Text" in event else event["Code"]
+        for event in _markdown_text_events(clean_citation_markup(markdown))
     ]
     return " ".join("".join(shown_text).split())
 
 
-def whole_characters(text: str) -> str:
-    """The text with a question mark for each half of a character, which UTF-8 and JSON cannot hold."""
+def replace_citation_surrogates(text: str) -> str:
+    """Return the text with a question mark for each lone surrogate, which UTF-8 and JSON cannot contain."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _events(markdown: str) -> Iterator[dict[str, str]]:
-    for event in pyromark.events(whole_characters(markdown)):
+def _markdown_text_events(markdown: str) -> Iterator[dict[str, str]]:
+    for event in pyromark.events(replace_citation_surrogates(markdown)):
         if isinstance(event, dict) and ("Text" in event or "Code" in event):
             yield cast(dict[str, str], event)
 
 
-def address(url: str) -> str:
-    """An address as a link; one that is not of the web is shown, never linked."""
-    encoded = _UNSAFE.sub(_encoded, url.strip())
-    return f"<{encoded}>" if _LINKED.fullmatch(encoded) else _EMPHASIS.sub(_encoded, encoded)
+def render_source_link(url: str) -> str:
+    """Return a URL as a link; a URL that is not a web page is shown as text."""
+    encoded = _UNSAFE.sub(_encode_source_url_character, url.strip())
+    return f"<{encoded}>" if _LINKED.fullmatch(encoded) else _EMPHASIS.sub(_encode_source_url_character, encoded)
 
 
-def _at_start(text: str) -> str:
-    """What would begin a list, a heading or a quote at the start of a line does not."""
+def _escape_markdown_block_start(text: str) -> str:
+    """Escape characters that would start a list, a heading or a quote."""
     match = _BLOCK_START.match(text)
     if match is None:
         return text
@@ -302,5 +301,5 @@ def _at_start(text: str) -> str:
     return f"\\{text}"
 
 
-def _encoded(match: re.Match[str]) -> str:
+def _encode_source_url_character(match: re.Match[str]) -> str:
     return f"%{ord(match[0]):02X}"

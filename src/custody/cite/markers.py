@@ -1,16 +1,16 @@
-r"""Find every marker of a report.
+r"""The markers of a report.
 
-A footnote reference (``[^3]``), an id (``[S3]``), ``【3】`` and ``[cite: 3]`` are written for nothing else. A plain
-number in brackets may be anything, so the report's own list decides:
+A footnote reference (``[^3]``), an id (``[S3]``), ``【3】`` and ``[cite: 3]`` are always markers. For a plain number in
+brackets, the report's own list decides:
 
-- a number that is listed is a marker;
-- one that is not listed is a marker without source if the report lists numbered sources, or if its list has no labels
-  (or there is no list) and it uses ``[1]``; but never 0, a number of more than four digits, or a year (1000 to 2199);
-- a group or a range, and a number in escaped brackets (``\[3\]``), is a marker if one of its numbers is listed, unless
-  it begins with a 0 that is not;
+- a listed number is a marker;
+- an unlisted number is a marker without a source if the report lists numbered sources, or if its list has no labels
+  (or it has no list) and it uses ``[1]``; but never 0, a number of more than four digits, or a year (1000 to 2199);
+- a group or range, or a number in escaped brackets (``\[3\]``), is a marker if one of its numbers is listed, unless
+  it starts with an unlisted 0;
 - a link that shows a number is a marker if that number is listed.
 
-Nothing is a marker in code, links, HTML, math, front matter, or in the list itself.
+Code, links, HTML, math, front matter and the list itself contain no markers.
 """
 
 import re
@@ -28,50 +28,50 @@ from custody.cite.document import (
     Marker,
     MarkerForm,
     SourceListing,
-    compile_byte_pattern,
-    note_label,
-    read_group,
+    compile_citation_pattern,
+    parse_citation_labels,
+    to_footnote_label,
 )
-from custody.cite.entries import YEARS, shown_number
+from custody.cite.entries import YEARS, parse_linked_citation_label
 from custody.cite.markdown import Layout
 
 UNLISTED_MAX = 9_999
 
-# Each pattern begins with its own sign: that is how the search is quick.
-_IN_BRACKETS = compile_byte_pattern(
+# Each pattern starts with a literal of its own, which makes the search fast.
+_IN_BRACKETS = compile_citation_pattern(
     r"\[(?:\^(?P<note>[^\]\[\s^]{1,200})"
     rf"|(?P<bracket>{GROUP})(?P<escaped>\\)?"
     r"|(?:[Cc]ite|[Cc]itation|[Rr]ef|[Ss]ource|[Ss]ources|来源|引用|参考)[ \t]*(?::|：)?[ \t]*"
     rf"(?P<word>{GROUP}))\]"
 )
-_WIDE = compile_byte_pattern(rf"［(?P<group>{GROUP})］")
-_LENTICULAR = compile_byte_pattern(rf"【(?P<group>{GROUP})(?:(?::|：){NUMBER})?(?:†(?:(?!】)[^\n]){{0,200}})?】")
+_WIDE = compile_citation_pattern(rf"［(?P<group>{GROUP})］")
+_LENTICULAR = compile_citation_pattern(rf"【(?P<group>{GROUP})(?:(?::|：){NUMBER})?(?:†(?:(?!】)[^\n]){{0,200}})?】")
 _OTHERS = (("［".encode(), _WIDE, MarkerForm.BRACKET), ("【".encode(), _LENTICULAR, MarkerForm.LENTICULAR))
 _BACKSLASH = 0x5C
 
 
 class Scan(NamedTuple):
-    """The markers of a report, and the numbers that stand in brackets without being one."""
+    """The markers of a report, and the bracketed numbers that are not markers."""
 
     markers: tuple[Marker, ...]
     aside: frozenset[int]
 
 
-def scan(layout: Layout, listing: SourceListing) -> Scan:
-    """Every marker outside the list, and what is written like one."""
+def scan_citation_markers(layout: Layout, listing: SourceListing) -> Scan:
+    """Return all markers outside the list, and other bracketed numbers."""
     names = LabelIndex(listing.entries)
     outside = _OutsideRanges(listing)
-    candidates = [marker for marker in _written(layout) if outside.holds(marker.start)]
-    counts = _counting(candidates, names)
+    candidates = [marker for marker in _find_marker_candidates(layout) if outside.holds(marker.start)]
+    counts = _has_numbered_sources(candidates, names)
     markers: list[Marker] = []
     aside: set[int] = set()
     for marker in candidates:
-        if _is_marker(marker, names, counts=counts):
+        if _is_citation_marker(marker, names, counts=counts):
             markers.append(marker)
         else:
             aside.update(int(label.name) for label in marker.labels if names.find(label) is None)
     outside = _OutsideRanges(listing)
-    for linked in _linked(layout):
+    for linked in _find_linked_markers(layout):
         if outside.holds(linked.start):
             if names.find(linked.labels[0]) is not None:
                 markers.append(linked)
@@ -81,21 +81,21 @@ def scan(layout: Layout, listing: SourceListing) -> Scan:
     return Scan(tuple(markers), frozenset(aside))
 
 
-def _written(layout: Layout) -> list[Marker]:
-    """Whatever is written like a marker where markers may stand, in the order of the text."""
+def _find_marker_candidates(layout: Layout) -> list[Marker]:
+    """Return everything in the form of a marker outside guarded bytes, in the order of the text."""
     data = layout.data
-    found = list(_unguarded(layout, _IN_BRACKETS, _in_brackets))
-    for sign, pattern, form in _OTHERS:
-        if sign in data:
-            found += _unguarded(layout, pattern, partial(_in_signs, form))
-            found.sort(key=attrgetter("start"))
-    return found
+    markers = list(_find_unguarded_markers(layout, _IN_BRACKETS, _parse_bracket_citation))
+    for literal, pattern, form in _OTHERS:
+        if literal in data:
+            markers += _find_unguarded_markers(layout, pattern, partial(_parse_enclosed_citation, form))
+            markers.sort(key=attrgetter("start"))
+    return markers
 
 
-def _unguarded(
+def _find_unguarded_markers(
     layout: Layout, pattern: re.Pattern[bytes], read: Callable[[re.Match[bytes], bool], Marker | None]
 ) -> Iterator[Marker]:
-    """The matches outside guarded bytes; the same bytes are read once, whatever their place."""
+    """Yield the matches outside guarded bytes; equal bytes are parsed once."""
     data, guarded = layout.data, layout.guarded
     known: dict[tuple[bytes, bool], Marker | None] = {}
     at, count = 0, len(guarded)
@@ -113,37 +113,37 @@ def _unguarded(
             yield marker._replace(start=start - (marker.form is MarkerForm.ESCAPED), end=end)
 
 
-def _in_brackets(match: re.Match[bytes], escaped: bool) -> Marker | None:
+def _parse_bracket_citation(match: re.Match[bytes], escaped: bool) -> Marker | None:
     which = match.lastgroup
     if which == "bracket":
-        return None if escaped else _of(match, "bracket", MarkerForm.BRACKET)
+        return None if escaped else _citation_marker_from_match(match, "bracket", MarkerForm.BRACKET)
     if which == "escaped":
-        return _of(match, "bracket", MarkerForm.ESCAPED) if escaped else None
+        return _citation_marker_from_match(match, "bracket", MarkerForm.ESCAPED) if escaped else None
     if escaped:
         return None
     if which == "note":
-        return Marker((note_label(match["note"].decode("utf-8", "replace")),), MarkerForm.NOTE, *match.span())
-    return _of(match, "word", MarkerForm.WORD)
+        return Marker((to_footnote_label(match["note"].decode("utf-8", "replace")),), MarkerForm.NOTE, *match.span())
+    return _citation_marker_from_match(match, "word", MarkerForm.WORD)
 
 
-def _in_signs(form: MarkerForm, match: re.Match[bytes], escaped: bool) -> Marker | None:
-    return None if escaped else _of(match, "group", form)
+def _parse_enclosed_citation(form: MarkerForm, match: re.Match[bytes], escaped: bool) -> Marker | None:
+    return None if escaped else _citation_marker_from_match(match, "group", form)
 
 
-def _of(match: re.Match[bytes], name: str, form: MarkerForm) -> Marker | None:
-    group = read_group(match[name])
+def _citation_marker_from_match(match: re.Match[bytes], name: str, form: MarkerForm) -> Marker | None:
+    group = parse_citation_labels(match[name])
     return None if group is None else Marker(group.labels, form, *match.span(), group.backwards, group.several)
 
 
-def _counting(candidates: list[Marker], names: LabelIndex) -> bool:
-    """Whether this report counts its sources: a plain number that is not listed is then a marker without source."""
+def _has_numbered_sources(candidates: list[Marker], names: LabelIndex) -> bool:
+    """Return whether this report numbers its sources, so that an unlisted number is a marker without a source."""
     if names.has_labels:
         return names.has_numbers
     label = Label(LabelKind.NUMBER, "1")
     return any(marker.form is MarkerForm.BRACKET and label in marker.labels for marker in candidates)
 
 
-def _is_marker(marker: Marker, names: LabelIndex, *, counts: bool) -> bool:
+def _is_citation_marker(marker: Marker, names: LabelIndex, *, counts: bool) -> bool:
     form, first = marker.form, marker.labels[0]
     if form is MarkerForm.NOTE or form is MarkerForm.WORD or first.kind is LabelKind.ID:
         return True
@@ -157,15 +157,15 @@ def _is_marker(marker: Marker, names: LabelIndex, *, counts: bool) -> bool:
     return plausible and (counts or form is MarkerForm.LENTICULAR)
 
 
-def _linked(layout: Layout) -> Iterator[Marker]:
+def _find_linked_markers(layout: Layout) -> Iterator[Marker]:
     for link in layout.links:
-        label = shown_number(layout, link)
+        label = parse_linked_citation_label(layout, link)
         if label is not None:
             yield Marker((label,), MarkerForm.LINKED, link.start, link.end)
 
 
 class _OutsideRanges:
-    """Says of offsets that only grow whether they stand outside the list."""
+    """A test, for ascending offsets, of whether they are outside the list."""
 
     def __init__(self, listing: SourceListing) -> None:
         spans = [*listing.cut, *((section.heading_start, section.end) for section in listing.sections)]
@@ -174,7 +174,7 @@ class _OutsideRanges:
         self._reach = -1
 
     def holds(self, offset: int) -> bool:
-        """Whether ``offset`` is outside."""
+        """Return whether ``offset`` is outside."""
         while self._at < len(self._spans) and self._spans[self._at][0] <= offset:
             self._reach = max(self._reach, self._spans[self._at][1])
             self._at += 1

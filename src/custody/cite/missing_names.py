@@ -1,6 +1,6 @@
-"""What a report names of a repository and that is not there: files, names in files, issues, dependencies.
+"""Names in a report that the repository does not have: files, names in files, issues, dependencies.
 
-Pure: what the repository holds is handed in. Whatever may be meant otherwise is taken to be there.
+Pure: the content of the repository is passed in. In doubt, a name counts as present.
 """
 
 import re
@@ -11,20 +11,19 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from custody.cite.codes import CitationCode
-from custody.cite.subject import AuditSubject, CheckFinding, brief
+from custody.cite.subject import AuditSubject, CheckFinding, shorten_citation_text
 from custody.cite.walk import CODE, HEADING, HTML, NOTE, PARAGRAPH, ROW
 
-# What a report names of a repository: files, names in files, issues, packages.
-# Only what is written so that it can mean nothing else: a path stands in backticks or is where a link leads. What is
-# an example, is planned, was removed or is made by a program is passed over, by the words around it.
+# Find mentions of files, names in files, issues and packages. Only unambiguous forms count: a path must be in backticks
+# or the target of a link. Examples, plans, removed and generated files are skipped, by the words around them.
 
 
 AROUND_BYTES = 240
-"""So much of its sentence before and after a mention says whether it is meant as it stands."""
+"""Characters before and after a mention that decide whether it is meant literally."""
 
 _SPAN = re.compile(rb"(?<!`)(`{1,2})(?!`)(.+?)(?<!`)\1(?!`)")
 _ANNOUNCES = re.compile(rb"[`* )]*[:\xef\xbc\x9a][`* ]*(?:\r?\n|$)")
-"""A colon at the end of a line: what follows is what somebody shall put there."""
+"""A colon at the end of a line: what follows is content to be put there."""
 _SENTENCE_END = re.compile(r"(?<!e\.g)(?<!i\.e)[.!?]\s|[。！？]|\n\s*\n|\n\s*[-*+|#]")
 _PATH = re.compile(r"(?:\./|(?:\.\./)+)?[\w.+-]+(?:/[\w.+-]+)*")
 _PLACE = re.compile(r"(?::\d+(?:[-:]\d+)?|#L\d+(?:-L?\d+)?)$")
@@ -46,7 +45,7 @@ _NOT_NOW_BEGINNINGS = """
     gitignor ignor untracked local your my someone never without not no don't doesn't isn't lack
     upstream fork download clone install
 """.split()
-"""How words begin that say: not there, not here, not yet, not any more, or only for example."""
+"""Beginnings of words that mean: absent, elsewhere, not yet, no longer, or an example."""
 _NOT_NOW = re.compile(
     rf"\b(?:{'|'.join(map(re.escape, _NOT_NOW_BEGINNINGS))})\w{{0,6}}\b"
     "|新增|创建|新建|删除|移除|例如|比如|如果|生成|计划|建议",
@@ -60,7 +59,7 @@ _MADE_UP = re.compile(
 
 
 class FileMention(NamedTuple):
-    """A file that is named: where, as which path, and whether as a link (then from the report's own folder)."""
+    """A named file: its position, its path, and whether it is a link (relative to the report's folder)."""
 
     at: int
     path: str
@@ -68,7 +67,7 @@ class FileMention(NamedTuple):
 
 
 class NameMention(NamedTuple):
-    """A name that is said to be in a module (dotted) or in a file (a path)."""
+    """A name in a module (dotted) or in a file (a path)."""
 
     at: int
     names: tuple[str, ...]
@@ -76,33 +75,33 @@ class NameMention(NamedTuple):
 
 
 class IssueMention(NamedTuple):
-    """An issue or a pull request by its number."""
+    """An issue or a pull request, by number."""
 
     at: int
     number: int
 
 
 class PackageMention(NamedTuple):
-    """A package that is said to be a dependency."""
+    """A package that the text calls a dependency."""
 
     at: int
     name: str
 
 
-def files_named(subject: AuditSubject) -> Iterator[FileMention]:
-    """The files that a report names, as they are written, without the line."""
-    for at, end, span in _spans(subject):
-        found = _NODE.fullmatch(span)
-        written = found[1] if found else span
+def find_file_mentions(subject: AuditSubject) -> Iterator[FileMention]:
+    """Yield the files that a report names, as written, without line numbers."""
+    for at, end, span in _inline_code_spans(subject):
+        match = _NODE.fullmatch(span)
+        written = match[1] if match else span
         bare = _PLACE.sub("", written)
-        with_place = bare != written or found is not None
+        with_place = bare != written or match is not None
         if (
             not _PATH.fullmatch(bare)
             or ("/" not in bare.removeprefix("./") and not with_place)
             or _MADE_UP.search(bare)
         ):
             continue
-        if "..." not in bare and not _is_doubtful(subject, at, end):
+        if "..." not in bare and not _is_doubtful_mention(subject, at, end):
             yield FileMention(at, bare)
     for link in subject.layout.links:
         path = unquote(re.split("[?#]", link.url, maxsplit=1)[0])
@@ -110,49 +109,49 @@ def files_named(subject: AuditSubject) -> Iterator[FileMention]:
             yield FileMention(link.start, path, link=True)
 
 
-def names_named(subject: AuditSubject) -> Iterator[NameMention]:
-    """The names that a report says are in a module or a file."""
-    for at, end, span in _spans(subject):
+def find_name_mentions(subject: AuditSubject) -> Iterator[NameMention]:
+    """Yield the names that a report places in a module or a file."""
+    for at, end, span in _inline_code_spans(subject):
         node = _NODE.fullmatch(span)
-        if _is_doubtful(subject, at, end):
+        if _is_doubtful_mention(subject, at, end):
             continue
         if node is not None:
             yield NameMention(at, tuple(node[2].split("::")[1:]), node[1])
         elif _DOTTED.fullmatch(span):
             yield NameMention(at, tuple(span.removesuffix("()").split(".")))
-    for start, text in _texts(subject):
+    for start, text in _report_text_blocks(subject):
         for match in _NAME_IN_FILE.finditer(text):
-            at, end = (start + len(text[:sign].encode("utf-8", "surrogateescape")) for sign in match.span())
-            if not _is_doubtful(subject, at, end):
+            at, end = (start + len(text[:offset].encode("utf-8", "surrogateescape")) for offset in match.span())
+            if not _is_doubtful_mention(subject, at, end):
                 yield NameMention(at, (match[1],), match[2])
 
 
-def issues_named(subject: AuditSubject) -> Iterator[IssueMention]:
-    """The issues of the repository itself that a report names by number alone."""
+def find_issue_mentions(subject: AuditSubject) -> Iterator[IssueMention]:
+    """Yield the issues of this repository that a report names by number alone."""
     for match in _ISSUE.finditer(subject.layout.data):
         if not subject.layout.is_guarded(match.start()):
             yield IssueMention(match.start(), int(match[1]))
 
 
-def packages_named(subject: AuditSubject) -> Iterator[PackageMention]:
-    """The packages that a report says are dependencies."""
-    for start, text in _texts(subject):
+def find_package_mentions(subject: AuditSubject) -> Iterator[PackageMention]:
+    """Yield the packages that a report calls dependencies."""
+    for start, text in _report_text_blocks(subject):
         for match in _PACKAGE.finditer(text):
             name = next(group for group in match.groups() if group is not None)
-            at, end = (start + len(text[:sign].encode("utf-8", "surrogateescape")) for sign in match.span())
-            if not _is_doubtful(subject, at, end):
+            at, end = (start + len(text[:offset].encode("utf-8", "surrogateescape")) for offset in match.span())
+            if not _is_doubtful_mention(subject, at, end):
                 yield PackageMention(at, name)
 
 
-def _texts(subject: AuditSubject) -> Iterator[tuple[int, str]]:
-    """Every block that holds text, with where it begins."""
+def _report_text_blocks(subject: AuditSubject) -> Iterator[tuple[int, str]]:
+    """Yield the blocks with text, with their offsets."""
     for block in subject.layout.blocks:
         if block.kind in (PARAGRAPH, HEADING, ROW) and not block.inside & (CODE | HTML | NOTE):
             yield block.start, subject.layout.text(block.start, block.end)
 
 
-def _spans(subject: AuditSubject) -> Iterator[tuple[int, int, str]]:
-    """The inline code of a report: where it begins and ends, and what stands in it."""
+def _inline_code_spans(subject: AuditSubject) -> Iterator[tuple[int, int, str]]:
+    """Yield the inline code of a report: its byte range and its text."""
     data = subject.layout.data
     for block in subject.layout.blocks if b"`" in data else ():
         if block.kind not in (PARAGRAPH, HEADING, ROW) or block.inside & (CODE | HTML | NOTE):
@@ -162,8 +161,8 @@ def _spans(subject: AuditSubject) -> Iterator[tuple[int, int, str]]:
                 yield match.start(), match.end(), match[2].decode("utf-8", "surrogateescape").strip()
 
 
-def _is_doubtful(subject: AuditSubject, start: int, end: int) -> bool:
-    """Whether what stands around a mention says that it is an example, or not there (any more, or yet)."""
+def _is_doubtful_mention(subject: AuditSubject, start: int, end: int) -> bool:
+    """Return whether the words around a mention mark it as an example or as absent."""
     data = subject.layout.data
     if _ANNOUNCES.match(data, end):
         return True
@@ -173,9 +172,9 @@ def _is_doubtful(subject: AuditSubject, start: int, end: int) -> bool:
 
 
 MODULE_PARTS_MIN = 2
-"""A shorter dotted name may be a variable's."""
+"""Minimum parts of a dotted name; a shorter one may be a variable."""
 ELSEWHERE_MIN = 4
-"""From so many missing files on, and if they are more than those that are there, a report speaks of another place."""
+"""Minimum missing files, if more than the present ones, for a report about another repository."""
 _OTHER_TIMES = re.compile(
     r"(?:^|/)[^/]*(?:change|history|news|release|migrat|upgrad|timeline|plan|roadmap|proposal|todo|backlog)[^/]*$",
     re.IGNORECASE,
@@ -186,170 +185,187 @@ _MADE = frozenset("node_modules dist build target out bin obj vendor coverage ge
 
 @dataclass(frozen=True)
 class RepositoryContent:
-    """What a repository holds: the paths of its files, texts of files, which paths ever were, what manifests say."""
+    """The content of a repository: its paths, texts, former paths, and manifests."""
 
     paths: Collection[str]
     text_of: Callable[[str], str | None]
     ever: Callable[[Collection[str]], Collection[str]]
-    """Those of some paths that are on disk or were in some commit."""
+    """Returns those of some paths that are on disk or were in a commit."""
     manifests: Collection[str] = ()
     """The texts of manifests and lock files."""
     builtin: Collection[str] = ()
-    """What needs no manifest, because languages bring it along."""
+    """Modules that need no manifest, because they are part of a language."""
 
     @cached_property
     def extensions(self) -> frozenset[str]:
-        """The endings that names of files have here, in small letters."""
-        return frozenset(_extension(path) for path in self.paths) - {""}
+        """Return the file extensions in this repository, in lower case."""
+        return frozenset(_cited_file_extension(path) for path in self.paths) - {""}
 
     @cached_property
     def folders(self) -> frozenset[str]:
-        """The folders at the top."""
+        """Return the top-level folders."""
         return frozenset(path.partition("/")[0] for path in self.paths if "/" in path)
 
     @cached_property
     def ends(self) -> Mapping[str, list[str]]:
-        """Paths by their last name, in small letters, without its ending."""
-        found: dict[str, list[str]] = {}
+        """Return paths by stem, in lower case."""
+        by_stem: dict[str, list[str]] = {}
         for path in sorted(self.paths):
-            found.setdefault(_stem(path), []).append(path)
-        return found
+            by_stem.setdefault(_cited_file_stem(path), []).append(path)
+        return by_stem
 
-    def like(self, path: str) -> list[str]:
-        """The files whose path ends so, whatever their ending and capitals: what somebody may mean by ``path``."""
-        wanted = _without_ending(path.lower())
-        ends = (_without_ending(end.lower()) for end in self.ends.get(_stem(path), ()))
-        known = self.ends.get(_stem(path), ())
+    def matching_paths(self, path: str) -> list[str]:
+        """Return the files that ``path`` may mean: the same end of the path, whatever extension and case."""
+        suffix = _strip_cited_file_extension(path.lower())
+        ends = (_strip_cited_file_extension(end.lower()) for end in self.ends.get(_cited_file_stem(path), ()))
+        known = self.ends.get(_cited_file_stem(path), ())
         return [
             known_path
             for known_path, end in zip(known, ends, strict=True)
-            if end == wanted or end.endswith(f"/{wanted}")
+            if end == suffix or end.endswith(f"/{suffix}")
         ]
 
 
 @dataclass(frozen=True, slots=True)
 class Tracker:
-    """What records know of an issue tracker: numbers that were asked for in vain, and when numbers were given."""
+    """What records show about an issue tracker: numbers that do not exist, and when numbers were assigned."""
 
     absent: Collection[int] = ()
     given: Collection[tuple[int, int]] = ()
-    """Numbers of pull requests with the moment at which each was opened."""
+    """Numbers of pull requests with the time each was opened."""
 
 
 LineTimes = Mapping[int, int | None]
-"""The lines that are judged, and when each was written where that is known."""
+"""The lines to check, with the time each was written, if known."""
 
 
 class Files(NamedTuple):
-    """The files that are not there; ``elsewhere``: so many are not that the report must speak of another place."""
+    """The missing files; ``elsewhere`` means that too many are missing, so the report is about another repository."""
 
     found: list[CheckFinding]
     elsewhere: bool
 
 
-def no_file(subject: AuditSubject, judged: LineTimes, holding: RepositoryContent, report: str) -> Files:
-    """Files that a report names and that neither are nor ever were; ``report`` is its own path."""
+def find_missing_files(subject: AuditSubject, judged: LineTimes, holding: RepositoryContent, report: str) -> Files:
+    """Return the files that a report names and that never existed; ``report`` is its own path."""
     folder = report.rpartition("/")[0]
-    asked: list[tuple[FileMention, list[str]]] = []
-    there = 0
-    for mention in () if speaks_of_another_time(report) else files_named(subject):
-        places = list(_places(mention, folder, holding))
-        there += not places and bool(holding.like(_end(mention.path)))
+    candidates: list[tuple[FileMention, list[str]]] = []
+    present = 0
+    for mention in () if is_plan_or_history_report(report) else find_file_mentions(subject):
+        places = list(_mentioned_file_paths(mention, folder, holding))
+        present += not places and bool(holding.matching_paths(_trim_cited_path(mention.path)))
         if places and subject.line(mention.at) in judged:
-            asked.append((mention, places))
-    ever = set(holding.ever({place for _, places in asked for place in places})) if asked else set()
-    missing = [mention for mention, places in asked if not ever.intersection(places)]
+            candidates.append((mention, places))
+    ever = set(holding.ever({place for _, places in candidates for place in places})) if candidates else set()
+    missing = [mention for mention, places in candidates if not ever.intersection(places)]
     paths = {mention.path for mention in missing}
-    if len(paths) >= ELSEWHERE_MIN and len(paths) > there:
+    if len(paths) >= ELSEWHERE_MIN and len(paths) > present:
         return Files([], elsewhere=True)
-    messages = (f"there is no file '{brief(mention.path)}'{_instead(mention.path, holding)}" for mention in missing)
+    messages = (
+        f"no file '{shorten_citation_text(mention.path)}'{_suggest_cited_file(mention.path, holding)}"
+        for mention in missing
+    )
     return Files(
         [
-            CheckFinding(CitationCode.NOFILE, mention.at, words)
-            for mention, words in zip(missing, messages, strict=True)
+            CheckFinding(CitationCode.NOFILE, mention.at, message)
+            for mention, message in zip(missing, messages, strict=True)
         ],
         elsewhere=False,
     )
 
 
-def speaks_of_another_time(report: str) -> bool:
-    """Whether a report is a plan or a history of changes by its name: it tells of what is not there now."""
+def is_plan_or_history_report(report: str) -> bool:
+    """Return whether a report is a plan or a changelog by its name, so that it describes other versions."""
     return _OTHER_TIMES.search(report) is not None
 
 
-def no_symbol(
+def find_missing_symbols(
     subject: AuditSubject, judged: LineTimes, holding: RepositoryContent, report: str
 ) -> Iterator[CheckFinding]:
-    """Names that a report says are in a module or a file, and that do not stand there."""
-    for mention in () if speaks_of_another_time(report) else names_named(subject):
+    """Yield the names that a report places in a module or file that does not contain them."""
+    for mention in () if is_plan_or_history_report(report) else find_name_mentions(subject):
         if subject.line(mention.at) not in judged:
             continue
-        for path, name in absent_names(mention, holding):
-            yield CheckFinding(CitationCode.NOSYMBOL, mention.at, f"'{brief(name)}' does not stand in {path}")
+        for path, name in find_missing_mentioned_names(mention, holding):
+            yield CheckFinding(CitationCode.NOSYMBOL, mention.at, f"'{shorten_citation_text(name)}' is not in {path}")
 
 
-def no_issue(subject: AuditSubject, judged: LineTimes, tracker: Tracker) -> Iterator[CheckFinding]:
-    """Issues that were asked for in vain, or whose number was given to none when the line was written."""
-    for mention in issues_named(subject):
+def find_missing_issues(subject: AuditSubject, judged: LineTimes, tracker: Tracker) -> Iterator[CheckFinding]:
+    """Yield the issues that do not exist, or whose number was not assigned when the line was written."""
+    for mention in find_issue_mentions(subject):
         line = subject.line(mention.at)
         if line not in judged:
             continue
-        moment = judged[line]
-        later = [n for n, at in tracker.given if moment is not None and at >= moment and n < mention.number]
+        written_ns = judged[line]
+        later = [n for n, at in tracker.given if written_ns is not None and at >= written_ns and n < mention.number]
         if mention.number in tracker.absent:
             yield CheckFinding(
-                CitationCode.NOISSUE, mention.at, f"there is no #{mention.number}: it was asked for in vain"
+                CitationCode.NOISSUE, mention.at, f"#{mention.number} does not exist: a request for it failed"
             )
         elif later:
             yield CheckFinding(
                 CitationCode.NOISSUE,
                 mention.at,
-                f"there was no #{mention.number} yet: #{max(later)} was opened after this",
+                f"#{mention.number} did not exist yet: #{max(later)} was opened later",
             )
 
 
-def no_package(subject: AuditSubject, judged: LineTimes, holding: RepositoryContent) -> Iterator[CheckFinding]:
-    """Packages that a report says are dependencies and that no manifest names."""
+def find_missing_packages(
+    subject: AuditSubject, judged: LineTimes, holding: RepositoryContent
+) -> Iterator[CheckFinding]:
+    """Yield the packages that a report calls dependencies and that no manifest names."""
     if not holding.manifests:
         return
-    said = [_package(text) for text in holding.manifests]
-    own = {_package(_without_ending(part)) for path in holding.paths for part in path.split("/")[:3]}
-    own.update(map(_package, holding.builtin))
-    for mention in packages_named(subject):
-        name = _package(mention.name)
-        known = any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) for text in said)
+    manifests = [_normalize_cited_package(text) for text in holding.manifests]
+    own = {
+        _normalize_cited_package(_strip_cited_file_extension(part))
+        for path in holding.paths
+        for part in path.split("/")[:3]
+    }
+    own.update(map(_normalize_cited_package, holding.builtin))
+    for mention in find_package_mentions(subject):
+        name = _normalize_cited_package(mention.name)
+        known = any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) for text in manifests)
         if subject.line(mention.at) in judged and not known and name not in own:
             yield CheckFinding(
-                CitationCode.NOPACKAGE, mention.at, f"no manifest or lock file names '{brief(mention.name)}'"
+                CitationCode.NOPACKAGE,
+                mention.at,
+                f"no manifest or lock file names '{shorten_citation_text(mention.name)}'",
             )
 
 
-def _places(mention: FileMention, folder: str, holding: RepositoryContent) -> Iterator[str]:
-    """Where a file would be, if it may be missing at all; nothing where something may be meant by it."""
+def _mentioned_file_paths(mention: FileMention, folder: str, holding: RepositoryContent) -> Iterator[str]:
+    """Yield the paths where a file would be; nothing if the mention may mean a present file or folder."""
     parts = mention.path.removeprefix("./").split("/")
-    if _extension(mention.path) not in holding.extensions or _MADE.intersection(part.lower() for part in parts):
+    if _cited_file_extension(mention.path) not in holding.extensions or _MADE.intersection(
+        part.lower() for part in parts
+    ):
         return
     if not mention.link and parts[0].startswith(".") and parts[0] not in (".", ".."):
-        return  # settings of a tool: whoever reads about them has them elsewhere
-    here = _joined(folder, mention.path)
-    root = _joined("", mention.path)
-    first = None if here is None else here[len(folder) :].lstrip("/").partition("/")[0]
+        return  # configuration of a tool, which readers have elsewhere
+    local = _resolve_cited_path(folder, mention.path)
+    root = _resolve_cited_path("", mention.path)
+    first = None if local is None else local[len(folder) :].lstrip("/").partition("/")[0]
     beside = f"{folder}/{first}/" if folder else f"{first}/"
     known_folder = parts[0] in holding.folders or (len(parts) > 1 and any(p.startswith(beside) for p in holding.paths))
     if not mention.link and len(parts) > 1 and not known_folder and parts[0] not in (".", ".."):
         return
-    end = _end(mention.path)
-    if not end or holding.like(end) or (here is not None and _is_folder(here, holding)):
+    end = _trim_cited_path(mention.path)
+    if not end or holding.matching_paths(end) or (local is not None and _is_cited_folder(local, holding)):
         return
-    yield from (place for place in (here, root) if place is not None)
+    yield from (place for place in (local, root) if place is not None)
 
 
-def absent_names(mention: NameMention, holding: RepositoryContent) -> Iterator[tuple[str, str]]:
-    """The file and the name that are missing from it: nothing where one of the files meant has it."""
+def find_missing_mentioned_names(mention: NameMention, holding: RepositoryContent) -> Iterator[tuple[str, str]]:
+    """Yield the file and the name missing from it; nothing if one of the possible files has it."""
     if mention.path is not None:
-        files = [path for path in holding.like(mention.path) if path.endswith(f".{_extension(mention.path)}")]
+        files = [
+            path
+            for path in holding.matching_paths(mention.path)
+            if path.endswith(f".{_cited_file_extension(mention.path)}")
+        ]
         for name in mention.names:
-            if files and not any(_may_have(holding.text_of(path), name) for path in files):
+            if files and not any(_can_define_cited_name(holding.text_of(path), name) for path in files):
                 yield files[0], name
                 return
         return
@@ -358,72 +374,72 @@ def absent_names(mention: NameMention, holding: RepositoryContent) -> Iterator[t
         files = [
             path
             for end in (f"{module}.py", f"{module}/__init__.py")
-            for path in holding.ends.get(_stem(end), ())
+            for path in holding.ends.get(_cited_file_stem(end), ())
             if path == end or path.endswith(f"/{end}")
         ]
         if not files:
             continue
         below = any(path.startswith(f"{file.rpartition('/')[0]}/{name}") for file in files for path in holding.paths)
-        if not below and not any(_may_have(holding.text_of(path), name) for path in files):
+        if not below and not any(_can_define_cited_name(holding.text_of(path), name) for path in files):
             yield files[0], name
         return
 
 
-def _may_have(text: str | None, name: str) -> bool:
-    """Whether a file may define a name; one that cannot be read, or that defines names by program, may."""
+def _can_define_cited_name(text: str | None, name: str) -> bool:
+    """Return whether a file may define a name; a file that is unreadable or defines names dynamically may."""
     return (
         text is None or _OPEN_MODULE.search(text) is not None or re.search(rf"\b{re.escape(name)}\b", text) is not None
     )
 
 
-def _instead(path: str, holding: RepositoryContent) -> str:
-    """Another file of the same name, if there is one alone."""
+def _suggest_cited_file(path: str, holding: RepositoryContent) -> str:
+    """Return a hint at the only other file with the same name."""
     known = [
         known_path
-        for known_path in holding.ends.get(_stem(path), ())
+        for known_path in holding.ends.get(_cited_file_stem(path), ())
         if known_path.rpartition("/")[2] == path.rpartition("/")[2]
     ]
-    return f"; there is {known[0]}" if len(known) == 1 else ""
+    return f" (did you mean {known[0]}?)" if len(known) == 1 else ""
 
 
-def _end(path: str) -> str:
+def _trim_cited_path(path: str) -> str:
     return "/".join(part for part in path.split("/") if part not in (".", ".."))
 
 
-def _joined(folder: str, path: str) -> str | None:
-    """``path`` from ``folder``; None where it leaves the repository.
+def _resolve_cited_path(folder: str, path: str) -> str | None:
+    """Return ``path`` relative to ``folder``; None if it leaves the repository.
 
-    >>> _joined("docs/a", "../b.md"), _joined("docs", "../../b.md")
+    >>> _resolve_cited_path("docs/a", "../b.md"), _resolve_cited_path("docs", "../../b.md")
     ('docs/b.md', None)
     """
-    made = folder.split("/") if folder else []
+    parts = folder.split("/") if folder else []
     for part in path.split("/"):
         if part == "..":
-            if not made:
+            if not parts:
                 return None
-            made.pop()
+            parts.pop()
         elif part not in ("", "."):
-            made.append(part)
-    return "/".join(made) or None
+            parts.append(part)
+    return "/".join(parts) or None
 
 
-def _is_folder(path: str, holding: RepositoryContent) -> bool:
+def _is_cited_folder(path: str, holding: RepositoryContent) -> bool:
     return any(known_path.startswith(f"{path}/") for known_path in holding.paths)
 
 
-def _extension(path: str) -> str:
+def _cited_file_extension(path: str) -> str:
     stem, dot, ending = path.rpartition("/")[2].rpartition(".")
     return ending.lower() if dot and stem else ""
 
 
-def _without_ending(path: str) -> str:
-    return path.removesuffix(f".{_extension(path)}") if _extension(path) else path
+def _strip_cited_file_extension(path: str) -> str:
+    return path.removesuffix(f".{_cited_file_extension(path)}") if _cited_file_extension(path) else path
 
 
-def _stem(path: str) -> str:
-    return _without_ending(path.rpartition("/")[2].lower())
+def _cited_file_stem(path: str) -> str:
+    return _strip_cited_file_extension(path.rpartition("/")[2].lower())
 
 
-def _package(name: str) -> str:
-    """A package's name, or a manifest, as names are compared: capitals, ``_`` and ``.`` aside."""
+def _normalize_cited_package(name: str) -> str:
+    """Return the name of a package, or a manifest, for comparison: case, ``_`` and ``.`` do not matter."""
     return re.sub(r"[_.]", "-", name.lower())

@@ -1,9 +1,9 @@
-"""Which texts are nearly copies of each other, found in three ways.
+"""Near copies among texts, found in three ways.
 
-``Winnowing`` is the one to use: it finds a passage inside a long page as surely as a whole copy. ``SimHash`` and
-``LSHForest`` are the document's own names; they compare whole texts, so they also find one of which every third word is
-another, but no short passage. Measured on 84 documents of four projects, each changed in eight ways (``python -m bench
-cite-near``; the bounds were chosen on documents of a fifth):
+Use ``Winnowing``: it also finds a passage inside a long page. ``SimHash`` and ``LSHForest`` are from document 003; they
+compare whole texts, so they find a text with every third word replaced, but no short passage. Measured on 84 documents
+of four projects, each changed in eight ways (``python -m bench cite-near``; the bounds were chosen on documents of a
+fifth project):
 
 | way | precision | recall | 15 % of words replaced | 30 % | half of it | a tenth of it | framed by twice as much |
 |---|---|---|---|---|---|---|---|
@@ -17,28 +17,28 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar, Literal, Protocol
 
-from custody.cite.keys import RUN_WORDS, WINDOW_RUNS, split_compared_words
+from custody.cite.keys import RUN_WORDS, WINDOW_RUNS, split_source_words
 from custody.cite.model import SourceID
-from custody.cite.support import terms_of
-from custody.sketch.hashing import BITS, Forest, distance, simhash_of
-from custody.sketch.minhash import minhash_of, minhash_similarity
-from custody.sketch.tokens import shingles_of
-from custody.sketch.winnow import fingerprints_of
+from custody.cite.support import split_statement_terms
+from custody.sketch.hashing import BITS, Forest, compute_simhash, compute_simhash_distance
+from custody.sketch.minhash import compute_minhash, estimate_minhash_similarity
+from custody.sketch.tokens import shingle_tokens
+from custody.sketch.winnow import winnow_fingerprints
 
 Way = Literal["winnowing", "simhash", "forest"]
 WORDS_MIN = RUN_WORDS + WINDOW_RUNS - 1
-"""Texts of fewer words are copies only if they have the same words: too little could be in common by chance."""
+"""Minimum words for fingerprints; shorter texts are copies only if they have the same words."""
 COMMON_TEXTS_MAX = 64
-"""A fingerprint of more texts than this proposes no pair; it still counts where another one does."""
+"""A fingerprint of more texts than this proposes no pair."""
 SHINGLE_WORDS = 3
 SIGNATURE_VALUES, TREES = 128, 16
 ALIKE_MAX = 32
-"""So many of the most alike are looked at."""
+"""Maximum candidates from the forest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """Two texts of which one is nearly a copy of the other, and how near, from 0 to 1."""
+    """Two texts that are nearly copies, and their similarity, from 0 to 1."""
 
     one: SourceID
     other: SourceID
@@ -46,19 +46,19 @@ class Near:
 
 
 class NearIndex(Protocol):
-    """Texts under ids, and which of them are near another; ``least`` is how near a copy usually is."""
+    """An index of texts by id that finds near copies; ``least`` is the default minimum similarity."""
 
     least: ClassVar[float]
 
     def add(self, source_id: SourceID, text: str) -> None:
-        """Keep a text."""
+        """Add a text."""
 
     def near(self, text: str, least: float) -> list[tuple[SourceID, float]]:
-        """The kept texts that are at least so near, the nearest first, of equals in the order of keeping."""
+        """Return the texts with at least this similarity, the nearest first, ties in the order of adding."""
 
 
 class Winnowing:
-    """Nearness is the share of the shorter text's fingerprints that the longer one has too."""
+    """Similarity is the share of the shorter text's fingerprints that the longer text has."""
 
     least: ClassVar[float] = 0.25
 
@@ -67,21 +67,21 @@ class Winnowing:
         self._holders: dict[int, list[SourceID]] = {}
 
     def add(self, source_id: SourceID, text: str) -> None:
-        """Keep a text's fingerprints."""
-        self._prints[source_id] = prints = _prints(split_compared_words(text))
+        """Add the fingerprints of a text."""
+        self._prints[source_id] = prints = _fingerprint_source_words(split_source_words(text))
         for fingerprint in prints:
             self._holders.setdefault(fingerprint, []).append(source_id)
 
     def near(self, text: str, least: float) -> list[tuple[SourceID, float]]:
-        """The kept texts that hold this one or are held by it, nearly."""
-        prints = _prints(split_compared_words(text))
+        """Return the texts that nearly contain this one, or that it nearly contains."""
+        prints = _fingerprint_source_words(split_source_words(text))
         rare = (
             holders for fingerprint in prints if len(holders := self._holders.get(fingerprint, ())) <= COMMON_TEXTS_MAX
         )
         met = {source_id for holders in rare for source_id in holders}
-        return _best(
+        return _sort_near_sources(
             (
-                (source_id, _compute_containment(prints, self._prints[source_id]))
+                (source_id, _measure_source_containment(prints, self._prints[source_id]))
                 for source_id in self._prints
                 if source_id in met
             ),
@@ -90,7 +90,7 @@ class Winnowing:
 
 
 class SimHash:
-    """Nearness is the share of equal bits of two hashes; every kept hash is looked at."""
+    """Similarity is the share of equal bits of two hashes; all hashes are compared."""
 
     least: ClassVar[float] = 0.75
 
@@ -98,39 +98,48 @@ class SimHash:
         self._hashes: dict[SourceID, int] = {}
 
     def add(self, source_id: SourceID, text: str) -> None:
-        """Keep a text's hash."""
+        """Add the hash of a text."""
         self._hashes[source_id] = compute_semantic_hash(text)
 
     def near(self, text: str, least: float) -> list[tuple[SourceID, float]]:
-        """The kept texts whose hash differs in few bits."""
-        asked = compute_semantic_hash(text)
-        return _best(((source_id, 1 - distance(asked, kept) / BITS) for source_id, kept in self._hashes.items()), least)
+        """Return the texts with a hash that differs in few bits."""
+        query = compute_semantic_hash(text)
+        return _sort_near_sources(
+            (
+                (source_id, 1 - compute_simhash_distance(query, known) / BITS)
+                for source_id, known in self._hashes.items()
+            ),
+            least,
+        )
 
 
 class LSHForest:
-    """Nearness is the estimated Jaccard similarity of runs of three words, of those that a forest says are alike."""
+    """Similarity is the estimated Jaccard similarity of runs of three words, among the candidates of a forest."""
 
     least: ClassVar[float] = 0.15
 
     def __init__(self) -> None:
         self._forest = Forest(TREES)
-        self._kept: list[tuple[SourceID, bytes]] = []
+        self._signatures: list[tuple[SourceID, bytes]] = []
 
     def add(self, source_id: SourceID, text: str) -> None:
-        """Keep a text's signature; one without words has none."""
-        signature = _signature(text)
+        """Add the signature of a text; a text without words has none."""
+        signature = _minhash_source_text(text)
         if signature is not None:
-            self._forest.add(len(self._kept), signature)
-            self._kept.append((source_id, signature))
+            self._forest.add(len(self._signatures), signature)
+            self._signatures.append((source_id, signature))
 
     def near(self, text: str, least: float) -> list[tuple[SourceID, float]]:
-        """The kept texts most like this one."""
-        asked = _signature(text)
-        if asked is None:
+        """Return the texts most similar to this one."""
+        query = _minhash_source_text(text)
+        if query is None:
             return []
-        alike = sorted(self._forest.most_alike(asked, ALIKE_MAX))
-        return _best(
-            ((source_id, minhash_similarity(asked, kept)) for source_id, kept in map(self._kept.__getitem__, alike)),
+        candidates = sorted(self._forest.find_nearest(query, ALIKE_MAX))
+        return _sort_near_sources(
+            (
+                (source_id, estimate_minhash_similarity(query, known))
+                for source_id, known in map(self._signatures.__getitem__, candidates)
+            ),
             least,
         )
 
@@ -141,40 +150,42 @@ WAYS: Mapping[Way, type[Winnowing] | type[SimHash] | type[LSHForest]] = MappingP
 
 
 def compute_semantic_hash(text: str) -> int:
-    """The SimHash of a text's different terms: 64 bits, of which near copies share nearly all."""
-    return simhash_of(dict.fromkeys(terms_of(text), 1))
+    """Return the SimHash of a text's distinct terms: 64 bits; near copies share nearly all of them."""
+    return compute_simhash(dict.fromkeys(split_statement_terms(text), 1))
 
 
 def find_duplicates(
     texts: Iterable[tuple[SourceID, str]], way: Way = "winnowing", least: float | None = None
 ) -> list[Near]:
-    """Every pair of near copies once, the one that came first leading; the nearest pairs first."""
+    """Return every pair of near copies once, in the order of the texts; the nearest pairs first."""
     index = WAYS[way]()
     pairs: list[Near] = []
     for source_id, text in texts:
-        pairs += (Near(earlier_id, source_id, nearness) for earlier_id, nearness in near_to(index, text, least))
+        pairs += (
+            Near(earlier_id, source_id, nearness) for earlier_id, nearness in find_near_sources(index, text, least)
+        )
         index.add(source_id, text)
     return sorted(pairs, key=lambda near: -near.nearness)
 
 
-def near_to(index: NearIndex, text: str, least: float | None = None) -> list[tuple[SourceID, float]]:
-    """What an index holds that is near a text, by its own bound unless ``least`` is given."""
+def find_near_sources(index: NearIndex, text: str, least: float | None = None) -> list[tuple[SourceID, float]]:
+    """Return the near copies of a text in an index; ``least`` overrides its minimum similarity."""
     return index.near(text, index.least if least is None else least)
 
 
-def _prints(words: list[str]) -> frozenset[int]:
+def _fingerprint_source_words(words: list[str]) -> frozenset[int]:
     if len(words) < WORDS_MIN:
-        return frozenset(fingerprints_of([" ".join(words)], 1, 1)) if words else frozenset()
-    return frozenset(fingerprints_of(words, RUN_WORDS, WINDOW_RUNS))
+        return frozenset(winnow_fingerprints([" ".join(words)], 1, 1)) if words else frozenset()
+    return frozenset(winnow_fingerprints(words, RUN_WORDS, WINDOW_RUNS))
 
 
-def _compute_containment(left: frozenset[int], right: frozenset[int]) -> float:
+def _measure_source_containment(left: frozenset[int], right: frozenset[int]) -> float:
     return len(left & right) / min(len(left), len(right))
 
 
-def _signature(text: str) -> bytes | None:
-    return minhash_of(shingles_of(split_compared_words(text), SHINGLE_WORDS), SIGNATURE_VALUES)
+def _minhash_source_text(text: str) -> bytes | None:
+    return compute_minhash(shingle_tokens(split_source_words(text), SHINGLE_WORDS), SIGNATURE_VALUES)
 
 
-def _best(matches: Iterable[tuple[SourceID, float]], least: float) -> list[tuple[SourceID, float]]:
+def _sort_near_sources(matches: Iterable[tuple[SourceID, float]], least: float) -> list[tuple[SourceID, float]]:
     return sorted((match for match in matches if match[1] >= least), key=lambda match: -match[1])

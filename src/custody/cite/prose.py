@@ -1,4 +1,4 @@
-"""The sentences of a report's prose, with what stands in each: headings, tables, quotes, code and the list left out."""
+"""The sentences of a report's prose, without headings, tables, quotes, code and the source list."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -9,16 +9,16 @@ from typing import NamedTuple
 import sentencex  # type: ignore[import-untyped]  # 1.0 has no stubs
 
 from custody.cite.document import ListEntry
-from custody.cite.markdown import readable
+from custody.cite.markdown import decode_markdown
 from custody.cite.rules import CiteRules
 from custody.cite.subject import AuditSubject
 from custody.cite.walk import CODE, HTML, NOTE, PARAGRAPH, QUOTE, ROW, TABLE, MarkdownBlock
 
-# Which sentences carry evidence; this file is the only one that decides it.
-# A sentence carries evidence if it has a number (digits, or a word for one), a name, a comparison or change, or a
-# quotation. A name is a word with a capital that does not begin the sentence, an acronym, a title in 《》, or a Chinese
-# word that ends an institution's name. A sentence that ends with a colon announces what follows, and a short one says
-# too little: neither carries evidence.
+# Decide which sentences have evidence; only this file does that.
+# A sentence has evidence if it contains a number (digits or words), a name, a comparison or change, or a
+# quotation. A name is a capitalized word that does not start the sentence, an acronym, a title in 《》, or a Chinese
+# word that ends an institution's name. A sentence that ends with a colon introduces what follows, and a short one
+# has too little content: neither has evidence.
 
 
 _DIGIT_OR_QUOTE = re.compile('[0-9０-９“「『《"‘]')
@@ -41,17 +41,17 @@ _CHINESE = re.compile(
     "|比|超过|[高低大小多少]于|优于|不及|增[长加]|下降|提[高升]|降低|上升|减少|扩大|缩小|最[大小高低多少快慢好早]|更[大小高低多少快慢好]|倍|领先|居首|首次|排名"
 )
 HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
-"""One character of Chinese or Japanese."""
+"""One Chinese or Japanese character."""
 
 
-def carries_evidence(sentence: str, rules: CiteRules) -> bool:
-    """Whether a sentence says something that should rest on a source.
+def is_citable_sentence(sentence: str, rules: CiteRules) -> bool:
+    """Return whether a sentence needs a source.
 
-    >>> [carries_evidence(text, CiteRules()) for text in ("The market grew by 12% in 2024.", "This matters a lot.")]
+    >>> [is_citable_sentence(text, CiteRules()) for text in ("The market grew by 12% in 2024.", "This matters a lot.")]
     [True, False]
     """
     text = sentence.rstrip()
-    if text.endswith((":", "：")) or not is_long_enough(text, rules):
+    if text.endswith((":", "：")) or not is_sentence_long_enough(text, rules):
         return False
     if _DIGIT_OR_QUOTE.search(text) or _NAME.search(text):
         return True
@@ -60,8 +60,8 @@ def carries_evidence(sentence: str, rules: CiteRules) -> bool:
     return not text.isascii() and _CHINESE.search(text) is not None
 
 
-def is_long_enough(text: str, rules: CiteRules) -> bool:
-    """Whether a sentence has enough words, or characters where words are not set apart."""
+def is_sentence_long_enough(text: str, rules: CiteRules) -> bool:
+    """Return whether a sentence has enough words, or characters in scripts without spaces."""
     if text.count(" ") >= rules.sentence_words_min - 1 and len(text.split()) >= rules.sentence_words_min:
         return True
     return not text.isascii() and len(HAN.findall(text)) >= rules.sentence_signs_min
@@ -71,42 +71,46 @@ _NO_PROSE = QUOTE | TABLE | ROW | NOTE | CODE | HTML
 _KANA = re.compile("[\u3040-\u30ff]")
 _BOLD = (b"**", b"__")
 _BOLD_LINE = re.compile(rb"(?:\*\*|__)[^*\n]{1,200}(?:\*\*|__)\s*[:\xef\xbc\x9a]*\s*")
-_SIGNS = bytes.maketrans(b"*\n\r\t\x00", b"     ")
+_WHITESPACE = bytes.maketrans(b"*\n\r\t\x00", b"     ")
 _WORD = b"\x1f"
-"""White space that the splitter takes for a word: the stop in ``Inc [1].`` ends a sentence, not an abbreviation."""
+"""White space that the splitter treats as a word, so that the period in ``Inc [1].`` ends a sentence."""
 _LABEL = re.compile(rb"\s*S?\d{1,3}\s*")
-"""The words of a link that is no more than a source's number: they state as little as a marker."""
+"""The text of a link that is only a source number, which states as little as a marker."""
 HAN_SHARE_MIN = 0.2
-"""From this share of Chinese characters on, a paragraph is Chinese."""
+"""Minimum share of Chinese characters in a Chinese paragraph."""
 APART = "\n\n"
 
 
 class Sentence(NamedTuple):
-    """One sentence without its markers: its text, the byte at which it begins, whether anything in it cites."""
+    """A sentence without its markers: its text, its offset, and whether it cites."""
 
     text: str
     at: int
     cited: bool
 
 
-def sentences(subject: AuditSubject) -> list[Sentence]:
-    """Every sentence of the prose, in the order of the text."""
-    text, marks = _masked(subject)
+def split_report_sentences(subject: AuditSubject) -> list[Sentence]:
+    """Return the sentences of the prose, in the order of the text."""
+    text, marks = _mask_citation_markers(subject)
     papers: dict[str, list[MarkdownBlock]] = {}
-    for block in _prose(subject):
-        if (words := text[block.start : block.end]).strip():
-            papers.setdefault(language_of(words), []).append(block)
-    found = [sentence for language, blocks in papers.items() for sentence in _split(language, text, blocks, marks)]
+    for block in _find_prose_blocks(subject):
+        if (paragraph := text[block.start : block.end]).strip():
+            papers.setdefault(detect_report_language(paragraph), []).append(block)
+    all_sentences = [
+        sentence
+        for language, blocks in papers.items()
+        for sentence in _split_prose_sentences(language, text, blocks, marks)
+    ]
     if len(papers) > 1:
-        found.sort(key=attrgetter("at"))
-    return found
+        all_sentences.sort(key=attrgetter("at"))
+    return all_sentences
 
 
-def sentences_with_uses(subject: AuditSubject) -> Iterator[tuple[Sentence, tuple[ListEntry, ...]]]:
-    """Every sentence with the listed sources that its markers name; sentences without any are left out."""
-    found = sentences(subject)
-    starts = [sentence.at for sentence in found]
-    blocks = list(_prose(subject))
+def pair_sentences_with_sources(subject: AuditSubject) -> Iterator[tuple[Sentence, tuple[ListEntry, ...]]]:
+    """Yield the sentences with the listed sources that they cite; sentences without any are left out."""
+    report_sentences = split_report_sentences(subject)
+    starts = [sentence.at for sentence in report_sentences]
+    blocks = list(_find_prose_blocks(subject))
     named: dict[int, dict[int, ListEntry]] = {}
     for use in subject.uses:
         at = bisect_right(starts, use.marker.start) - 1
@@ -116,34 +120,34 @@ def sentences_with_uses(subject: AuditSubject) -> Iterator[tuple[Sentence, tuple
         if use.marker.start < blocks[block].end:
             named.setdefault(at, {})[id(use.entry)] = use.entry
     for at in sorted(named):
-        yield found[at], tuple(named[at].values())
+        yield report_sentences[at], tuple(named[at].values())
 
 
-def _masked(subject: AuditSubject) -> tuple[bytes, list[int]]:
-    """The report with a space for every byte of a marker, of code and of a link but its words; and what cites where.
+def _mask_citation_markers(subject: AuditSubject) -> tuple[bytes, list[int]]:
+    """Return the report with spaces instead of markers, code and link targets, and the offsets of citations.
 
-    Every byte stays in its place, so that a sentence is found again in the report itself.
+    Offsets stay, so that positions in the masked text are positions in the report.
     """
     layout = subject.layout
-    text = bytearray(layout.data if layout.broken is None else readable(layout.data)[0].encode())
+    text = bytearray(layout.data if layout.broken is None else decode_markdown(layout.data)[0].encode())
     marks = [marker.start for marker in subject.markers]
     for start, end in layout.guarded:
         text[start:end] = b" " * (end - start)
     for link in layout.links:
         if not link.image and not link.bare:
-            words = layout.data[link.start + 1 : link.text_end]
-            shown = b" " * len(words) if _LABEL.fullmatch(words) else readable(words)[0].encode()
+            label = layout.data[link.start + 1 : link.text_end]
+            shown = b" " * len(label) if _LABEL.fullmatch(label) else decode_markdown(label)[0].encode()
             text[link.start + 1 : link.text_end] = shown
     for marker in subject.markers:
         text[marker.start : marker.end] = b" " * (marker.end - marker.start)
         if text[marker.end : marker.end + 1] == b".":
             text[marker.end - 1 : marker.end] = _WORD
     marks += [start for start, _, _ in subject.links]
-    return bytes(text).translate(_SIGNS), sorted(marks)
+    return bytes(text).translate(_WHITESPACE), sorted(marks)
 
 
-def _prose(subject: AuditSubject) -> Iterator[MarkdownBlock]:
-    """Paragraphs and items outside the list that are neither a heading in bold nor quoted."""
+def _find_prose_blocks(subject: AuditSubject) -> Iterator[MarkdownBlock]:
+    """Yield the paragraphs and items outside the list that are neither bold headings nor quotes."""
     data = subject.layout.data
     for block in subject.layout.blocks:
         if block.kind != PARAGRAPH or block.inside & _NO_PROSE or subject.in_list(block.start):
@@ -153,8 +157,8 @@ def _prose(subject: AuditSubject) -> Iterator[MarkdownBlock]:
         yield block
 
 
-def language_of(text: bytes) -> str:
-    """The language by whose rules a text is split into sentences: English, unless its characters say otherwise."""
+def detect_report_language(text: bytes) -> str:
+    """Return the language for splitting a text into sentences: English, unless its characters show another."""
     if text.isascii():
         return "en"
     characters = text.decode("utf-8", "replace")
@@ -163,53 +167,57 @@ def language_of(text: bytes) -> str:
     return "zh" if len(HAN.findall(characters)) > HAN_SHARE_MIN * len(characters) else "en"
 
 
-def _split(language: str, text: bytes, blocks: Sequence[MarkdownBlock], marks: Sequence[int]) -> Iterator[Sentence]:
-    """The sentences of one language; what cites before the first word of a sentence belongs to the one before it."""
+def _split_prose_sentences(
+    language: str, text: bytes, blocks: Sequence[MarkdownBlock], marks: Sequence[int]
+) -> Iterator[Sentence]:
+    """Yield the sentences of one language; a citation before the first word belongs to the previous sentence."""
     written = [text[block.start : block.end].decode("utf-8").rstrip() for block in blocks]
-    pieces = _paragraphs(sentencex.segment(language, APART.join(written)), written)
+    pieces = _group_prose_segments(sentencex.segment(language, APART.join(written)), written)
     for block, segments in zip(
         blocks, pieces or [sentencex.segment(language, paragraph) for paragraph in written], strict=True
     ):
-        yield from _of_paragraph(block, segments, marks)
+        yield from _sentences_from_paragraph(block, segments, marks)
 
 
-def _paragraphs(segments: Sequence[str], written: Sequence[str]) -> list[list[str]] | None:
-    """Segments by the paragraph that they make up; None if they do not make up these paragraphs.
+def _group_prose_segments(segments: Sequence[str], written: Sequence[str]) -> list[list[str]] | None:
+    """Return the segments of each paragraph; None if they do not match the paragraphs.
 
-    What stands between paragraphs is passed over, because the splitter sometimes drops it (sentencex 1.0.32).
+    White space between paragraphs is ignored, because the splitter sometimes drops it (sentencex 1.0.32).
     """
-    left = iter(segments)
-    made: list[list[str]] = []
+    remaining = iter(segments)
+    groups: list[list[str]] = []
     for paragraph in written:
         current: list[str] = []
         missing = len(paragraph)
-        for segment in left:
-            if words := segment.strip("\n"):
-                current.append(words)
-                missing -= len(words)
+        for segment in remaining:
+            if text := segment.strip("\n"):
+                current.append(text)
+                missing -= len(text)
             if missing <= 0:
                 break
         if missing:
             return None
-        made.append(current)
-    return made
+        groups.append(current)
+    return groups
 
 
-def _of_paragraph(block: MarkdownBlock, segments: Sequence[str], marks: Sequence[int]) -> Iterator[Sentence]:
+def _sentences_from_paragraph(
+    block: MarkdownBlock, segments: Sequence[str], marks: Sequence[int]
+) -> Iterator[Sentence]:
     at = block.start
-    made: list[Sentence] = []
+    sentences: list[Sentence] = []
     for segment in segments:
         start, at = at, at + (len(segment) if segment.isascii() else len(segment.encode()))
         stripped = segment.lstrip()
         if not stripped:
             continue
-        # White space is one byte each: it stands for masked bytes, or was a line end.
+        # White space has one byte per character: it replaces masked bytes or line ends.
         begin = start + len(segment) - len(stripped)
-        made.append(Sentence(stripped.replace(_WORD.decode(), " "), begin, cited=False))
+        sentences.append(Sentence(stripped.replace(_WORD.decode(), " "), begin, cited=False))
     first = bisect_left(marks, block.start)
     for mark in marks[first : bisect_left(marks, block.end, first)]:
-        # What cites stands before the next sentence's first word, so it belongs to the last that began before it.
-        place = max(0, bisect_right(made, mark, key=attrgetter("at")) - 1)
-        if made:
-            made[place] = made[place]._replace(cited=True)
-    yield from made
+        # A citation comes before the first word of the next sentence, so it belongs to the last one that started.
+        place = max(0, bisect_right(sentences, mark, key=attrgetter("at")) - 1)
+        if sentences:
+            sentences[place] = sentences[place]._replace(cited=True)
+    yield from sentences

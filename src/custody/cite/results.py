@@ -1,4 +1,4 @@
-"""What research comes to: findings with the sources that they rest on, and the results that hold them together."""
+"""Research results: findings with their sources, clusters and contradictions."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,9 +12,9 @@ from custody.cite.model import (
     SourceID,
     SourceUsage,
     UnknownSource,
-    id_of,
     moment_from,
-    number_of,
+    source_id_from_number,
+    source_number_from_id,
 )
 
 FINDING_ID_DIGITS = 32
@@ -22,9 +22,9 @@ FINDING_ID_DIGITS = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HierarchicalFinding:
-    """Something that was found, and the sources it rests on; its first source leads ``source_ids``.
+    """A finding and its sources; its first source is the first of ``source_ids``.
 
-    Without an id it has one made from what it says: the same finding has the same id in every run.
+    Without an id it gets one from its content, the same in every run.
     """
 
     finding_id: str = ""
@@ -35,20 +35,22 @@ class HierarchicalFinding:
 
     def __post_init__(self) -> None:
         first = None if self.source is None else self.source.source_id
-        named = _ids("source_ids", self.source_ids)
+        named = _check_source_ids("source_ids", self.source_ids)
         object.__setattr__(self, "source_ids", named if first is None or first in named else (first, *named))
-        object.__setattr__(self, "supporting_source_ids", _ids("supporting_source_ids", self.supporting_source_ids))
+        object.__setattr__(
+            self, "supporting_source_ids", _check_source_ids("supporting_source_ids", self.supporting_source_ids)
+        )
         if not self.finding_id:
             object.__setattr__(self, "finding_id", self._made_id())
 
     def _made_id(self) -> str:
-        said = "\0".join((self.finding, *self.source_ids, "", *self.supporting_source_ids))
-        return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:FINDING_ID_DIGITS]
+        content = "\0".join((self.finding, *self.source_ids, "", *self.supporting_source_ids))
+        return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:FINDING_ID_DIGITS]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingCluster:
-    """Findings that speak of the same thing, with their sources."""
+    """Findings on the same topic, with their sources."""
 
     cluster_id: str
     finding_ids: tuple[str, ...] = ()
@@ -58,7 +60,7 @@ class FindingCluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contradiction:
-    """Findings that cannot all be true, with their sources."""
+    """Findings that contradict each other, with their sources."""
 
     contradiction_id: str
     finding_ids: tuple[str, ...] = ()
@@ -68,20 +70,20 @@ class Contradiction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResearchMetadata:
-    """What research took; ``sources_consulted`` counts every source once."""
+    """Facts about the research; ``sources_consulted`` counts every source once."""
 
     sources_consulted: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SynthesisMetadata:
-    """How good a report is, in numbers by name."""
+    """The quality metrics of a report, by name."""
 
     quality_metrics: Mapping[str, float] = field(default_factory=dict, hash=False)
 
 
 def quality_metrics(*, citation_coverage: float, orphaned_sources: int, audit_failures: int) -> dict[str, float]:
-    """The document's three metrics under the document's names."""
+    """Return the three metrics of document 003, under its names."""
     return {
         "citation_coverage": float(citation_coverage),
         "orphaned_sources": float(orphaned_sources),
@@ -91,7 +93,7 @@ def quality_metrics(*, citation_coverage: float, orphaned_sources: int, audit_fa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResearchResults:
-    """Everything that research came to. Only ``source_usage`` grows, by ``record_usage``."""
+    """The results of research; only ``source_usage`` changes, through ``record_usage``."""
 
     sources: tuple[ResearchSource, ...] = ()
     source_usage: dict[SourceID, SourceUsage] = field(default_factory=dict, hash=False)
@@ -110,21 +112,21 @@ class ResearchResults:
         contradiction_id: str | None = None,
         report_section: str | None = None,
     ) -> None:
-        """Note what rests on a source; what is known already changes nothing."""
-        number_of(source_id)
-        said: tuple[tuple[ArtifactType, str | None], ...] = (
+        """Record uses of a source; a known use changes nothing."""
+        source_number_from_id(source_id)
+        uses: tuple[tuple[ArtifactType, str | None], ...] = (
             ("finding", finding_id),
             ("cluster", cluster_id),
             ("contradiction", contradiction_id),
             ("report_section", report_section),
         )
         usage = self.source_usage.get(source_id, SourceUsage(source_id))
-        for kind, artifact in said:
+        for kind, artifact in uses:
             usage = usage if not artifact else usage.used_by(kind, artifact)
         self.source_usage[source_id] = usage
 
     def backfill_usage(self) -> None:
-        """Note the usage that findings, clusters and contradictions tell of, as for results from before ids."""
+        """Record the uses by findings, clusters and contradictions, for results from before ids."""
         for finding in self.findings:
             for source_id in (*finding.source_ids, *finding.supporting_source_ids):
                 self.record_usage(source_id, finding_id=finding.finding_id)
@@ -137,58 +139,60 @@ class ResearchResults:
 
 
 def with_sources(results: ResearchResults, sources: Iterable[ResearchSource]) -> ResearchResults:
-    """The results with these sources in the order of their ids, each once, and their count consulted."""
+    """Return the results with these sources, each once, in the order of their ids, and the count of consulted ones."""
     by_id = {source.source_id: source for source in sources if source.source_id is not None}
-    ordered = tuple(by_id[source_id] for source_id in sorted(by_id, key=number_of))
+    ordered = tuple(by_id[source_id] for source_id in sorted(by_id, key=source_number_from_id))
     return replace(results, sources=ordered, metadata=ResearchMetadata(sources_consulted=len(ordered)))
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedSources:
-    """Sources from before they had ids, each with one now, and what to tell the user of it."""
+    """Sources that got missing ids, and the warnings about that."""
 
     sources: tuple[ResearchSource, ...]
     warnings: tuple[str, ...]
 
 
 def with_ids(sources: Iterable[ResearchSource]) -> LoadedSources:
-    """Give every source without an id, or with one that another has, the next free number; each gift is a warning.
+    """Assign the next free number to every source without an id or with a duplicate id; each is a warning.
 
     >>> a, b = ResearchSource(title="a", source_id="S2"), ResearchSource(title="b")
     >>> [source.source_id for source in with_ids([a, b]).sources]
     ['S2', 'S3']
     """
-    given = list(sources)
-    taken = max((number_of(source.source_id) for source in given if source.source_id is not None), default=0)
-    seen: set[SourceID] = set()
-    made: list[ResearchSource] = []
+    loaded = list(sources)
+    taken = max(
+        (source_number_from_id(source.source_id) for source in loaded if source.source_id is not None), default=0
+    )
+    used: set[SourceID] = set()
+    numbered: list[ResearchSource] = []
     warnings: list[str] = []
-    for source in given:
-        if source.source_id is None or source.source_id in seen:
+    for source in loaded:
+        if source.source_id is None or source.source_id in used:
             taken += 1
             why = "had no id" if source.source_id is None else f"had the id of another, {source.source_id}"
-            source = replace(source, source_id=id_of(taken))
+            source = replace(source, source_id=source_id_from_number(taken))
             warnings.append(f"'{source.title or source.url}' {why}; it is {source.source_id} now")
-        seen.add(str(source.source_id))
-        made.append(source)
-    return LoadedSources(tuple(made), tuple(warnings))
+        used.add(str(source.source_id))
+        numbered.append(source)
+    return LoadedSources(tuple(numbered), tuple(warnings))
 
 
 def source_from(fields: Mapping[str, Any]) -> ResearchSource:
-    """A source from its fields as JSON has them; dates are texts, fields that we do not know go to its metadata."""
+    """Return a source from its JSON fields; dates are text, and unknown fields go to its metadata."""
     known = {name: value for name, value in fields.items() if name in _FIELDS}
     unknown = {name: value for name, value in fields.items() if name not in _FIELDS}
     metadata = known.pop("metadata", None)
     if metadata is not None and not isinstance(metadata, Mapping):
-        raise SourceError("metadata", f"is {metadata!r:.80}, not values by name")
+        raise SourceError("metadata", f"is {metadata!r:.80}, not a mapping")
     if isinstance(known.get("date"), str):
         known["date"] = moment_from(known["date"])
     known.setdefault("title", "")
     return ResearchSource(**known, metadata={**unknown, **(metadata or {})})
 
 
-def source_fields(source: ResearchSource) -> dict[str, Any]:
-    """The fields of a source as JSON has them, without the id and the key that a registry gave: see ``source_from``."""
+def source_to_fields(source: ResearchSource) -> dict[str, Any]:
+    """Return the JSON fields of a source without its id and key, the inverse of ``source_from``."""
     fields = {name: getattr(source, name) for name in _FIELDS - {"source_id", "canonical_key"}}
     date = None if source.date is None else source.date.isoformat()
     return {**fields, "date": date, "metadata": dict(source.metadata)}
@@ -197,27 +201,27 @@ def source_fields(source: ResearchSource) -> dict[str, Any]:
 _FIELDS = frozenset(ResearchSource.__dataclass_fields__)
 
 
-def _ids(name: str, said: Iterable[str]) -> tuple[SourceID, ...]:
-    if isinstance(said, str):
-        raise SourceError(name, f"is the text '{said[:80]}', not several ids")
-    made = tuple(dict.fromkeys(said))
-    for source_id in made:
-        number_of(source_id)
-    return made
+def _check_source_ids(name: str, ids: Iterable[str]) -> tuple[SourceID, ...]:
+    if isinstance(ids, str):
+        raise SourceError(name, f"is the text '{ids[:80]}', not a list of ids")
+    unique = tuple(dict.fromkeys(ids))
+    for source_id in unique:
+        source_number_from_id(source_id)
+    return unique
 
 
-# Put results together: findings, clusters and contradictions under the ids that their sources have now.
+# Assemble results: findings, clusters and contradictions with the current ids of their sources.
 
 
 Group = TypeVar("Group", FindingCluster, Contradiction)
 
 
-def named_ids(
+def collect_source_ids(
     findings: Iterable[HierarchicalFinding],
     clusters: Iterable[FindingCluster],
     contradictions: Iterable[Contradiction],
 ) -> tuple[SourceID, ...]:
-    """Every id that anything rests on, once, in the order in which they are named."""
+    """Return all ids in use, once, in the order of their first use."""
     ids: dict[SourceID, None] = {}
     everything: tuple[HierarchicalFinding | FindingCluster | Contradiction, ...] = (
         *findings,
@@ -229,7 +233,7 @@ def named_ids(
     return tuple(ids)
 
 
-def assembled(
+def assemble_research_results(
     findings: Sequence[HierarchicalFinding],
     clusters: Sequence[FindingCluster],
     contradictions: Sequence[Contradiction],
@@ -237,27 +241,31 @@ def assembled(
     *,
     consulted: Iterable[SourceID] = (),
 ) -> ResearchResults:
-    """The results. ``known`` has the source of every named id; an id that was merged becomes the one that is shown.
+    """Return the results; ``known`` has the source of every id, and a merged id is replaced by the shown one.
 
-    A group that names no source rests on those of its findings. ``consulted`` are ids beyond those that something rests
-    on; ``sources_consulted`` counts every source once, whatever it was called. An id without a source is an
+    A group without sources uses those of its findings. ``consulted`` are further ids, which ``sources_consulted``
+    counts too; it counts every source once. An id without a source raises
     ``UnknownSource``.
     """
-    shown = tuple(_found(finding, known) for finding in findings)
+    shown = tuple(_update_finding_sources(finding, known) for finding in findings)
     by_id = {finding.finding_id: finding for finding in shown}
     results = ResearchResults(
         findings=shown,
-        clusters=tuple(_renamed(_filled(cluster, by_id), known) for cluster in clusters),
-        contradictions=tuple(_renamed(_filled(contradiction, by_id), known) for contradiction in contradictions),
+        clusters=tuple(_update_group_sources(_fill_group_sources(cluster, by_id), known) for cluster in clusters),
+        contradictions=tuple(
+            _update_group_sources(_fill_group_sources(contradiction, by_id), known) for contradiction in contradictions
+        ),
     )
-    used = named_ids(results.findings, results.clusters, results.contradictions)
+    used = collect_source_ids(results.findings, results.clusters, results.contradictions)
     results = with_sources(results, (known[source_id] for source_id in used))
     results.backfill_usage()
-    count = len({*used, *_now(consulted, known)})
+    count = len({*used, *_resolve_source_ids(consulted, known)})
     return replace(results, metadata=ResearchMetadata(sources_consulted=count))
 
 
-def _found(finding: HierarchicalFinding, known: Mapping[SourceID, ResearchSource]) -> HierarchicalFinding:
+def _update_finding_sources(
+    finding: HierarchicalFinding, known: Mapping[SourceID, ResearchSource]
+) -> HierarchicalFinding:
     source = (
         finding.source
         if finding.source is None or finding.source.source_id is None
@@ -266,18 +274,20 @@ def _found(finding: HierarchicalFinding, known: Mapping[SourceID, ResearchSource
     return replace(
         finding,
         source=source,
-        source_ids=_now(finding.source_ids, known),
-        supporting_source_ids=_now(finding.supporting_source_ids, known),
+        source_ids=_resolve_source_ids(finding.source_ids, known),
+        supporting_source_ids=_resolve_source_ids(finding.supporting_source_ids, known),
     )
 
 
-def _renamed(group: Group, known: Mapping[SourceID, ResearchSource]) -> Group:
+def _update_group_sources(group: Group, known: Mapping[SourceID, ResearchSource]) -> Group:
     return replace(
-        group, source_ids=_now(group.source_ids, known), supporting_source_ids=_now(group.supporting_source_ids, known)
+        group,
+        source_ids=_resolve_source_ids(group.source_ids, known),
+        supporting_source_ids=_resolve_source_ids(group.supporting_source_ids, known),
     )
 
 
-def _filled(group: Group, findings: Mapping[str, HierarchicalFinding]) -> Group:
+def _fill_group_sources(group: Group, findings: Mapping[str, HierarchicalFinding]) -> Group:
     if group.source_ids or group.supporting_source_ids:
         return group
     within = [findings[finding_id] for finding_id in group.finding_ids if finding_id in findings]
@@ -286,7 +296,7 @@ def _filled(group: Group, findings: Mapping[str, HierarchicalFinding]) -> Group:
     return replace(group, source_ids=tuple(first), supporting_source_ids=tuple(others))
 
 
-def _now(ids: Iterable[SourceID], known: Mapping[SourceID, ResearchSource]) -> tuple[SourceID, ...]:
+def _resolve_source_ids(ids: Iterable[SourceID], known: Mapping[SourceID, ResearchSource]) -> tuple[SourceID, ...]:
     now: dict[SourceID, None] = {}
     for source_id in ids:
         source = known.get(source_id)

@@ -1,23 +1,23 @@
-"""Find the list of sources in a report.
+"""The source list of a report.
 
-The list is what stands under a heading that names one (of any level, in bold, or a line of its own), every footnote
-definition, and every link definition whose name is a number. Without such a heading it is the run of lines at the end
-of the report that all begin with a number in brackets and hold an address. A heading under which nothing is listed
-announces no list, and neither does a line after whose entries prose goes on.
+The list is everything under a heading that names one (of any level, in bold, or a line of its own), every footnote
+definition, and every link definition with a number as its name. Without such a heading it is the lines at the end
+of the report that all start with a bracketed number and contain a URL. A heading without entries is not
+a list, nor is a line with prose after its entries.
 """
 
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from custody.cite.document import Label, LabelKind, ListEntry, ListTrouble, Section, SourceListing, note_label
-from custody.cite.entries import EntrySpan, address_in, is_web, read_entry, tidy
-from custody.cite.list_entries import EntryList, gather, trailing
-from custody.cite.markdown import Definition, Layout, address
-from custody.cite.urls import url_key
+from custody.cite.document import Label, LabelKind, ListEntry, ListTrouble, Section, SourceListing, to_footnote_label
+from custody.cite.entries import EntrySpan, clean_source_title, find_source_url, is_web_source_url, parse_source_entry
+from custody.cite.list_entries import EntryList, parse_source_entries, parse_trailing_source_list
+from custody.cite.markdown import Definition, Layout, render_source_link
+from custody.cite.urls import compute_source_url_key
 from custody.cite.walk import HEADING, NOTE, PARAGRAPH, RULE, MarkdownBlock
 
-# Which headings announce a list of sources; this file is the only one that knows their names.
+# Recognize headings of source lists; only this file has their names.
 
 
 HEADING_CHARACTERS_MAX = 100
@@ -44,11 +44,11 @@ _ROMAN = re.compile(r"[ivxl]{1,6}|[a-z]", re.IGNORECASE)
 _LEADING = re.compile(r"^[\s#*_]*第?[一二三四五六七八九十百]+[\s、.．:：章节部]+")
 
 
-def names_a_list(heading: str) -> bool:
-    """Whether a heading says that sources follow: every word is a name for them, or may stand beside one.
+def is_source_list_heading(heading: str) -> bool:
+    """Return whether a heading names a source list: every word is a name for sources or a usual addition.
 
-    >>> names_a_list("7. Key References & Sources:"), names_a_list("八、参考文献"), names_a_list("Sources of Funding")
-    (True, True, False)
+    >>> list(map(is_source_list_heading, ("7. Key References & Sources:", "八、参考文献", "Sources of Funding")))
+    [True, True, False]
     """
     if len(heading) > HEADING_CHARACTERS_MAX:
         return False
@@ -64,10 +64,10 @@ def names_a_list(heading: str) -> bool:
     return True
 
 
-INVISIBLE = "link definitions show nothing, so the list is empty when rendered"
+INVISIBLE = "link definitions render as nothing, so the list is empty"
 
 NAME_BYTES_MAX = 120
-"""A longer line is no name."""
+"""Maximum length of a line that names a list."""
 
 _NOTE_LABEL = re.compile(rb"\[\^[^\]]*\]:[ \t]*")
 _NUMBER_NAME = re.compile(r"([Ss]?)0*([0-9]{1,9})")
@@ -75,133 +75,134 @@ _PSEUDO = re.compile(r"\s*(?P<mark>\*\*|__|)(?P<name>[^*\n\[\]#|<>]{2,80}?)\s*[:
 _FIRST_LINE = re.compile(rb"[^\r\n]*(?:\r\n?|\n|\Z)")
 
 
-def find_listing(layout: Layout) -> SourceListing:
-    """Every source that a report lists, in the order of the text."""
+def find_source_listing(layout: Layout) -> SourceListing:
+    """Return the listed sources of a report, in the order of the text."""
     gathered = EntryList()
     sections: list[Section] = []
-    for section, part in _announced(layout):
+    for section, part in _find_source_sections(layout):
         sections.append(section)
         gathered.add(part)
-    gathered.add(_notes(layout))
-    if not gathered.entries and not any(_number_label(definition) for definition in layout.definitions):
-        gathered.add(trailing(layout))
-    _add_definitions(layout, gathered, sections)
-    entries = _outermost(gathered.entries)
+    gathered.add(_parse_footnote_definitions(layout))
+    if not gathered.entries and not any(_source_label_from_definition(definition) for definition in layout.definitions):
+        gathered.add(parse_trailing_source_list(layout))
+    _add_link_definitions(layout, gathered, sections)
+    entries = _drop_nested_source_entries(gathered.entries)
     if entries and not sections:
-        sections.extend(_announced_in_vain(layout))
+        sections.extend(_find_empty_source_heading(layout))
     troubles = sorted(gathered.troubles, key=lambda trouble: trouble.at)
     return SourceListing(tuple(entries), tuple(sections), tuple(sorted(set(gathered.cut))), tuple(troubles))
 
 
-def _outermost(entries: list[ListEntry]) -> list[ListEntry]:
-    """The entries in the order of the text, without those that stand inside another one."""
-    made: list[ListEntry] = []
+def _drop_nested_source_entries(entries: list[ListEntry]) -> list[ListEntry]:
+    """Return the entries in the order of the text, without entries inside another."""
+    kept_entries: list[ListEntry] = []
     for entry in sorted(entries, key=lambda entry: (entry.start, -entry.end)):
-        if not made or entry.start >= made[-1].end:
-            made.append(entry)
-    return made
+        if not kept_entries or entry.start >= kept_entries[-1].end:
+            kept_entries.append(entry)
+    return kept_entries
 
 
-def _announced(layout: Layout) -> Iterator[tuple[Section, EntryList]]:
-    """Sections under a heading that names a list, if anything is listed there."""
+def _find_source_sections(layout: Layout) -> Iterator[tuple[Section, EntryList]]:
+    """Yield the sections under a heading that names a list, if they have entries."""
     reached = -1
     headings = [block for block in layout.blocks if block.kind == HEADING and not block.inside]
     for at, block in enumerate(layout.blocks):
         if block.start < reached or block.inside:
             continue
-        found: tuple[Section, EntryList] | None = None
+        section: tuple[Section, EntryList] | None = None
         if block.kind == HEADING:
-            if names_a_list(_heading_text(layout, block)):
-                found = _under_heading(layout, block, headings)
+            if is_source_list_heading(_source_heading_text(layout, block)):
+                section = _parse_source_section(layout, block, headings)
         elif block.kind == PARAGRAPH:
-            found = _under_line(layout, at)
-        if found is not None:
-            reached = found[0].end
-            yield found
+            section = _parse_sources_after_line(layout, at)
+        if section is not None:
+            reached = section[0].end
+            yield section
 
 
-def _heading_text(layout: Layout, block: MarkdownBlock) -> str:
+def _source_heading_text(layout: Layout, block: MarkdownBlock) -> str:
     return layout.text(block.start, min(block.end, block.start + 4 * HEADING_CHARACTERS_MAX))
 
 
-def _announced_in_vain(layout: Layout) -> Iterator[Section]:
-    """A heading at the very end that names a list: where one belongs, if the sources stand elsewhere."""
+def _find_empty_source_heading(layout: Layout) -> Iterator[Section]:
+    """Yield an empty section at the end that names a list: the place for a list if the sources are elsewhere."""
     last = next((block for block in reversed(layout.blocks) if not block.inside), None)
-    if last is not None and last.kind == HEADING and names_a_list(_heading_text(layout, last)):
+    if last is not None and last.kind == HEADING and is_source_list_heading(_source_heading_text(layout, last)):
         end = layout.trimmed(last.start, last.end)
         yield Section(last.start, end, end, last.number or 1)
 
 
-def _under_heading(
+def _parse_source_section(
     layout: Layout, heading: MarkdownBlock, headings: list[MarkdownBlock]
 ) -> tuple[Section, EntryList] | None:
-    """What is listed until the next heading of this level, up to the last part in which anything is."""
+    """Return the entries up to the next heading of this level, until the last part that has any."""
     level = heading.number or 1
     gathered = EntryList()
     reached = heading.end
     start = heading.end
     for following in headings[bisect_left(headings, heading.end, key=lambda block: block.start) :]:
-        if _take(layout, gathered, start, following.start):
+        if _add_source_entries(layout, gathered, start, following.start):
             reached = following.start
-        elif reached == heading.end and names_a_list(_heading_text(layout, following)):
-            return None  # the next heading is the list's own
+        elif reached == heading.end and is_source_list_heading(_source_heading_text(layout, following)):
+            return None  # the next heading belongs to the list
         start = following.start
         if (following.number or 1) <= level:
             break
     else:
-        if _take(layout, gathered, start, len(layout.data)):
+        if _add_source_entries(layout, gathered, start, len(layout.data)):
             reached = len(layout.data)
     if reached == heading.end:
         return None
-    others = _others_within(layout, heading.end, reached)
+    others = _count_footnotes_and_definitions(layout, heading.end, reached)
     return Section(heading.start, heading.end, reached, level), gathered.settled(others)
 
 
-def _take(layout: Layout, gathered: EntryList, start: int, end: int) -> bool:
-    part = gather(layout, start, end)
+def _add_source_entries(layout: Layout, gathered: EntryList, start: int, end: int) -> bool:
+    part = parse_source_entries(layout, start, end)
     gathered.add(part)
-    return bool(part.entries) or _others_within(layout, start, end) > 0
+    return bool(part.entries) or _count_footnotes_and_definitions(layout, start, end) > 0
 
 
-def _others_within(layout: Layout, start: int, end: int) -> int:
-    """How many footnotes and numbered link definitions stand in a stretch."""
+def _count_footnotes_and_definitions(layout: Layout, start: int, end: int) -> int:
+    """Return the number of footnotes and numbered link definitions in a byte range."""
     defined = sum(
-        start <= definition.start < end and _number_label(definition) is not None for definition in layout.definitions
+        start <= definition.start < end and _source_label_from_definition(definition) is not None
+        for definition in layout.definitions
     )
     return defined + sum(block.kind == NOTE for _, block in layout.blocks_within(start, end))
 
 
-def _under_line(layout: Layout, at: int) -> tuple[Section, EntryList] | None:
-    """What is listed after a line that names a list: in the rest of its paragraph, and in the blocks that follow."""
+def _parse_sources_after_line(layout: Layout, at: int) -> tuple[Section, EntryList] | None:
+    """Return the entries after a line that names a list: in its paragraph and in the following blocks."""
     block = layout.blocks[at]
     line_end = layout.data.find(b"\n", block.start, block.end)
     if (block.end if line_end < 0 else line_end) - block.start > NAME_BYTES_MAX:
         return None
     line = _FIRST_LINE.match(layout.data, block.start, block.end)
     name = None if line is None else _PSEUDO.fullmatch(layout.text(*line.span()))
-    if line is None or name is None or not names_a_list(name["name"]):
+    if line is None or name is None or not is_source_list_heading(name["name"]):
         return None
-    gathered = gather(layout, line.end(), block.end, paragraph=True)
+    gathered = parse_source_entries(layout, line.end(), block.end, paragraph=True)
     if layout.data[line.end() : block.end].strip() and not (gathered.entries and gathered.cut[0][0] == line.end()):
         return None
     reached = block.end
     for _, following in layout.blocks_within(block.end, len(layout.data)):
         if following.inside:
             continue
-        part = gather(layout, following.start, following.start + 1, before=gathered.last)
+        part = parse_source_entries(layout, following.start, following.start + 1, before=gathered.last)
         if not part.entries and following.kind != NOTE:
             if following.kind == HEADING or following.kind == RULE:
                 break
-            return None  # prose goes on: the line was one of its own
+            return None  # prose follows, so the line does not name a list
         gathered.add(part)
         reached = layout.trimmed(following.start, following.end)
     listed = gathered.entries or reached > block.end
-    others = _others_within(layout, block.start, reached)
+    others = _count_footnotes_and_definitions(layout, block.start, reached)
     return (Section(block.start, line.end(), reached), gathered.settled(others)) if listed else None
 
 
-def _notes(layout: Layout) -> EntryList:
-    """Every footnote definition, wherever it stands."""
+def _parse_footnote_definitions(layout: Layout) -> EntryList:
+    """Return all footnote definitions."""
     gathered = EntryList()
     for at, block in enumerate(layout.blocks):
         if block.kind != NOTE:
@@ -209,56 +210,63 @@ def _notes(layout: Layout) -> EntryList:
         prefix = _NOTE_LABEL.match(layout.data, block.start, block.end)
         body = prefix.end() if prefix else block.start
         end = layout.trimmed(block.start, block.end)
-        entry = read_entry(
-            layout, note_label(block.name), EntrySpan(block.start, end, min(body, end)), plain=layout.is_plain(at)
+        entry = parse_source_entry(
+            layout,
+            to_footnote_label(block.name),
+            EntrySpan(block.start, end, min(body, end)),
+            plain=layout.is_plain(at),
         )
         gathered.entries.append(entry)
         gathered.cut.append((block.start, end))
     return gathered
 
 
-def _number_label(definition: Definition) -> Label | None:
+def _source_label_from_definition(definition: Definition) -> Label | None:
     match = _NUMBER_NAME.fullmatch(definition.label)
     return None if match is None else Label(LabelKind.ID if match[1] else LabelKind.NUMBER, match[2])
 
 
-def _is_within(offset: int, ranges: list[tuple[int, int]]) -> bool:
+def _is_in_source_ranges(offset: int, ranges: list[tuple[int, int]]) -> bool:
     at = bisect_left(ranges, offset + 1, key=lambda bounds: bounds[0]) - 1
     return at >= 0 and offset < ranges[at][1]
 
 
-def _add_definitions(layout: Layout, gathered: EntryList, sections: list[Section]) -> None:
-    """Link definitions whose names are numbers: sources of their own, or the addresses of listed ones."""
+def _add_link_definitions(layout: Layout, gathered: EntryList, sections: list[Section]) -> None:
+    """Add link definitions named by numbers: sources of their own, or URLs of listed sources."""
     listed = {entry.label: at for at, entry in enumerate(gathered.entries)}
     unseen: list[Definition] = []
     taken = sorted(gathered.cut)
     for definition in layout.definitions:
-        label = _number_label(definition)
-        if label is None or _is_within(definition.start, taken):
+        label = _source_label_from_definition(definition)
+        if label is None or _is_in_source_ranges(definition.start, taken):
             continue
         end = layout.trimmed(definition.start, definition.end)
         gathered.cut.append((definition.start, end))
         at = listed.get(label)
         if at is None:
-            entry = ListEntry(label, tidy(definition.title), None, definition.start, end, definition.start)
-            gathered.entries.append(_with_address(entry, definition.url))
+            entry = ListEntry(
+                label, clean_source_title(definition.title), None, definition.start, end, definition.start
+            )
+            gathered.entries.append(_add_source_entry_url(entry, definition.url))
             unseen.append(definition)
         else:
-            gathered.entries[at] = _with_address(gathered.entries[at], definition.url)
+            gathered.entries[at] = _add_source_entry_url(gathered.entries[at], definition.url)
     for section in sections:
         within = [definition for definition in unseen if section.heading_start <= definition.start < section.end]
         if within:
             gathered.troubles.append(ListTrouble(within[0].start, INVISIBLE))
 
 
-def _with_address(entry: ListEntry, url: str) -> ListEntry:
-    """The entry with an address that is defined for it; one that cannot be its own is said in its title."""
-    if not url or (entry.url is not None and url_key(entry.url) == url_key(url) is not None):
+def _add_source_entry_url(entry: ListEntry, url: str) -> ListEntry:
+    """Return the entry with the URL defined for it; a URL that cannot be its own is added to the title."""
+    if not url or (
+        entry.url is not None and compute_source_url_key(entry.url) == compute_source_url_key(url) is not None
+    ):
         return entry
-    if entry.url is None and is_web(url):
+    if entry.url is None and is_web_source_url(url):
         return entry._replace(url=url)
-    said = address(url).strip("<>")
-    title = entry.title if said in entry.title else tidy(f"{entry.title} {said}")
-    if entry.url is None and (own := address_in(title)) is not None:
-        return entry._replace(title=tidy(f"{title[: own[1]]} {title[own[2] :]}"), url=own[0])
+    shown = render_source_link(url).strip("<>")
+    title = entry.title if shown in entry.title else clean_source_title(f"{entry.title} {shown}")
+    if entry.url is None and (own := find_source_url(title)) is not None:
+        return entry._replace(title=clean_source_title(f"{title[: own[1]]} {title[own[2] :]}"), url=own[0])
     return entry._replace(title=title, url=entry.url or url)

@@ -1,7 +1,7 @@
-"""When two URLs name the same page, told from the URLs alone.
+"""Keys of URLs: equal for URLs of the same page.
 
-This file is the only one that decides it. Precision comes first: what usually but not always means the same (``www.``,
-a slash at the end, ``index.html``, hosts for phones) gives different keys and the same ``loose_key``, which suggests.
+Only this file decides that, with precision first: differences that usually mean nothing (``www.``, a trailing slash,
+``index.html``, mobile hosts) give different keys but the same ``compute_loose_source_key``, which only suggests.
 """
 
 import re
@@ -12,12 +12,12 @@ from urllib.parse import unquote
 
 import can_ada
 
-# Names of query parameters that say who led somebody to a page, never which page it is.
-# What is on no list stays: ``ref``, ``source``, ``id``, ``v`` and ``page`` choose pages somewhere and are never here.
+# Tracking parameters, which never select a page. Parameters that select pages on some sites, such as ``ref``,
+# ``source``, ``id``, ``v`` and ``page``, are not listed and stay.
 
 
 PREFIXES = ("utm_", "mtm_", "hsa_", "_hsenc", "_hsmi", "oly_enc_", "oly_anon_")
-"""What begins so is a tracker on every host."""
+"""Prefixes of tracking parameters on every host."""
 
 EVERYWHERE = frozenset(
     "gclid gclsrc dclid gbraid wbraid srsltid _ga _gl fbclid fb_action_ids fb_action_types fb_ref fb_source igshid igsh"
@@ -27,7 +27,7 @@ EVERYWHERE = frozenset(
     " matomo_kwd matomo_source matomo_medium spm_id_from vd_source guccounter guce_referrer guce_referrer_sig"
     " __twitter_impression ref_src ref_url".split()
 )
-"""Trackers by their whole name, in small letters, on every host."""
+"""Tracking parameters on every host, in lower case."""
 
 BY_SITE: Mapping[str, frozenset[str]] = MappingProxyType(
     {
@@ -66,14 +66,15 @@ BY_SITE: Mapping[str, frozenset[str]] = MappingProxyType(
         )
     }
 )
-"""Trackers that are ordinary names elsewhere, by the site on which they are only that; names in small letters."""
+"""Tracking parameters of single sites that are ordinary names elsewhere, in lower case."""
 
 
-def is_tracker(host: str, name: str) -> bool:
-    """Whether a parameter of this name only says how somebody came to a page of ``host``.
+def is_url_tracking_parameter(host: str, name: str) -> bool:
+    """Return whether a parameter is for tracking on ``host``.
 
-    >>> is_tracker("example.org", "utm_source"), is_tracker("example.org", "si"), is_tracker("m.youtube.com", "si")
-    (True, False, True)
+    >>> cases = (("example.org", "utm_source"), ("example.org", "si"), ("m.youtube.com", "si"))
+    >>> [is_url_tracking_parameter(host, name) for host, name in cases]
+    [True, False, True]
     """
     small = name.lower()
     if small in EVERYWHERE or small.startswith(PREFIXES):
@@ -84,7 +85,7 @@ def is_tracker(host: str, name: str) -> bool:
 
 URL_CHARS_MAX = 4096
 WRAPPED_MAX = 4
-"""Wrappers around wrappers are opened this often."""
+"""Maximum nesting of wrappers."""
 
 _WEB = frozenset(("http:", "https:"))
 _OTHERS = frozenset(("ftp:", "file:"))
@@ -95,7 +96,7 @@ _DIRECTIVE = ":~:"
 
 
 class UrlParts(NamedTuple):
-    """A URL as the WHATWG standard reads it: everything that may matter to which page it names."""
+    """The parts of a URL by the WHATWG standard that identify a page."""
 
     scheme: str
     host: str
@@ -106,26 +107,26 @@ class UrlParts(NamedTuple):
 
     @property
     def is_web(self) -> bool:
-        """Whether it is fetched by HTTP."""
+        """Return whether it is an HTTP URL."""
         return self.scheme in _WEB
 
     def values(self, name: str) -> Iterator[str]:
-        """The values of a parameter, decoded."""
+        """Yield the decoded values of a parameter."""
         for pair in self.query.split("&"):
             key, _, value = pair.partition("=")
-            if _decoded(key) == name:
-                yield _decoded(value)
+            if _decode_source_url_parameter(key) == name:
+                yield _decode_source_url_parameter(value)
 
 
-def parts_of(url: str) -> UrlParts | None:
-    """The parts of an absolute URL; None for what is none, has no key, or is longer than any page's address."""
+def parse_source_url(url: str) -> UrlParts | None:
+    """Return the parts of an absolute URL; None if it is invalid, has no key, or is too long."""
     text = url.strip()
     if not text or len(text) > URL_CHARS_MAX:
         return None
     try:
         parsed = can_ada.parse(text)
     except (ValueError, TypeError):
-        return None  # no URL by the standard, or signs that no URL can have: an answer, not a failure
+        return None  # invalid by the standard
     if parsed.protocol not in _WEB | _OTHERS or (parsed.protocol in _WEB and not parsed.hostname.strip(".")):
         return None
     query = parsed.search.removeprefix("?")
@@ -134,56 +135,59 @@ def parts_of(url: str) -> UrlParts | None:
     )
 
 
-def url_key(url: str) -> str | None:
-    """What two URLs of the same page have in common; None where no page is named (``javascript:``, no URL at all).
+def compute_source_url_key(url: str) -> str | None:
+    """Return the key that all URLs of a page share; None if it is not a page (``javascript:``, not a URL).
 
-    >>> url_key("HTTP://Example.ORG:80/a/../B?utm_source=x&b=2&a=1#top")
+    >>> compute_source_url_key("HTTP://Example.ORG:80/a/../B?utm_source=x&b=2&a=1#top")
     'https://example.org/B?a=1&b=2'
-    >>> url_key("javascript:alert(1)")
+    >>> compute_source_url_key("javascript:alert(1)")
     """
-    parts = parts_of(url)
-    return None if parts is None else key_of(parts)
+    parts = parse_source_url(url)
+    return None if parts is None else url_key_from_parts(parts)
 
 
-def key_of(parts: UrlParts) -> str:
-    """The key of a URL that was read."""
+def url_key_from_parts(parts: UrlParts) -> str:
+    """Return the key of a parsed URL."""
     scheme = "https:" if parts.is_web else parts.scheme
     port = "" if not parts.port or (parts.scheme, parts.port) in _DEFAULT_PORTS else f":{parts.port}"
-    query = _query(parts)
-    return f"{scheme}//{parts.host}{port}{_path(parts.path)}{'?' if query else ''}{query}{_route(parts.fragment)}"
+    query = _normalize_source_url_query(parts)
+    path, fragment = _normalize_source_url_path(parts.path), _normalize_source_url_fragment(parts.fragment)
+    return f"{scheme}//{parts.host}{port}{path}{'?' if query else ''}{query}{fragment}"
 
 
-def loose_key(url: str) -> str | None:
-    """What URLs that probably name the same page have in common: enough to suggest a merge, never to make one.
+def compute_loose_source_key(url: str) -> str | None:
+    """Return a key that URLs of probably the same page share: only for suggestions, never for merges.
 
-    >>> loose_key("https://www.example.org/a/") == loose_key("http://m.example.org/a/index.html")
-    True
+    >>> len(set(map(compute_loose_source_key, ("https://www.example.org/a/", "http://m.example.org/a/index.html"))))
+    1
     """
-    parts = parts_of(url)
+    parts = parse_source_url(url)
     if parts is None:
         return None
     host = re.sub(r"^(?:www\d?|m|mobile|amp)\.|(?<=\.)m\.(?=wiki)", "", parts.host)
-    path = re.sub(r"/(?:index|default)\.(?:html?|php|aspx?)$|/amp/?$", "", _path(parts.path)).rstrip("/")
-    return key_of(parts._replace(host=host, path=path.lower(), fragment=""))
+    path = re.sub(
+        r"/(?:index|default)\.(?:html?|php|aspx?)$|/amp/?$", "", _normalize_source_url_path(parts.path)
+    ).rstrip("/")
+    return url_key_from_parts(parts._replace(host=host, path=path.lower(), fragment=""))
 
 
-def unwrap_url(url: str) -> str | None:
-    """The URL inside an archive, cache, AMP or redirect wrapper; None when it is no wrapper.
+def unwrap_source_url(url: str) -> str | None:
+    """Return the URL inside an archive, cache, AMP or redirect URL; None if it is not a wrapper.
 
-    >>> unwrap_url("https://web.archive.org/web/20200101000000/http://example.org/a")
+    >>> unwrap_source_url("https://web.archive.org/web/20200101000000/http://example.org/a")
     'http://example.org/a'
     """
-    found = None
+    unwrapped = None
     for _ in range(WRAPPED_MAX):
-        inner = _opened_once(found or url)
+        inner = _unwrap_source_url_once(unwrapped or url)
         if inner is None:
             break
-        found = inner
-    return found
+        unwrapped = inner
+    return unwrapped
 
 
-def without_credentials(url: str) -> str:
-    """The URL without a name and a password in it; as it is when there are none."""
+def strip_source_url_credentials(url: str) -> str:
+    """Return the URL without user name and password; unchanged if it has none."""
     try:
         parsed = can_ada.parse(url.strip())
     except (ValueError, TypeError):
@@ -194,13 +198,13 @@ def without_credentials(url: str) -> str:
     return str(parsed.href)
 
 
-def _opened_once(url: str) -> str | None:
-    parts = parts_of(url)
+def _unwrap_source_url_once(url: str) -> str | None:
+    parts = parse_source_url(url)
     if parts is None or not parts.is_web:
         return None
     whole = f"{parts.path}{'?' if parts.query else ''}{parts.query}"
-    inner = next((found for find in _WRAPPERS if (found := find(parts, whole))), None)
-    target = None if inner is None else parts_of(inner)
+    inner = next((inner_url for find in _WRAPPERS if (inner_url := find(parts, whole))), None)
+    target = None if inner is None else parse_source_url(inner)
     return inner if target is not None and target.is_web and "." in target.host else None
 
 
@@ -212,43 +216,43 @@ _ARCHIVE_HOSTS = frozenset(
 )
 
 
-def _archived(parts: UrlParts, whole: str) -> str | None:
+def _unwrap_archive_url(parts: UrlParts, whole: str) -> str | None:
     if parts.host not in _ARCHIVE_HOSTS:
         return None
-    found = _ARCHIVED.fullmatch(whole) or _ARCHIVED_BARE.fullmatch(whole)
-    return None if found is None else _with_scheme(found[1])
+    match = _ARCHIVED.fullmatch(whole) or _ARCHIVED_BARE.fullmatch(whole)
+    return None if match is None else _restore_source_url_scheme(match[1])
 
 
-def _cached(parts: UrlParts, whole: str) -> str | None:
+def _unwrap_cache_url(parts: UrlParts, whole: str) -> str | None:
     if parts.host != "webcache.googleusercontent.com":
         return None
     query = next(parts.values("q"), "")
-    found = re.fullmatch(r"cache:(?:[\w-]{12}:)?(\S+?)(?:[ +].*)?", query)
-    return None if found is None else _with_scheme(found[1])
+    match = re.fullmatch(r"cache:(?:[\w-]{12}:)?(\S+?)(?:[ +].*)?", query)
+    return None if match is None else _restore_source_url_scheme(match[1])
 
 
-def _accelerated(parts: UrlParts, whole: str) -> str | None:
-    """AMP caches name the page in their path: ``/c/s/host/path``, where ``s`` stands for HTTPS."""
+def _unwrap_amp_cache_url(parts: UrlParts, whole: str) -> str | None:
+    """Unwrap an AMP cache URL: ``/c/s/host/path``, where ``s`` means HTTPS."""
     if parts.host.endswith(".cdn.ampproject.org") or parts.host == "cdn.ampproject.org":
-        found = re.fullmatch(r"/[civr]/(s/)?([^/]+\..+)", whole)
+        match = re.fullmatch(r"/[civr]/(s/)?([^/]+\..+)", whole)
     elif re.fullmatch(r"(?:www\.)?google(?:\.\w+){1,2}", parts.host):
-        found = re.fullmatch(r"/amp/(s/)?([^/]+\..+)", whole)
+        match = re.fullmatch(r"/amp/(s/)?([^/]+\..+)", whole)
     else:
         return None
-    return None if found is None else f"http{'s' if found[1] else ''}://{unquote(found[2])}"
+    return None if match is None else f"http{'s' if match[1] else ''}://{unquote(match[2])}"
 
 
-def _own_amp(parts: UrlParts, whole: str) -> str | None:
-    """A site's own AMP form of an article. A page that is only *about* amplifiers has no such path above it."""
+def _unwrap_site_amp_url(parts: UrlParts, whole: str) -> str | None:
+    """Unwrap a site's own AMP form of an article; a page *about* amplifiers has no such parent path."""
     flags = [pair for pair in parts.query.split("&") if pair.lower() in _AMP_FLAGS]
     if flags:
         query = "&".join(pair for pair in parts.query.split("&") if pair.lower() not in _AMP_FLAGS)
-        return key_of(parts._replace(query=query))
+        return url_key_from_parts(parts._replace(query=query))
     segments = parts.path.strip("/").split("/")
     if "amp" in (segments[0], segments[-1]) and any(map(_ARTICLE.search, segments)):
         rest = segments[1:] if segments[0] == "amp" else segments[:-1]
         slash = "/" if parts.path.endswith("/") else ""
-        return key_of(parts._replace(path="/" + "/".join(rest) + slash))
+        return url_key_from_parts(parts._replace(path="/" + "/".join(rest) + slash))
     return None
 
 
@@ -256,17 +260,17 @@ _AMP_FLAGS = frozenset(("amp", "amp=", "amp=1", "amp=true", "outputtype=amp"))
 _ARTICLE = re.compile(r"(?:[^-]+-){3}|\d{5}")
 
 
-def _redirected(parts: UrlParts, whole: str) -> str | None:
+def _unwrap_redirect_url(parts: UrlParts, whole: str) -> str | None:
     for host, path, names in _REDIRECTS:
         if re.fullmatch(host, parts.host) and re.fullmatch(path, parts.path):
-            found = (value for name in names.split() for value in parts.values(name))
-            return next((value for value in found if re.match("https?://", value, re.IGNORECASE)), None)
+            targets = (value for name in names.split() for value in parts.values(name))
+            return next((value for value in targets if re.match("https?://", value, re.IGNORECASE)), None)
     return None
 
 
-def _read_for_models(parts: UrlParts, whole: str) -> str | None:
-    found = re.fullmatch(r"/(https?:/{1,2}.+)", whole) if parts.host == "r.jina.ai" else None
-    return None if found is None else _with_scheme(found[1])
+def _unwrap_reader_url(parts: UrlParts, whole: str) -> str | None:
+    match = re.fullmatch(r"/(https?:/{1,2}.+)", whole) if parts.host == "r.jina.ai" else None
+    return None if match is None else _restore_source_url_scheme(match[1])
 
 
 _REDIRECTS = (
@@ -286,42 +290,53 @@ _REDIRECTS = (
     (r"t\.umblr\.com", "/redirect", "z"),
     (r"proxy\.12ft\.io|12ft\.io", "/proxy", "q"),
 )
-_WRAPPERS = (_archived, _cached, _accelerated, _redirected, _read_for_models, _own_amp)
+_WRAPPERS = (
+    _unwrap_archive_url,
+    _unwrap_cache_url,
+    _unwrap_amp_cache_url,
+    _unwrap_redirect_url,
+    _unwrap_reader_url,
+    _unwrap_site_amp_url,
+)
 _DEFAULT_PORTS = frozenset((("http:", "80"), ("https:", "443"), ("ftp:", "21")))
 
 
-def _with_scheme(url: str) -> str:
-    """A URL whose scheme was left out or whose slashes were made one, as wrappers do."""
+def _restore_source_url_scheme(url: str) -> str:
+    """Restore a missing scheme or a collapsed double slash, as wrappers write them."""
     url = re.sub(r"^(https?):/+", r"\1://", url, flags=re.IGNORECASE)
     return url if re.match("https?://", url, re.IGNORECASE) else f"http://{url}"
 
 
-def _path(path: str) -> str:
-    return _unescaped(path) or "/"
+def _normalize_source_url_path(path: str) -> str:
+    return _normalize_source_url_escapes(path) or "/"
 
 
-def _query(parts: UrlParts) -> str:
-    pairs = [_unescaped(pair) for pair in parts.query.split("&") if pair]
+def _normalize_source_url_query(parts: UrlParts) -> str:
+    pairs = [_normalize_source_url_escapes(pair) for pair in parts.query.split("&") if pair]
     named = [(pair.partition("=")[0], pair) for pair in pairs]
-    kept = [(name, pair) for name, pair in named if not is_tracker(parts.host, _decoded(name))]
-    # By name alone: what has the same name stays in its order, which a page may go by.
-    return "&".join(pair for _, pair in sorted(kept, key=lambda named_pair: named_pair[0]))
+    selecting = [
+        (name, pair)
+        for name, pair in named
+        if not is_url_tracking_parameter(parts.host, _decode_source_url_parameter(name))
+    ]
+    # Sort by name only: parameters with the same name keep their order, which may matter.
+    return "&".join(pair for _, pair in sorted(selecting, key=lambda named_pair: named_pair[0]))
 
 
-def _route(fragment: str) -> str:
-    said = fragment.partition(_DIRECTIVE)[0]
-    return _unescaped(said) if said.startswith(_ROUTES) and len(said) > len(_ROUTES[0]) else ""
+def _normalize_source_url_fragment(fragment: str) -> str:
+    route = fragment.partition(_DIRECTIVE)[0]
+    return _normalize_source_url_escapes(route) if route.startswith(_ROUTES) and len(route) > len(_ROUTES[0]) else ""
 
 
-def _unescaped(text: str) -> str:
-    """Escapes of letters, digits and ``-._~`` undone, the others in capitals: what the standard says is the same."""
-    return _ESCAPE.sub(_unescaped_one, text)
+def _normalize_source_url_escapes(text: str) -> str:
+    """Decode escapes of letters, digits and ``-._~``, and write the others in upper case, as in RFC 3986."""
+    return _ESCAPE.sub(_unescape_source_url_match, text)
 
 
-def _unescaped_one(found: re.Match[str]) -> str:
-    value = int(found[1], 16)
-    return chr(value) if value in _UNRESERVED else found[0].upper()
+def _unescape_source_url_match(match: re.Match[str]) -> str:
+    value = int(match[1], 16)
+    return chr(value) if value in _UNRESERVED else match[0].upper()
 
 
-def _decoded(text: str) -> str:
+def _decode_source_url_parameter(text: str) -> str:
     return unquote(text.replace("+", " "))

@@ -1,6 +1,6 @@
-"""The blocks, links and definitions of a Markdown text, as one walk over the parser's events finds them.
+"""The blocks, links and definitions of a Markdown text, collected in one pass over the parser's events.
 
-Every element's range is known when it begins, so the ends of elements are not waited for. Offsets are of bytes.
+The range of an element is known at its start, so end events are ignored. Offsets are in bytes.
 """
 
 import re
@@ -14,7 +14,7 @@ _DIGITS = b"0123456789"
 
 
 class BlockKind(IntFlag):
-    """The kinds of blocks that somebody asks for; kinds together say what is around a block."""
+    """The kinds of blocks; combined, the kinds around a block."""
 
     HEADING = 1
     PARAGRAPH = 2
@@ -28,15 +28,15 @@ class BlockKind(IntFlag):
     RULE = 512
 
 
-# As plain numbers: asking an enumeration for its member at every event would take longer than the parse.
+# Plain integers, because enum lookups at every event would take longer than the parse.
 HEADING, PARAGRAPH, ITEM, TABLE, ROW, QUOTE, CODE, HTML, NOTE, RULE = (int(kind) for kind in BlockKind)
 
 
 class MarkdownBlock(NamedTuple):
-    """A block and where it stands; ``inside`` are the kinds of the blocks around it, added up.
+    """A block and its range; ``inside`` combines the kinds of the blocks around it.
 
-    ``number`` is a heading's level, or an item's number as it is rendered (None in a list of bullets); ``name`` a
-    footnote's label. The text of a tight list item is a paragraph like any other.
+    ``number`` is the level of a heading, or the rendered number of an item (None for a bullet); ``name`` is the label
+    of a footnote. The text of a tight list item counts as a paragraph.
     """
 
     kind: int
@@ -48,7 +48,7 @@ class MarkdownBlock(NamedTuple):
 
 
 class MarkdownLink(NamedTuple):
-    """A link or an image: where it stands, where its text ends (it begins after the first bracket), where it leads."""
+    """A link or an image: its range, the end of its text (which starts after the first bracket), and its target."""
 
     start: int
     end: int
@@ -56,11 +56,11 @@ class MarkdownLink(NamedTuple):
     url: str
     image: bool = False
     bare: bool = False
-    """It shows its own address: ``<https://…>``."""
+    """Whether it shows its own URL: ``<https://…>``."""
 
 
 class MarkdownOutline(NamedTuple):
-    """What a walk found: blocks in the order of the text, the outer before the inner; links; bytes without markers."""
+    """The result of a walk: blocks in the order of the text, outer before inner; links; bytes without markers."""
 
     blocks: list[MarkdownBlock]
     links: list[MarkdownLink]
@@ -84,33 +84,33 @@ _BY_NAME = ("Shortcut", "Collapsed", "Reference")
 _BARE = ("Autolink", "Email")
 
 
-def walk(data: bytes, base: int, events: Iterator[tuple[Any, Any]]) -> MarkdownOutline:
-    """Read the parser's events of ``data`` from ``base`` on."""
+def walk_markdown_events(data: bytes, base: int, events: Iterator[tuple[Any, Any]]) -> MarkdownOutline:
+    """Process the parser's events of ``data`` from ``base`` on."""
     walked = MarkdownOutline([], [], [])
     _MarkdownWalk(data, base, walked).go(events)
     return walked
 
 
 class _MarkdownWalk:
-    """Where the walk stands: which blocks, lists and links are open, by where they end."""
+    """The state of a walk: the open blocks, lists and links, by their ends."""
 
     def __init__(self, data: bytes, base: int, walked: MarkdownOutline) -> None:
         self.data = data
         self.base = base
         self.blocks, self.links, self.guarded = walked
         self.open: list[tuple[int, int, int]] = [(len(data) + 1, 0, 0)]
-        """End, kind and what is inside it, of every open block; the innermost is the last."""
+        """End, kind and content of all open blocks; the innermost is last."""
         self.lists: list[tuple[int, int | None]] = []
-        """End and next number of every open list."""
+        """End and next number of all open lists."""
         self.link: tuple[int, int, dict[str, Any], bool] | None = None
         self.link_text_end = 0
         self.loose: int | None = None
-        """The place in ``blocks`` of the text of a tight item, which has no paragraph around it, while it goes on."""
+        """Index in ``blocks`` of the open text of a tight item, which has no paragraph around it."""
         self.loose_end = 0
         self.verbatim: tuple[bytes, int, int] | None = None
 
     def go(self, events: Iterator[tuple[Any, Any]]) -> None:
-        """Read them all."""
+        """Process all events."""
         base, item = self.base, ITEM
         top_end, top_kind, _ = self.open[-1]
         for event, span in events:
@@ -135,7 +135,7 @@ class _MarkdownWalk:
         self.end_link()
 
     def close(self, start: int) -> tuple[int, int]:
-        """Leave the blocks that end before ``start``; gives the end and the kind of the innermost that is left."""
+        """Close the blocks that end before ``start``; return end and kind of the innermost open block."""
         self.settle()
         while self.open[-1][0] <= start:
             self.open.pop()
@@ -196,14 +196,14 @@ class _MarkdownWalk:
             self.goes_on(start, end)
 
     def goes_on(self, start: int, end: int) -> None:
-        """Text of a tight item."""
+        """Add text of a tight item."""
         if self.loose is None:
             self.loose = len(self.blocks)
             self.blocks.append(MarkdownBlock(PARAGRAPH, start, end, self.open[-1][2]))
         self.loose_end = max(end, self.loose_end)
 
     def settle(self) -> None:
-        """The text of a tight item has ended."""
+        """Close the text of a tight item."""
         if self.loose is not None:
             kind, start, _, inside, _, _ = self.blocks[self.loose]
             self.blocks[self.loose] = MarkdownBlock(kind, start, self.loose_end, inside)
@@ -222,7 +222,7 @@ class _MarkdownWalk:
         self.link = None
         kind = value["link_type"]
         if kind in _BY_NAME and _MARKS.fullmatch(self.data, start, end):
-            return  # ``[3]`` that is also the name of a link: a marker
+            return  # ``[3]`` that is also the name of a link is a marker
         self.guarded.append((start, end))
         self.links.append(MarkdownLink(start, end, self.link_text_end, value["dest_url"], image, kind in _BARE))
 
@@ -236,17 +236,17 @@ class _MarkdownWalk:
             self.guarded.append((start, end))
 
     def is_money(self, start: int, end: int) -> bool:
-        """``$5[1]–$10``: a closing sign before a digit, or an opening one after a letter or a digit, is no formula."""
+        """Return whether two dollar signs are amounts, not math, as in ``$5[1]–$10``."""
         after, before = self.data[end : end + 1], self.data[start - 1 : start] if start else b""
         return (bool(after) and after in _DIGITS) or before.isalnum()
 
     def tag(self, start: int, end: int) -> None:
-        """Between ``<code>`` and ``</code>`` a text is code, whoever renders it."""
-        found = _VERBATIM.match(self.data, start, end)
-        if found is None:
+        """Guard the text between ``<code>`` and ``</code>``, which is code in every renderer."""
+        match = _VERBATIM.match(self.data, start, end)
+        if match is None:
             return
-        name = found[2].lower()
-        if not found[1]:
+        name = match[2].lower()
+        if not match[1]:
             self.verbatim = self.verbatim or (name, start, self.open[-1][0])
         elif self.verbatim is not None and self.verbatim[0] == name:
             if start < self.verbatim[2]:

@@ -1,7 +1,4 @@
-"""The JSON of citations: audits, contexts, link checks, the registry.
-
-May import ``core``, msgspec and the standard library's value tools; it touches nothing outside.
-"""
+"""The JSON shapes of citations: audits, contexts, link checks, the registry."""
 
 from typing import Any, Literal
 
@@ -10,14 +7,14 @@ import msgspec
 from custody.core.errors import InputError
 from custody.core.wire.report import Report
 
-# What ``custody cite audit``, ``convert`` and ``export`` answer.
+# Reports of ``custody cite audit``, ``convert`` and ``export``.
 
 
 TargetName = Literal["footnotes", "sources", "markers"]
 
 
 class ReportFinding(msgspec.Struct, frozen=True):
-    """One thing that the audit found, at its place in the text as its writer gave it."""
+    """A finding of an audit, with its position in the text as the writer returned it."""
 
     code: str
     line: int
@@ -26,13 +23,13 @@ class ReportFinding(msgspec.Struct, frozen=True):
 
 
 class CiteFinding(ReportFinding, frozen=True):
-    """One thing that is wrong with a report's citations, at its place; columns count characters."""
+    """A problem with the citations of a file; columns count characters."""
 
     file: str
 
 
 class CiteCoverage(msgspec.Struct, frozen=True):
-    """So many of the sentences that carry evidence are cited."""
+    """How many of the sentences with evidence are cited."""
 
     cited: int
     total: int
@@ -47,16 +44,16 @@ class CitePlace(msgspec.Struct, frozen=True):
 
 
 class SkippedCode(msgspec.Struct, frozen=True):
-    """A code that was not looked for, and why."""
+    """A code that was not checked, and why."""
 
     code: str
     why: str
 
 
 class CiteRecords(msgspec.Struct, frozen=True, kw_only=True):
-    """What records said of a file: how many of its lines were judged, of which sessions, and for which codes.
+    """The checks against records: the sessions, the number of lines checked, and the codes.
 
-    A code that was looked for and is not among the findings was not found; one under ``not_looked`` nobody looked for.
+    A code in ``looked`` without a finding passed. A code in ``not_looked`` was not checked.
     """
 
     sessions: list[str]
@@ -66,7 +63,7 @@ class CiteRecords(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CiteFile(msgspec.Struct, frozen=True, kw_only=True):
-    """One file: its coverage, the places of sentences with evidence that are not cited, what it has of the rest."""
+    """One file: its coverage, its uncited sentences with evidence, and its counts."""
 
     file: str
     findings: int
@@ -78,7 +75,7 @@ class CiteFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CiteAuditReport(Report, frozen=True, kw_only=True, tag="cite-audit"):
-    """What is wrong with the citations of some files; coverage is that of all of them together."""
+    """The findings about some files; ``coverage`` is that of all files together."""
 
     findings: list[CiteFinding]
     coverage: CiteCoverage
@@ -88,7 +85,7 @@ class CiteAuditReport(Report, frozen=True, kw_only=True, tag="cite-audit"):
 
 
 class UnchangedMarker(msgspec.Struct, frozen=True):
-    """A marker that was left as it is because its source is not listed."""
+    """A marker that was not converted because its source is not listed."""
 
     line: int
     column: int
@@ -96,7 +93,7 @@ class UnchangedMarker(msgspec.Struct, frozen=True):
 
 
 class CiteConvertReport(Report, frozen=True, kw_only=True, tag="cite-convert"):
-    """What was rewritten, and where to; nothing is written where nothing changed in place."""
+    """A conversion and its target; ``written`` is false if an in-place conversion changed nothing."""
 
     file: str
     to: TargetName
@@ -109,7 +106,7 @@ class CiteConvertReport(Report, frozen=True, kw_only=True, tag="cite-convert"):
 
 
 class CslDate(msgspec.Struct, frozen=True):
-    """A date as CSL writes it."""
+    """A date in CSL."""
 
     parts: list[list[int]] = msgspec.field(name="date-parts")
 
@@ -125,17 +122,17 @@ class CslSource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     issued: CslDate | None = None
 
 
-def encode_csl(items: list[CslSource]) -> bytes:
-    """CSL-JSON, one item a line, so that two exports can be compared."""
+def encode_csl_sources(items: list[CslSource]) -> bytes:
+    """Return CSL-JSON with one item per line, so that two exports can be compared."""
     lines = b",\n".join(msgspec.json.encode(item) for item in items)
     return b"[\n" + lines + b"\n]\n" if items else b"[]\n"
 
 
-# What ``custody cite context``, ``near`` and ``search`` answer.
+# Reports of ``custody cite context``, ``near`` and ``search``.
 
 
 class SourceRankReport(msgspec.Struct, frozen=True, kw_only=True):
-    """How much a source matters now: the weighted sum of these parts, each from 0 to 1."""
+    """The rank of a source: the weighted sum of these parts, each from 0 to 1."""
 
     value: float
     objective: float
@@ -145,7 +142,7 @@ class SourceRankReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ContextSource(msgspec.Struct, frozen=True, kw_only=True):
-    """A source of a context: its level from 0, everything, to 3, the id; null if it did not fit."""
+    """A source of a context: its level from 0 (full text) to 3 (id only); null if it did not fit."""
 
     id: str
     level: int | None
@@ -154,7 +151,7 @@ class ContextSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CiteContextReport(Report, frozen=True, kw_only=True, tag="cite-context"):
-    """A context, and how it came about; ``tokens`` is never above ``budget``, ``full_tokens`` is all texts whole."""
+    """A context; ``tokens`` never exceeds ``budget``, ``full_tokens`` is the size of all texts in full."""
 
     registry: str | None
     context: str
@@ -169,7 +166,7 @@ class CiteContextReport(Report, frozen=True, kw_only=True, tag="cite-context"):
 
 
 class CiteTextReport(Report, frozen=True, kw_only=True, tag="cite-text"):
-    """The whole text that is known of a source; null when no passage of it was kept."""
+    """The full stored text of a source; null if none is stored."""
 
     registry: str | None
     id: str
@@ -180,7 +177,7 @@ class CiteTextReport(Report, frozen=True, kw_only=True, tag="cite-text"):
 
 
 class CiteNearPair(msgspec.Struct, frozen=True, kw_only=True):
-    """A source (or the file that was asked about) and another of which one is nearly a copy of the other."""
+    """Two sources, or a file and a source, with nearly the same text."""
 
     one: str
     other: str
@@ -188,7 +185,7 @@ class CiteNearPair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CiteNearReport(Report, frozen=True, kw_only=True, tag="cite-near"):
-    """Near copies, the nearest first; of ``without_text`` nothing can be said."""
+    """Near copies, the nearest first; ``without_text`` could not be compared."""
 
     registry: str | None
     way: str
@@ -199,7 +196,7 @@ class CiteNearReport(Report, frozen=True, kw_only=True, tag="cite-near"):
 
 
 class CiteHit(msgspec.Struct, frozen=True, kw_only=True):
-    """A source that was found, and how like the question it is, from 0 to 1."""
+    """A search result with its similarity to the question, from 0 to 1."""
 
     id: str
     title: str
@@ -208,7 +205,7 @@ class CiteHit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CiteSearchReport(Report, frozen=True, kw_only=True, tag="cite-search"):
-    """The sources most like a question, the likest first."""
+    """Search results, the most similar first."""
 
     registry: str | None
     question: str
@@ -216,17 +213,17 @@ class CiteSearchReport(Report, frozen=True, kw_only=True, tag="cite-search"):
     hits: list[CiteHit]
 
 
-# What ``custody cite check-links`` answers.
+# Reports of ``custody cite check-links``.
 
 
 VerdictWord = Literal["alive", "moved", "gone", "blocked", "unreachable"]
 
 
 class CiteLink(msgspec.Struct, frozen=True, kw_only=True):
-    """One address: whose it is, what is asked of the web for it, and what is known of it.
+    """A URL, the request for it, and what is known about it.
 
-    ``asks`` is null where the address is not asked, for the reason in ``why``; ``looked`` says whether it was asked
-    this time. ``verdict`` is null where nobody ever looked. ``failures`` counts those with time between them.
+    ``asks`` is null if the URL is not requested, for the reason in ``why``. ``looked`` is whether it was requested in
+    this run. ``verdict`` is null if it was never checked. ``failures`` counts failures that are far enough apart.
     """
 
     id: str | None
@@ -242,10 +239,10 @@ class CiteLink(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CiteLinksReport(Report, frozen=True, kw_only=True, tag="cite-check-links"):
-    """How addresses answer. ``network`` is whether anything was asked; without it, ``asks`` says what would be.
+    """The results of a link check; without ``network`` it is a dry run.
 
-    ``offline`` means that no server answered at all, so that no failure was counted; ``stopped`` that somebody broke
-    it off, so that some addresses were not asked. ``fresh`` counts those that ``--stale`` left out.
+    ``offline`` means that no server answered, so no failure was counted. ``stopped`` means that the run was
+    interrupted. ``fresh`` counts the URLs that ``--stale`` left out.
     """
 
     network: bool
@@ -259,14 +256,14 @@ class CiteLinksReport(Report, frozen=True, kw_only=True, tag="cite-check-links")
     stopped: bool
 
 
-# What ``custody cite add``, ``list``, ``show``, ``merge`` and ``unmerge`` answer.
+# Reports of ``custody cite add``, ``list``, ``show``, ``merge`` and ``unmerge``.
 
 
 ReadingWord = Literal["verbatim", "excerpt", "summarised", "listed", "attempted", "never"]
 
 
 class CiteSource(msgspec.Struct, frozen=True, kw_only=True):
-    """One source as it is shown: with everything that it was merged with, and its other ids."""
+    """A source, combined with all sources merged into it, and its other ids."""
 
     id: str
     canonical_key: str
@@ -285,7 +282,7 @@ class CiteSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CiteAddress(msgspec.Struct, frozen=True, kw_only=True):
-    """An address (or, without one, a key) of a source, under the id that it was registered as."""
+    """A URL of a source (or its key if it has none), with the id it was registered under."""
 
     id: str
     spelling: str
@@ -293,7 +290,7 @@ class CiteAddress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CiteMerge(msgspec.Struct, frozen=True, kw_only=True):
-    """Why an id or an address is part of a source; ``how`` is the key that merged it, or ``person``."""
+    """Why an id or a URL is part of a source; ``how`` is the key that merged it, or ``person``."""
 
     kept: str
     absorbed: str | None
@@ -306,14 +303,14 @@ class CiteMerge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CiteSuggestion(msgspec.Struct, frozen=True, kw_only=True):
-    """A source that is perhaps the same."""
+    """A source that is possibly the same."""
 
     id: str
     why: str
 
 
 class ReadingReport(msgspec.Struct, frozen=True, kw_only=True):
-    """That somebody read it, and how; ``call`` is the tool call that did, where one was captured."""
+    """A reading of a source; ``call`` is the tool call, if it was recorded."""
 
     reading: ReadingWord
     session: str | None
@@ -323,14 +320,14 @@ class ReadingReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CiteSpan(msgspec.Struct, frozen=True):
-    """Where a passage stands in its source."""
+    """The position of a passage in its source."""
 
     first: int
     last: int
 
 
 class CiteExcerpt(msgspec.Struct, frozen=True, kw_only=True):
-    """A passage that was read; ``text`` is null once it was erased."""
+    """A passage that was read; ``text`` is null if it was erased."""
 
     digest: str
     span: CiteSpan | None
@@ -338,7 +335,7 @@ class CiteExcerpt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CiteUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """What rests on it."""
+    """The artifacts that use a source."""
 
     finding_ids: list[str]
     cluster_ids: list[str]
@@ -347,7 +344,7 @@ class CiteUsage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CiteAddReport(Report, frozen=True, kw_only=True, tag="cite-add"):
-    """A source with its id, whether it had one before, and which others are perhaps the same."""
+    """A registered source, whether its id is new, and sources that are possibly the same."""
 
     registry: str | None
     new: bool
@@ -356,7 +353,7 @@ class CiteAddReport(Report, frozen=True, kw_only=True, tag="cite-add"):
 
 
 class CiteListReport(Report, frozen=True, kw_only=True, tag="cite-list"):
-    """Every source of a registry by number; ``lost`` are ids of which nothing is left."""
+    """All sources of a registry by number; ``lost`` are the ids of erased sources."""
 
     registry: str | None
     sources: list[CiteSource]
@@ -377,20 +374,20 @@ class CiteShowReport(Report, frozen=True, kw_only=True, tag="cite-show"):
 
 
 class CiteMergeReport(Report, frozen=True, kw_only=True, tag="cite-merge"):
-    """What became of a merge or of its undoing: the sources that it was about, as they are now."""
+    """The sources of a merge or unmerge, as they are now."""
 
     registry: str | None
     sources: list[CiteSource]
 
 
-# What is kept beside a saved report, and what ``custody cite report`` and ``custody cite contract`` answer.
+# The metrics of a saved report, and reports of ``custody cite report`` and ``custody cite contract``.
 
 
 BESIDE_BYTES_MAX = 16 * 1024 * 1024
 
 
 class ReportSource(msgspec.Struct, frozen=True, kw_only=True):
-    """One source of a report: the marker that stands for it in the text, its id in the registry, what it is."""
+    """A source of a report: its marker in the text, its id in the registry, its title and URL."""
 
     marker: str | None
     id: str | None
@@ -399,7 +396,7 @@ class ReportSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SavedReportInfo(msgspec.Struct, frozen=True, kw_only=True, tag_field="beside", tag="citations"):
-    """What is known of a saved report; ``digest`` is that of the report's bytes, so that the two are not mixed up."""
+    """The metrics of a saved report; ``digest`` is the digest of the report they belong to."""
 
     version: Literal[1] = 1
     name: str
@@ -412,7 +409,7 @@ class SavedReportInfo(msgspec.Struct, frozen=True, kw_only=True, tag_field="besi
 
 
 class CiteReportReport(Report, frozen=True, kw_only=True, tag="cite-report"):
-    """A saved report with its sources; the metrics are there if they were saved beside it and are of these bytes."""
+    """A saved report with its sources; metrics are included if they were saved for exactly these bytes."""
 
     file: str
     digest: str
@@ -425,23 +422,23 @@ class CiteReportReport(Report, frozen=True, kw_only=True, tag="cite-report"):
 
 
 class CiteContractReport(Report, frozen=True, kw_only=True, tag="cite-contract"):
-    """The citation contract for some sources of the registry, or what those who gather are told of them."""
+    """The citation contract for some sources, or the instructions for agents that gather findings."""
 
     kind: Literal["contract", "context"]
     text: str
     sources: list[ReportSource]
 
 
-def encode_beside(value: SavedReportInfo) -> bytes:
-    """The same bytes for the same value, a line for each field, so that people can read it too."""
+def encode_citation_metrics(value: SavedReportInfo) -> bytes:
+    """Encode metrics as readable JSON, the same bytes for the same value."""
     return msgspec.json.format(msgspec.json.encode(value, order="sorted"), indent=2) + b"\n"
 
 
-def decode_beside(data: bytes) -> SavedReportInfo:
-    """Read it again, or say that it is none."""
+def decode_citation_metrics(data: bytes) -> SavedReportInfo:
+    """Decode metrics, or raise ``InputError``."""
     if len(data) > BESIDE_BYTES_MAX:
-        raise InputError(f"what is kept beside the report has more than {BESIDE_BYTES_MAX:,} bytes")
+        raise InputError(f"the saved metrics are larger than {BESIDE_BYTES_MAX:,} bytes")
     try:
         return msgspec.json.decode(data, type=SavedReportInfo)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"what is kept beside the report cannot be read: {error}") from error
+        raise InputError(f"cannot read the saved metrics: {error}") from error

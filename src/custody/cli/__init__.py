@@ -1,4 +1,4 @@
-"""The command line: the table of verbs, and the verbs that belong to no single package.
+"""The command line: the table of verbs, and the verbs that combine several packages.
 
-May touch the terminal. Asks use cases, never the store, git or an engine. Data goes to stdout, messages to stderr.
+May touch the terminal. Calls use cases, never the store, git or an engine. Data goes to stdout, messages to stderr.
 """

@@ -9,11 +9,12 @@ from typing import Any
 import click
 
 from custody.cli.main import main
-from custody.demo.narrator import STORY, DemoReport, OutputKind, Show, tell
-from custody.demo.sandbox import InProcessCommand, forget
-from custody.terminal.frame import answer, json_option, say
+from custody.core.plural import count_noun
+from custody.demo.narrator import STORY, DemoReport, OutputKind, Show, play_demo_story
+from custody.demo.sandbox import InProcessCommand, remove_demo_sandbox
+from custody.terminal.frame import json_option, print_command_report, print_terminal_notice
 
-_LOOKS: MappingProxyType[OutputKind, dict[str, Any]] = MappingProxyType(
+_STYLES: MappingProxyType[OutputKind, dict[str, Any]] = MappingProxyType(
     {
         OutputKind.HEADING: {"bold": True, "fg": "cyan"},
         OutputKind.SENTENCE: {},
@@ -25,23 +26,23 @@ _LOOKS: MappingProxyType[OutputKind, dict[str, Any]] = MappingProxyType(
 
 
 @click.command("demo")
-@click.option("--keep", is_flag=True, help="Keep the sample repository, and say where it is.")
-@click.option("--plain", is_flag=True, help="Without colours.")
+@click.option("--keep", is_flag=True, help="Keep the sample repository and print its path.")
+@click.option("--plain", is_flag=True, help="Print without colors.")
 @click.option(
     "--serve/--no-serve",
-    "wanted",
+    "with_pages",
     default=None,
-    help="End on the pages in a browser, or do not; on a terminal you are asked.",
+    help="Open the pages in a browser at the end, or do not; on a terminal, the default is to ask.",
 )
 @json_option
-def demo_command(*, keep: bool, plain: bool, wanted: bool | None, as_json: bool) -> int:
-    """Show every verb at work on a sample repository, in a minute.
+def demo_command(*, keep: bool, plain: bool, with_pages: bool | None, as_json: bool) -> int:
+    """Run every command on a sample repository.
 
-    A repository is made in a temporary folder, with sessions of two agents and a person and six proposed changes: a
-    duplicate, a rewrite, a backport, one with a forged trace, a report without sources, and a clean one. Then every
-    verb is asked in turn. Nothing of yours is read or changed, nothing leaves this machine, and the folder is gone
-    afterwards. Every answer is compared with what the story claims. On a terminal it then offers the pages that
-    'custody serve' shows of all this. Exit status: 0 all as told, 1 something was not.
+    Creates a repository in a temporary folder, with sessions of two agents, commits of a person and six proposed
+    changes: a duplicate, a rewrite, a backport, one with a forged trace, a report without sources, and a clean one.
+    Then runs every command and compares each result with the expected one. Reads and changes none of your files, sends
+    nothing to other machines, and deletes the folder at the end. On a terminal, it then offers the pages of 'custody
+    serve'. Exit status: 0 every result as expected, 1 at least one was not.
 
     \b
     Examples:
@@ -50,71 +51,71 @@ def demo_command(*, keep: bool, plain: bool, wanted: bool | None, as_json: bool)
       custody demo --serve
       custody demo --json | jq '.steps[].commands[].line'
     """
-    show = _silent if as_json else _shower(None if not plain else False)
-    offered = wanted if wanted is not None else not as_json and sys.stdin.isatty() and sys.stdout.isatty()
-    report = tell(InProcessCommand(main, _encoding()), show, STORY, keep=keep or offered)
+    show = _discard_demo_line if as_json else _make_demo_printer(None if not plain else False)
+    offered = with_pages if with_pages is not None else not as_json and sys.stdin.isatty() and sys.stdout.isatty()
+    report = play_demo_story(InProcessCommand(main, _find_output_encoding()), show, STORY, keep=keep or offered)
     try:
-        status = answer(report, _render_demo(report, keep=keep), as_json=as_json)
+        status = print_command_report(report, _render_demo_report(report, keep=keep), as_json=as_json)
         if (
             offered
             and report.folder is not None
-            and (wanted or click.confirm("Look at it in a browser?", default=True))
+            and (with_pages or click.confirm("Open the pages in a browser?", default=True))
         ):
-            _look(Path(report.folder))
+            _serve_demo_pages(Path(report.folder))
         return status
     finally:
         if report.folder is not None and not keep:
-            forget(Path(report.folder))
+            remove_demo_sandbox(Path(report.folder))
 
 
-def _look(repository: Path) -> None:
-    """Serve the sample repository's pages until Ctrl-C, and open the first."""
+def _serve_demo_pages(repository: Path) -> None:
+    """Serve the pages of the sample repository until Ctrl-C, and open the first."""
     from custody.server.listener import ListenAddress, serve
     from custody.workspace.workspace import Workspace
 
     def announce(address: ListenAddress) -> None:
-        say(f"the pages are at {address.at('overview')}; Ctrl-C ends this")
+        print_terminal_notice(f"Serving the pages at {address.at('overview')} (Ctrl-C to stop)")
 
     serve(Workspace(repository), host="127.0.0.1", port=0, announce=announce, page="/overview")
 
 
-def _encoding() -> str:
-    """What this terminal speaks; to one that speaks ASCII click writes UTF-8."""
-    spoken = lookup(sys.stdout.encoding or "utf-8").name
-    return "utf-8" if spoken == "ascii" else spoken
+def _find_output_encoding() -> str:
+    """Return the encoding of standard output; UTF-8 instead of ASCII, as click writes it."""
+    encoding = lookup(sys.stdout.encoding or "utf-8").name
+    return "utf-8" if encoding == "ascii" else encoding
 
 
-def _shower(color: bool | None) -> Show:
+def _make_demo_printer(color: bool | None) -> Show:
     def show(kind: OutputKind, line: str) -> None:
         if kind is OutputKind.HEADING:
             click.echo()
-        click.echo(click.style(line, **_LOOKS[kind]), color=color)
+        click.echo(click.style(line, **_STYLES[kind]), color=color)
 
     return show
 
 
-def _silent(_kind: OutputKind, _line: str) -> None:
-    """The JSON says it all."""
+def _discard_demo_line(_kind: OutputKind, _line: str) -> None:
+    """Print nothing: the JSON has every line."""
 
 
-def _render_demo(report: DemoReport, *, keep: bool) -> str:
-    asked = [command for step in report.steps for command in step.commands]
-    wrong = sum(not command.as_told for command in asked)
-    lines = [
-        "",
-        f"{len(asked)} commands, " + ("all as told." if not wrong else f"{wrong} NOT as told: please report it."),
-    ]
+def _render_demo_report(report: DemoReport, *, keep: bool) -> str:
+    commands = [command for step in report.steps for command in step.commands]
+    wrong = sum(not command.as_told for command in commands)
+    outcome = (
+        f"{count_noun(wrong, 'result')} NOT as expected: please report it." if wrong else "every result as expected."
+    )
+    lines = ["", f"{count_noun(len(commands), 'command')} ran, {outcome}"]
     if report.folder is None or not keep:
-        lines.append("Next: 'custody init' in a git repository of yours; 'custody demo --keep' leaves this one to try.")
+        lines.append("Next: run 'custody init' in your own repository, or 'custody demo --keep' to try this one.")
     else:
         lines += [
-            f"The sample repository is in {report.folder}. Try there:",
-            *(f"  {suggestion}" for suggestion in _TRY),
+            f"The sample repository is in {report.folder}. Try:",
+            *(f"  {suggestion}" for suggestion in _SUGGESTIONS),
         ]
     return "\n".join(lines)
 
 
-_TRY = (
+_SUGGESTIONS = (
     "custody why src/till/tax.py:10",
     "custody gate main..forged/discounts --format markdown",
     "custody dupes cluster --all",

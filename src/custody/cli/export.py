@@ -8,37 +8,36 @@ import click
 
 from custody.attribution.app.export import export_agent_trace
 from custody.core.errors import InputError
+from custody.core.plural import count_noun, noun_for_count
 from custody.core.wire.report import ExportReport
-from custody.graph.otlp.export import SpanExportRequest, export_otlp, export_otlp_to
+from custody.graph.otlp.export import SpanExportRequest, export_otlp, export_otlp_to_file
 from custody.intake.wire import ExportGitAiReport
-from custody.share.export import export, export_to
-from custody.terminal.frame import answer, json_option, open_workspace
+from custody.share.export import export_chains, export_chains_to_file
+from custody.terminal.frame import json_option, open_command_workspace, print_command_report
 from custody.workspace.workspace import Workspace
 
 OTLP, GIT_AI = "otlp", "git-ai"
 NAMED_MAX, SHORT = 5, 12
-"""So many commits with another's note are named in words, by so many digits; all are in the report."""
+"""Commits shown that have another tool's note, and digits of each; the report has all."""
 NOTES_REF = "refs/notes/custody"
-"""Where notes go that are asked for without a name: git-ai's own reference only if somebody names it."""
+"""The default for ``--notes``. git-ai's own reference must be named."""
 
 
 @click.command("export")
 @click.argument("what", required=False, type=click.Choice([OTLP, GIT_AI]))
-@click.option("-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all, instead of stdout.")
-@click.option(
-    "--agent-trace", metavar="FILE", help="Write Agent Trace 0.1.0 records to FILE instead, for other tools to read."
-)
+@click.option("-o", "--output", metavar="FILE", help="Write to FILE, atomically, instead of stdout.")
+@click.option("--agent-trace", metavar="FILE", help="Write Agent Trace 0.1.0 records to FILE instead.")
 @click.option(
     "--notes",
     metavar="REF",
     is_flag=False,
     flag_value=NOTES_REF,
-    help="Write notes of git into REF, refs/notes/custody if none is named, instead of a folder (with git-ai).",
+    help="Write git notes to REF (default: refs/notes/custody) instead of a folder (with git-ai).",
 )
-@click.option("--session", metavar="ID", help="Only the spans of this session (with otlp).")
-@click.option("--execution", metavar="ID", help="Only the spans of this execution (with otlp).")
-@click.option("--all", "everything", is_flag=True, help="The spans of everything, which is what otlp means anyway.")
-@click.option("--protobuf", is_flag=True, help="Spans as protobuf instead of JSON (with otlp).")
+@click.option("--session", metavar="ID", help="Export only the spans of this session (with otlp).")
+@click.option("--execution", metavar="ID", help="Export only the spans of this execution (with otlp).")
+@click.option("--all", "everything", is_flag=True, help="Export all spans (with otlp; the default).")
+@click.option("--protobuf", is_flag=True, help="Write spans as protobuf instead of JSON (with otlp).")
 @json_option
 @click.pass_context
 def export_command(
@@ -51,17 +50,17 @@ def export_command(
     as_json: bool,
     **spans: Any,
 ) -> int:
-    """Write everything that is kept as JSON lines, or spans for other tools.
+    """Export records for another store or another tool.
 
-    Chains go out verbatim: importing the file elsewhere and exporting again gives the same bytes. Erased texts stay
-    erased; acknowledged events that no chain holds yet are marked pending. With --json a report on the export is
-    printed, so the export itself needs --output. Agent Trace records say which lines each call wrote, without any text.
+    Writes every chain as JSON Lines. Importing the file elsewhere and exporting again gives the same bytes. Erased
+    texts stay erased, and events that are not in a chain yet are marked pending. --json prints a report, so it needs
+    --output for the export. --agent-trace writes which lines each call wrote, without texts.
 
-    'otlp' writes OpenTelemetry's spans instead: those that were recorded or imported, and captured sessions told as
-    spans. 'custody import otlp' reads them back as the same spans.
+    'otlp' writes OpenTelemetry spans: recorded and imported spans, and sessions as spans. 'custody import otlp' reads
+    them back as the same spans.
 
-    'git-ai' writes which lines of which commit agents wrote as notes of git-ai (authorship 3.0.0): into the folder
-    --output, a file for each commit, or with --notes into a reference of this repository, where notes of others stay.
+    'git-ai' writes which lines of each commit agents wrote, as git-ai notes (authorship 3.0.0). They go to the folder
+    --output, one file per commit, or with --notes to a git reference. Notes of other tools there are not changed.
 
     \b
     Examples:
@@ -71,32 +70,36 @@ def export_command(
       custody export git-ai -o notes
       custody export | zstd > evidence.jsonl.zst
     """
-    workspace = open_workspace(ctx)
+    workspace = open_command_workspace(ctx)
     what = spans.pop("what")
     if what == GIT_AI:
-        return _git_ai(workspace, output, agent_trace, notes, has_spans=any(spans.values()), as_json=as_json)
+        return _run_git_ai_export(workspace, output, agent_trace, notes, has_spans=any(spans.values()), as_json=as_json)
     if notes is not None:
-        raise InputError("--notes goes with git-ai", hint="custody export git-ai --notes")
+        raise InputError("--notes works only with git-ai", hint="custody export git-ai --notes")
     if what == OTLP:
-        return _otlp(workspace, output, agent_trace, _make_span_request(**spans), as_json=as_json)
+        return _run_otlp_export(workspace, output, agent_trace, _make_span_export_request(**spans), as_json=as_json)
     if any(spans.values()):
-        raise InputError("--session, --execution, --all and --protobuf go with otlp", hint="custody export otlp ...")
+        raise InputError(
+            "--session, --execution, --all and --protobuf work only with otlp", hint="custody export otlp ..."
+        )
     if agent_trace is not None:
         if output is not None:
-            raise InputError("--agent-trace and --output are two exports", hint="give one of them")
+            raise InputError("--agent-trace and --output are mutually exclusive", hint="pass one of them")
         traces = export_agent_trace(workspace, Path(agent_trace))
-        left = f"; {traces.left_out:,} edit(s) left out, of which no lines are known" if traces.left_out else ""
-        return answer(traces, f"wrote {traces.records:,} trace(s) to '{traces.path}'{left}", as_json=as_json)
+        skipped = f"; skipped {count_noun(traces.left_out, 'edit')} without known lines" if traces.left_out else ""
+        return print_command_report(
+            traces, f"wrote {count_noun(traces.records, 'trace')} to '{traces.path}'{skipped}", as_json=as_json
+        )
     if output is None or output == "-":
         if as_json:
             raise InputError("--json prints a report, so the export needs a file", hint="add --output FILE")
-        export(workspace, sys.stdout.buffer, "-")
+        export_chains(workspace, sys.stdout.buffer, "-")
         return 0
-    report = export_to(workspace, Path(output))
-    return answer(report, _render_export(report), as_json=as_json)
+    report = export_chains_to_file(workspace, Path(output))
+    return print_command_report(report, _render_export_report(report), as_json=as_json)
 
 
-def _git_ai(
+def _run_git_ai_export(
     workspace: Workspace,
     folder: str | None,
     agent_trace: str | None,
@@ -106,61 +109,64 @@ def _git_ai(
     as_json: bool,
 ) -> int:
     if agent_trace is not None or has_spans:
-        raise InputError("git-ai takes --output or --notes, nothing else", hint="custody export git-ai -o FOLDER")
+        raise InputError("git-ai takes only --output or --notes", hint="custody export git-ai -o FOLDER")
     if (folder is None) == (ref is None) or folder == "-":
-        raise InputError("notes need a place", hint="custody export git-ai -o FOLDER, or --notes REF")
+        raise InputError("git-ai needs --output or --notes", hint="custody export git-ai -o FOLDER, or --notes REF")
     from custody.attribution.app.export import export_gitai, export_gitai_notes
 
     report = export_gitai_notes(workspace, ref) if ref is not None else export_gitai(workspace, Path(str(folder)))
-    return answer(report, _render_note_export(report), as_json=as_json)
+    return print_command_report(report, _render_note_export(report), as_json=as_json)
 
 
 def _render_note_export(report: ExportGitAiReport) -> str:
-    apart = (
+    exceptions = (
         (report.unchanged, "unchanged"),
-        (report.kept, f"not written because another tool's note is there ({_named(report)})"),
-        (report.left_out, "file(s) left out, whose names cannot stand in a note"),
+        (report.kept, f"skipped, because another tool's note exists ({_format_skipped_note_commits(report)})"),
+        (report.left_out, f"{noun_for_count(report.left_out, 'file')} skipped, because a note cannot hold the name"),
     )
-    rest = "".join(f"; {count:,} {what}" for count, what in apart if count)
-    what = f"{report.commits:,} note(s) on {report.lines:,} line(s) of {report.sessions:,} session(s)"
+    rest = "".join(f"; {count:,} {what}" for count, what in exceptions if count)
+    what = (
+        f"{count_noun(report.commits, 'note')} about {count_noun(report.lines, 'line')} of"
+        f" {count_noun(report.sessions, 'session')}"
+    )
     return f"wrote {what} to '{report.ref or report.path}'{rest}"
 
 
-def _named(report: ExportGitAiReport) -> str:
-    """The commits whose notes stay, the first of them."""
-    named = ", ".join(commit[:SHORT] for commit in report.kept_on[:NAMED_MAX])
-    return f"{named}, ..." if report.kept > NAMED_MAX else named
+def _format_skipped_note_commits(report: ExportGitAiReport) -> str:
+    """Return the first commits that have another tool's note."""
+    commits = ", ".join(commit[:SHORT] for commit in report.kept_on[:NAMED_MAX])
+    return f"{commits}, ..." if report.kept > NAMED_MAX else commits
 
 
-def _make_span_request(
+def _make_span_export_request(
     *, session: str | None, execution: str | None, everything: bool, protobuf: bool
 ) -> SpanExportRequest:
     if (session is not None) + (execution is not None) + everything > 1:
-        raise InputError("--session, --execution and --all name different spans", hint="give one of them")
+        raise InputError("--session, --execution and --all are mutually exclusive", hint="pass one of them")
     return SpanExportRequest(session, execution, protobuf)
 
 
-def _otlp(
-    workspace: Workspace, output: str | None, agent_trace: str | None, wanted: SpanExportRequest, *, as_json: bool
+def _run_otlp_export(
+    workspace: Workspace, output: str | None, agent_trace: str | None, request: SpanExportRequest, *, as_json: bool
 ) -> int:
     if agent_trace is not None:
-        raise InputError("--agent-trace and otlp are two exports", hint="give one of them")
+        raise InputError("--agent-trace and otlp are mutually exclusive", hint="pass one of them")
     if output is None or output == "-":
         if as_json:
             raise InputError("--json prints a report, so the export needs a file", hint="add --output FILE")
-        export_otlp(workspace, sys.stdout.buffer, "-", wanted)
+        export_otlp(workspace, sys.stdout.buffer, "-", request)
         return 0
-    report = export_otlp_to(workspace, Path(output), wanted)
+    report = export_otlp_to_file(workspace, Path(output), request)
     open_ended = f", {report.without_end:,} without an end" if report.without_end else ""
-    what = f"{report.spans:,} span(s) of {report.executions:,} execution(s){open_ended}"
-    return answer(report, f"wrote {what} to '{report.path}' ({report.bytes:,} bytes)", as_json=as_json)
+    what = f"{count_noun(report.spans, 'span')} of {count_noun(report.executions, 'execution')}{open_ended}"
+    return print_command_report(report, f"wrote {what} to '{report.path}' ({report.bytes:,} bytes)", as_json=as_json)
 
 
-def _render_export(report: ExportReport) -> str:
+def _render_export_report(report: ExportReport) -> str:
     extra = "".join(
         f", {count:,} {name}"
         for count, name in ((report.erased, "erased"), (report.forks, "forked"), (report.pending, "pending"))
         if count
     )
-    what = f"{report.records:,} records of {report.chains} chain(s){extra}"
+    what = f"{count_noun(report.records, 'record')} of {count_noun(report.chains, 'chain')}{extra}"
     return f"wrote {what} to '{report.path}' ({report.bytes:,} bytes)"

@@ -1,14 +1,23 @@
 """``custody import``."""
 
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from itertools import islice
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
-from custody.capture import TRANSCRIPT_READERS, TranscriptReader, is_database, lines_for, lines_of
+from custody.capture import (
+    TRANSCRIPT_READERS,
+    TranscriptReader,
+    is_sqlite_transcript,
+    read_jsonl_lines,
+    read_transcript_lines,
+)
 from custody.core.errors import InputError
-from custody.core.wire.canonical import Json, parse
+from custody.core.plural import count_noun
+from custody.core.wire.canonical import Json, parse_json_bytes
 from custody.core.wire.report import (
     ImportAgentsReport,
     ImportEventsReport,
@@ -16,28 +25,31 @@ from custody.core.wire.report import (
     ImportReport,
     ImportTracesReport,
     ImportTranscriptsReport,
+    Report,
 )
 from custody.graph.otlp.import_ import import_otlp
 from custody.graph.otlp.span_file import is_otlp_file
 from custody.graph.wire.report import ImportOtlpReport
-from custody.intake.import_events import import_events
+from custody.intake.import_events import import_event_file
 from custody.intake.import_traces import import_traces
-from custody.intake.import_transcripts import import_agents, import_transcripts
+from custody.intake.import_transcripts import (
+    import_agent_transcripts,
+    import_transcripts,
+    is_outside_repository_problem,
+)
 from custody.intake.wire import ImportEntireReport, ImportGitAiReport
-from custody.share.export import import_export
-from custody.terminal.frame import answer, json_option, open_workspace
+from custody.share.export import import_chain_export
+from custody.terminal.frame import json_option, open_command_workspace, print_command_report
+from custody.terminal.screen import TextLine
 from custody.workspace.workspace import Workspace
 
-# What it is that somebody asks to import: told by its name or by its first lines.
-
-
-LINES_LOOKED_AT = 50
+DETECTION_LINES_MAX = 50
 WHOLE_BYTES_MAX = 64 << 20
 TRACE_FILES = ("traces.jsonl", "commit-links.jsonl")
 
 
 class ImportKind(Enum):
-    """The kinds of things that can be imported."""
+    """What can be imported."""
 
     AGENT = "agent"
     TRANSCRIPTS = "transcripts"
@@ -50,30 +62,32 @@ class ImportKind(Enum):
 
 
 TOOLS = {ImportKind.GIT_AI.value: ImportKind.GIT_AI, ImportKind.ENTIRE.value: ImportKind.ENTIRE}
-"""Other attribution tools, whose claims are in references of git."""
+"""Other attribution tools, which store their claims in git references."""
 
 
-def what_is(path: Path) -> tuple[ImportKind, TranscriptReader | None]:
-    """What ``path`` names, and the reader if there is one for it; an export unless it is clearly something else."""
-    named = TRANSCRIPT_READERS.get(str(path))
-    if named is not None:
-        return ImportKind.AGENT, named
+def detect_import_kind(path: Path) -> tuple[ImportKind, TranscriptReader | None]:
+    """Return what ``path`` names, and its transcript reader if it has one; an export unless clearly something else."""
+    agent_reader = TRANSCRIPT_READERS.get(str(path))
+    if agent_reader is not None:
+        return ImportKind.AGENT, agent_reader
     if str(path) in TOOLS:
         return TOOLS[str(path)], None
     if path.is_dir():
-        return (ImportKind.TRACES, None) if _has_traces(path) else (ImportKind.TRANSCRIPTS, _reader_below(path))
+        return (
+            (ImportKind.TRACES, None) if _has_trace_files(path) else (ImportKind.TRANSCRIPTS, _find_import_reader(path))
+        )
     if not path.is_file():
-        return ImportKind.EXPORT, None  # a pipe, which can be read only once, or nothing at all
-    if is_database(path):
-        known = next((reader for reader in TRANSCRIPT_READERS.values() if _first_lines(path, reader)), None)
-        return (ImportKind.EXPORT, None) if known is None else (ImportKind.TRANSCRIPTS, known)
+        return ImportKind.EXPORT, None  # a pipe, which can be read only once, or no file
+    if is_sqlite_transcript(path):
+        reader = next((reader for reader in TRANSCRIPT_READERS.values() if _can_read_import_file(path, reader)), None)
+        return (ImportKind.EXPORT, None) if reader is None else (ImportKind.TRANSCRIPTS, reader)
     try:
-        lines = [line.data for line in islice(lines_of(path), LINES_LOOKED_AT)]
+        lines = [line.data for line in islice(read_jsonl_lines(path), DETECTION_LINES_MAX)]
     except OSError:
-        return ImportKind.EXPORT, None  # said there, with the reason
-    if any(_is_event(line) for line in lines):
+        return ImportKind.EXPORT, None  # importing it reports the reason
+    if any(_is_event_import(line) for line in lines):
         return ImportKind.EVENTS, None
-    if any(_is_trace(line) for line in lines) or _is_whole_trace(path):
+    if any(_is_trace_import(line) for line in lines) or _is_trace_document_import(path):
         return ImportKind.TRACES, None
     if is_otlp_file(path):
         return ImportKind.OTLP, None
@@ -81,60 +95,71 @@ def what_is(path: Path) -> tuple[ImportKind, TranscriptReader | None]:
     return (ImportKind.EXPORT, None) if reader is None else (ImportKind.TRANSCRIPTS, reader)
 
 
-def _reader_below(folder: Path) -> TranscriptReader:
-    """The reader of the first file that one of them knows; where there is none, any will say so."""
+def _find_import_reader(folder: Path) -> TranscriptReader:
+    """Return the reader of the first file that one of them knows; if there is none, any reader reports that."""
     for reader in TRANSCRIPT_READERS.values():
-        if any(_first_lines(file, reader) for file in reader.files(folder)):
+        if any(_can_read_import_file(file, reader) for file in reader.files(folder)):
             return reader
     return next(iter(TRANSCRIPT_READERS.values()))
 
 
-def _first_lines(file: Path, reader: TranscriptReader) -> bool:
+def _can_read_import_file(file: Path, reader: TranscriptReader) -> bool:
     try:
-        return any(reader.knows(line.data) for line in islice(lines_for(reader, file), LINES_LOOKED_AT))
+        return any(reader.knows(line.data) for line in islice(read_transcript_lines(reader, file), DETECTION_LINES_MAX))
     except OSError:
-        return False  # named when it is read
+        return False  # reported when it is read
 
 
-def _has_traces(folder: Path) -> bool:
+def _has_trace_files(folder: Path) -> bool:
     return any((folder / name).is_file() for name in TRACE_FILES)
 
 
-def _is_event(data: bytes) -> bool:
-    value = _object(data)
+def _is_event_import(data: bytes) -> bool:
+    value = _parse_import_object(data)
     return "custody" in value and "kind" in value and "line" not in value
 
 
-def _is_trace(data: bytes) -> bool:
-    value = _object(data)
+def _is_trace_import(data: bytes) -> bool:
+    value = _parse_import_object(data)
     is_trace = isinstance(value.get("files"), list) and bool({"id", "trace_id", "vcs", "tool"} & value.keys())
     return is_trace or ("commit_sha" in value and "trace_ids" in value)
 
 
-def _is_whole_trace(path: Path) -> bool:
-    """Whether the file is one trace, or a list of them, that is written over several lines."""
+def _is_trace_document_import(path: Path) -> bool:
+    """Return whether the file is one trace or a list of traces, written over several lines."""
     if path.suffix != ".json" or path.stat().st_size > WHOLE_BYTES_MAX:
         return False
     data = path.read_bytes()
     try:
-        value = parse(data)
+        value = parse_json_bytes(data)
     except InputError:
         return False
     first = value[0] if isinstance(value, list) and value else value
     return isinstance(first, dict) and isinstance(first.get("files"), list)
 
 
-def _object(data: bytes) -> dict[str, Json]:
+def _parse_import_object(data: bytes) -> dict[str, Json]:
     try:
-        value = parse(data)
+        value = parse_json_bytes(data)
     except InputError:
-        return {}  # whoever reads the file says so
+        return {}  # reported when the file is read
     return value if isinstance(value, dict) else {}
 
 
-SHOWN_MAX = 20
+SUMMARY_LINES_MAX = 3
 OTLP = "otlp"
-PLACES_SHOWN = 3
+
+
+class ImportSummary(Struct, frozen=True, kw_only=True):
+    """An import for people: its ``outcome``, what it ``skipped``, and the ``details`` that only ``-v`` shows.
+
+    Without ``-v`` that is at most three lines; only an export that does not verify lists every reason.
+    """
+
+    outcome: str
+    skipped: Sequence[str] = ()
+    rest: Sequence[str] = ()
+    details: Sequence[str] = ()
 
 
 @click.command("import")
@@ -142,34 +167,39 @@ PLACES_SHOWN = 3
 @click.option(
     "--transcripts",
     type=click.Path(path_type=Path),
-    help="Where to look for the agent's transcripts instead of its own folder; at any depth.",
+    help="Read the agent's transcripts from this folder, at any depth, instead of its own.",
 )
-@click.option("--ref", metavar="REF", help="The reference to read instead of the usual ones (with git-ai, entire).")
-@click.option("--texts", is_flag=True, help="Keep of spans also prompts and answers, up to 1,000 characters each.")
+@click.option("--ref", metavar="REF", help="Read this reference instead of the usual ones (with git-ai, entire).")
+@click.option("--texts", is_flag=True, help="Also store prompts and responses of spans, up to 1,000 characters each.")
+@click.option("-v", "--verbose", is_flag=True, help="List every problem and skipped edit.")
 @json_option
 @click.pass_context
 def import_command(
     ctx: click.Context,
+    /,
     paths: tuple[Path, ...],
     *,
     transcripts: Path | None,
     ref: str | None,
-    texts: bool,
     as_json: bool,
+    **flags: bool,
 ) -> int:
-    """Bring in what agents left on disk, an export, events, traces or spans.
+    """Import sessions, exports, events, traces or spans.
 
-    Without PATH: the sessions that every agent keeps of this repository's work trees. With the name of one
-    ('claude-code', 'codex', 'copilot', 'cursor', 'gemini', 'opencode'): its sessions. Else PATH is a transcript or a
-    folder of them, a file that 'custody export' wrote, a file of generic events, traces of another tool (Agent Trace,
-    '.agent-trace'), or OpenTelemetry's spans (OTLP as JSON or protobuf; several files after the word 'otlp').
+    Without PATH, import the sessions of every agent for this repository. With the name of an agent ('claude-code',
+    'codex', 'copilot', 'cursor', 'gemini', 'opencode'), import its sessions. PATH can also be:
 
-    'git-ai' reads the notes of that tool, 'entire' the checkpoints of that one: from this repository's references, or
-    from those of the repository that is named after the word.
+    \b
+      a transcript, or a folder of transcripts
+      a file written by 'custody export'
+      a file of generic events
+      traces of another tool (Agent Trace, '.agent-trace')
+      OpenTelemetry spans (OTLP as JSON or protobuf); use 'otlp FILE...' for several files
+      'git-ai' or 'entire': the notes or checkpoints of that tool, in this repository or in the one named next
 
-    An export is checked first; a chain that does not verify is named and nothing is imported. Of everything else what
-    can be read is used, and the rest is named. Secrets are taken out before anything is written. Importing twice
-    changes nothing. Exit status: 0 imported, 1 refused.
+    An export is verified first; if a chain fails, nothing is imported. Other files are imported as far as they can be
+    read; -v lists the problems. Secrets are removed before anything is written. Importing twice changes nothing.
+    Exit status: 0 imported, 1 refused.
 
     \b
     Examples:
@@ -179,197 +209,289 @@ def import_command(
       custody import otlp traces-*.jsonl
       custody import git-ai
     """
-    workspace = open_workspace(ctx)
+    workspace = open_command_workspace(ctx)
     if ref is not None and not (paths and str(paths[0]) in TOOLS):
-        raise InputError("--ref goes with git-ai and entire", hint="custody import git-ai --ref refs/notes/ai")
+        raise InputError("--ref works only with git-ai and entire", hint="custody import git-ai --ref refs/notes/ai")
+    report, summary = _run_import(workspace, paths, transcripts, ref, texts=flags["texts"])
+    return print_command_report(report, _render_import(summary, verbose=flags["verbose"]), as_json=as_json)
+
+
+def _run_import(
+    workspace: Workspace, paths: tuple[Path, ...], transcripts: Path | None, ref: str | None, *, texts: bool
+) -> tuple[Report, ImportSummary]:
     if not paths and transcripts is None and not texts:
-        found = import_agents(workspace)
-        return answer(found, _render_agent_import(found), as_json=as_json)
+        report = import_agent_transcripts(workspace)
+        return report, _summarize_agent_import(report)
     if paths and str(paths[0]) in TOOLS:
-        return _claims(workspace, paths, transcripts or None, ref, texts=texts, as_json=as_json)
-    return _dispatch_import(workspace, paths, transcripts, texts=texts, as_json=as_json)
+        if texts or transcripts is not None or len(paths) > 2:
+            raise InputError(
+                f"'{paths[0]}' takes only a repository and --ref", hint=f"custody import {paths[0]} ../other"
+            )
+        return _import_claims(workspace, paths, ref)
+    return _import_path(workspace, paths, transcripts, texts=texts)
 
 
-def _dispatch_import(
-    workspace: Workspace, paths: tuple[Path, ...], transcripts: Path | None, *, texts: bool, as_json: bool
-) -> int:
-    """What is named by a path, or the sessions of the agent that is named."""
+def _import_path(
+    workspace: Workspace, paths: tuple[Path, ...], transcripts: Path | None, *, texts: bool
+) -> tuple[Report, ImportSummary]:
+    """Import what a path names, or the sessions of an agent."""
     files = paths[1:] if paths and str(paths[0]) == OTLP else ()
-    path = _one_path(paths) if not files else files[0]
-    what, reader = (ImportKind.OTLP, None) if files else what_is(path)
-    if texts and what is not ImportKind.OTLP:
-        raise InputError("--texts goes with OpenTelemetry's spans", hint="custody import otlp FILE --texts")
-    if transcripts is not None and what is not ImportKind.AGENT:
+    path = _require_single_import_path(paths) if not files else files[0]
+    kind, reader = (ImportKind.OTLP, None) if files else detect_import_kind(path)
+    if texts and kind is not ImportKind.OTLP:
+        raise InputError("--texts works only with OpenTelemetry spans", hint="custody import otlp FILE --texts")
+    if transcripts is not None and kind is not ImportKind.AGENT:
         raise InputError(
-            "--transcripts goes with the name of an agent", hint="custody import claude-code --transcripts DIR"
+            "--transcripts works only with the name of an agent", hint="custody import claude-code --transcripts DIR"
         )
-    if what is ImportKind.EXPORT:
-        report = import_export(workspace, path)
-        return answer(report, _render_export_import(report), as_json=as_json)
-    if what is ImportKind.EVENTS:
-        events = import_events(workspace, path)
-        return answer(events, _render_event_import(events), as_json=as_json)
-    if what is ImportKind.TRACES:
+    if kind is ImportKind.EXPORT:
+        report = import_chain_export(workspace, path)
+        return report, _summarize_export_import(report)
+    if kind is ImportKind.EVENTS:
+        events = import_event_file(workspace, path)
+        return events, _summarize_event_import(events)
+    if kind is ImportKind.TRACES:
         traces = import_traces(workspace, path)
-        return answer(traces, _render_trace_import(traces), as_json=as_json)
-    if what is ImportKind.OTLP:
+        return traces, _summarize_trace_import(traces)
+    if kind is ImportKind.OTLP:
         spans = import_otlp(workspace, files or (path,), texts=texts)
-        return answer(spans, _render_span_import(spans), as_json=as_json)
+        return spans, _summarize_span_import(spans)
     assert reader is not None, "transcripts come with their reader"
-    read = import_transcripts(workspace, reader, transcripts if what is ImportKind.AGENT else path)
-    if what is ImportKind.TRANSCRIPTS and not read.files:
-        # An agent that left nothing is an answer; a folder that holds nothing to import was probably the wrong one.
-        raise InputError(f"'{path}' holds no transcripts", hint="name a transcript, or a folder that holds some")
-    return answer(read, _render_transcript_import(read), as_json=as_json)
+    sessions = import_transcripts(workspace, reader, transcripts if kind is ImportKind.AGENT else path)
+    if kind is ImportKind.TRANSCRIPTS and not sessions.files:
+        # An agent without sessions is a result; a folder without transcripts was probably the wrong one.
+        raise InputError(f"no transcripts in '{path}'", hint="pass a transcript, or a folder that contains transcripts")
+    return sessions, _summarize_transcript_imports([sessions])
 
 
-def _claims(
-    workspace: Workspace,
-    paths: tuple[Path, ...],
-    transcripts: Path | None,
-    ref: str | None,
-    *,
-    texts: bool,
-    as_json: bool,
-) -> int:
-    """What another attribution tool claims."""
-    if texts or transcripts is not None or len(paths) > 2:
-        raise InputError(
-            f"'{paths[0]}' takes a repository and --ref, nothing else", hint=f"custody import {paths[0]} ../other"
-        )
+def _import_claims(workspace: Workspace, paths: tuple[Path, ...], ref: str | None) -> tuple[Report, ImportSummary]:
+    """Import the claims of another attribution tool."""
     place = paths[1] if len(paths) > 1 else None
     if TOOLS[str(paths[0])] is ImportKind.GIT_AI:
-        from custody.intake.import_git_ai import import_gitai
+        from custody.intake.import_git_ai import import_git_ai_notes
 
-        notes = import_gitai(workspace, place, ref)
-        return answer(notes, _render_note_import(notes), as_json=as_json)
-    from custody.intake.import_entire import import_entire
+        notes = import_git_ai_notes(workspace, place, ref)
+        return notes, _summarize_note_import(notes)
+    from custody.intake.import_entire import import_entire_checkpoints
 
-    checkpoints = import_entire(workspace, place, ref)
-    return answer(checkpoints, _render_checkpoint_import(checkpoints), as_json=as_json)
+    checkpoints = import_entire_checkpoints(workspace, place, ref)
+    return checkpoints, _summarize_checkpoint_import(checkpoints)
 
 
-def _render_note_import(report: ImportGitAiReport) -> str:
-    lines = _render_problems(report.problems, report.problem_count)
+def _render_import(summary: ImportSummary, *, verbose: bool) -> Iterator[TextLine]:
+    yield from summary.outcome.split("\n")
+    if summary.skipped:
+        yield "; ".join(summary.skipped) + ("" if verbose else " (-v lists them)")
+    yield from summary.rest
+    if verbose:
+        yield from summary.details
+
+
+def _summarize_note_import(report: ImportGitAiReport) -> ImportSummary:
+    problems = _count_problems(report.problem_count)
+    details = _list_problems(report.problems, report.problem_count)
     if not report.notes:
-        return "\n".join((*lines, f"no notes of git-ai in '{report.place}'"))
-    apart = (
-        (report.gone, "on commits that are not here"),
-        (report.silent, "without a line of an agent"),
-        (report.unreadable, "that cannot be read"),
+        return ImportSummary(outcome=f"No git-ai notes found in '{report.place}'", skipped=problems, details=details)
+    exceptions = (
+        (report.gone, "on commits that are not in this repository"),
+        (report.silent, "without lines of an agent"),
+        (report.unreadable, "unreadable"),
     )
-    rest = "".join(f", {count:,} {what}" for count, what in apart if count)
-    lines.append(f"{report.notes:,} note(s){rest}")
-    if report.undescribed:
-        lines.append(f"{report.undescribed:,} stretch(es) of lines are given to sessions that no note describes")
-    lines.append(
-        f"{report.lines:,} line(s) of {report.sessions:,} session(s) are claimed:"
-        f" {report.new:,} new record(s), {report.known:,} known"
+    rest = "".join(f", {count:,} {what}" for count, what in exceptions if count)
+    undescribed = count_noun(report.undescribed, "line range")
+    return ImportSummary(
+        outcome=(
+            f"Imported {count_noun(report.notes, 'note')} about {count_noun(report.lines, 'line')} of"
+            f" {count_noun(report.sessions, 'session')} ({_format_record_counts(report.new, report.known)}){rest}"
+        ),
+        skipped=problems,
+        rest=[f"{undescribed} without a description of the session"] if report.undescribed else [],
+        details=details,
     )
-    return "\n".join(lines)
 
 
-def _render_checkpoint_import(report: ImportEntireReport) -> str:
-    lines = _render_problems(report.problems, report.problem_count)
+def _format_record_counts(new: int, known: int) -> str:
+    return f"{count_noun(new, 'record')}{f', {known:,} already imported' * bool(known)}"
+
+
+def _summarize_checkpoint_import(report: ImportEntireReport) -> ImportSummary:
+    sessions = _summarize_transcript_imports(report.transcripts)
+    skipped = [*sessions.skipped, *_count_problems(report.problem_count)]
+    details = [*sessions.details, *_list_problems(report.problems, report.problem_count)]
     if not report.checkpoints:
-        return "\n".join((*lines, f"no checkpoints of Entire in '{report.place}'"))
-    lines.extend(
-        words
-        for transcript in report.transcripts
-        for words in (f"{transcript.agent}:", _render_transcript_import(transcript))
+        return ImportSummary(
+            outcome=f"No Entire checkpoints found in '{report.place}'", skipped=skipped, details=details
+        )
+    records = _format_record_counts(
+        sum(transcript.new for transcript in report.transcripts),
+        sum(transcript.known for transcript in report.transcripts),
     )
-    without = f", {report.without:,} without a transcript that can be read" if report.without else ""
-    lines.append(f"{report.checkpoints:,} checkpoint(s) of {report.sessions:,} session(s){without}")
-    lines.append(
-        f"{report.commits:,} commit(s) name a checkpoint: {report.links:,} new link(s), {report.known_links:,} known"
+    without = f", {report.without:,} without a readable transcript" if report.without else ""
+    known = f", {report.known_links:,} already imported" if report.known_links else ""
+    links = f"{count_noun(report.links, 'new link')}{known}"
+    return ImportSummary(
+        outcome=(
+            f"Imported {count_noun(report.checkpoints, 'checkpoint')} of"
+            f" {count_noun(report.sessions, 'session')} ({records}){without}"
+        ),
+        skipped=skipped,
+        rest=[f"Linked {count_noun(report.commits, 'commit')} to checkpoints ({links})"],
+        details=details,
     )
-    return "\n".join(lines)
 
 
-def _one_path(paths: tuple[Path, ...]) -> Path:
+def _require_single_import_path(paths: tuple[Path, ...]) -> Path:
     if paths == (Path(OTLP),) and not paths[0].exists():
         raise InputError("no file to import", hint="custody import otlp FILE...")
     if len(paths) > 1:
-        raise InputError("one path at a time", hint="only spans come in several files: custody import otlp FILE...")
+        raise InputError("more than one path", hint="only spans can be in several files: custody import otlp FILE...")
     if not paths:
         raise InputError("--transcripts and --texts need a PATH", hint="custody import claude-code --transcripts DIR")
     return paths[0]
 
 
-def _render_agent_import(report: ImportAgentsReport) -> str:
-    lines = [line for agent in report.agents for line in (f"{agent.agent}:", _render_transcript_import(agent))]
-    lines += [f"{agent} could not be looked at: {why}" for agent, why in report.trouble.items()]
-    if report.without:
-        lines.append(f"nothing of this repository from {', '.join(report.without)}")
-    return "\n".join(lines)
+def _summarize_agent_import(report: ImportAgentsReport) -> ImportSummary:
+    sessions = _summarize_transcript_imports(report.agents)
+    unreadable = ", ".join(map(_agent_title, report.trouble))
+    without = ", ".join(map(_agent_title, report.without))
+    missing = f"No sessions found for {without}"
+    trouble = [f"cannot read the sessions of {_agent_title(name)}: {why}" for name, why in report.trouble.items()]
+    return ImportSummary(
+        outcome=sessions.outcome if report.agents or not without else missing,
+        skipped=[*sessions.skipped, *([f"cannot read the sessions of {unreadable}"] if unreadable else [])],
+        rest=[missing] if without and report.agents else [],
+        details=[*sessions.details, *trouble],
+    )
 
 
-def _render_export_import(report: ImportReport) -> str:
+def _agent_title(agent: str) -> str:
+    from custody.intake.settings import AGENTS  # loads every settings format
+
+    return AGENTS[agent].title if agent in AGENTS else agent
+
+
+def _summarize_export_import(report: ImportReport) -> ImportSummary:
     if report.findings:
         lines = [f"{finding.code}  {finding.what}" for finding in report.findings]
-        return "\n".join((*lines, f"refused '{report.path}': it does not verify, and nothing was imported"))
-    lines = [
-        f"chain {chain.store}: {chain.new:,} new, {chain.known:,} known"
+        return ImportSummary(
+            outcome="\n".join((*lines, f"FAILED: '{report.path}' does not verify, nothing was imported"))
+        )
+    chains = [
+        f"chain {chain.store}: {count_noun(chain.new, 'new record')}, {chain.known:,} known"
         + (f", {chain.forked:,} FORKED" * bool(chain.forked))
         for chain in report.chains
     ]
-    if report.pending:
-        lines.append(f"{report.pending:,} pending event(s) taken into this store's own chain")
-    return "\n".join(lines or ["the export holds no records"])
+    count = count_noun(report.pending, "pending event")
+    pending = [f"Imported {count} into this store's own chain"] if report.pending else []
+    if len(chains) + len(pending) <= SUMMARY_LINES_MAX:
+        return ImportSummary(outcome="\n".join((*chains, *pending)) or "The export has no records")
+    new, known, forked = (sum(getattr(chain, field) for chain in report.chains) for field in ("new", "known", "forked"))
+    forks = f", {forked:,} FORKED" if forked else ""
+    return ImportSummary(
+        outcome=f"{count_noun(len(chains), 'chain')}: {count_noun(new, 'new record')}, {known:,} known{forks}",
+        rest=pending,
+        details=chains,
+    )
 
 
-def _render_event_import(report: ImportEventsReport) -> str:
-    summary = f"{report.lines:,} line(s): {report.new:,} new, {report.known:,} known"
-    return "\n".join((*_render_problems(report.problems, report.problem_count), summary))
+def _summarize_event_import(report: ImportEventsReport) -> ImportSummary:
+    return ImportSummary(
+        outcome=f"Imported {_format_event_counts(report)} from {count_noun(report.lines, 'line')}",
+        skipped=_count_problems(report.problem_count),
+        details=_list_problems(report.problems, report.problem_count),
+    )
 
 
-def _render_trace_import(report: ImportTracesReport) -> str:
-    summary = f"{report.traces:,} trace(s), {report.links:,} commit link(s): {report.known:,} known already"
-    return "\n".join((*_render_problems(report.problems, report.problem_count), summary))
+def _format_event_counts(report: ImportEventsReport) -> str:
+    known = f" ({report.known:,} already imported)" if report.known else ""
+    return f"{count_noun(report.new, 'event')}{known}"
 
 
-def _render_span_import(report: ImportOtlpReport) -> str:
-    lines = []
-    for mended in report.repairs:
-        lines.append(f"{mended.code} ({mended.count:,}): {mended.what}")
-        lines.extend(
-            f"  {place.file}{f':{place.line}' if place.line else ''}: {place.what}"
-            for place in mended.places[:PLACES_SHOWN]
-        )
-    if report.unfollowed:
-        lines.append(f"{report.unfollowed:,} span(s) name parents of which nobody looked whether they came: too many")
-    if report.attributes_left_out:
-        lines.append(f"{report.attributes_left_out:,} attribute(s) left out: texts (--texts keeps them), or too much")
+def _summarize_trace_import(report: ImportTracesReport) -> ImportSummary:
+    known = f" ({report.known:,} already imported)" if report.known else ""
+    return ImportSummary(
+        outcome=f"Imported {count_noun(report.traces, 'trace')} and {count_noun(report.links, 'commit link')}{known}",
+        skipped=_count_problems(report.problem_count),
+        details=_list_problems(report.problems, report.problem_count),
+    )
+
+
+def _summarize_span_import(report: ImportOtlpReport) -> ImportSummary:
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in report.kinds.items())
-    lines.append(f"{report.spans:,} span(s): {report.new:,} new, {report.known:,} known{f' ({kinds})' * bool(kinds)}")
-    return "\n".join(lines)
-
-
-def _render_transcript_import(report: ImportTranscriptsReport) -> str:
-    if not report.files:
-        return f"no transcripts of {report.agent} for this repository in '{report.place}'"
-    lines = _render_problems(report.problems, report.problem_count)
-    if report.unknown_types:
-        kinds = ", ".join(f"{kind} ({count:,})" for kind, count in report.unknown_types.items())
-        lines.append(f"passed over lines of unknown types: {kinds}")
-    lines.append(
-        f"{report.files:,} file(s), {report.lines:,} line(s): {report.new:,} new record(s), {report.known:,} known,"
-        f" {report.repeated:,} repeated"
+    skipped = []
+    if report.attributes_left_out:
+        count = count_noun(report.attributes_left_out, "attribute")
+        skipped.append(f"skipped {count}: texts (--texts stores them), or over the limit")
+    if report.unfollowed:
+        skipped.append(f"parents not checked for {count_noun(report.unfollowed, 'span')}: too many")
+    repairs = _count_problems(sum(repair.count for repair in report.repairs))
+    return ImportSummary(
+        outcome=(
+            f"Imported {count_noun(report.spans, 'span')}: {report.new:,} new, {report.known:,} already imported"
+            f"{f' ({kinds})' * bool(kinds)}"
+        ),
+        skipped=repairs,
+        rest=["; ".join(skipped)] if skipped else [],
+        details=list(_list_span_repairs(report)),
     )
-    lines.append(
-        f"{report.sessions:,} session(s), {report.calls:,} call(s), {report.edits:,} edit(s)"
-        f" ({report.edits_without_file:,} outside this repository), {report.subagents:,} subagent(s)"
-        f" ({report.subagents_unattached:,} of unknown parents)"
+
+
+def _list_span_repairs(report: ImportOtlpReport) -> Iterator[str]:
+    for repair in report.repairs:
+        yield f"{repair.code} ({repair.count:,}): {repair.what}"
+        for place in repair.places:
+            yield f"  {place.file}{f':{place.line}' if place.line else ''}: {place.what}"
+
+
+def _summarize_transcript_imports(reports: Sequence[ImportTranscriptsReport]) -> ImportSummary:
+    """Summarize the imports of one or more agents in one outcome."""
+    if len(reports) == 1 and not reports[0].files:
+        where = f"for this repository in '{reports[0].place}'"
+        return ImportSummary(outcome=f"No sessions of {_agent_title(reports[0].agent)} found {where}")
+    repeated = sum(report.repeated for report in reports)
+    records = _format_record_counts(sum(report.new for report in reports), sum(report.known for report in reports))
+    return ImportSummary(
+        outcome=(
+            f"Imported {count_noun(sum(report.sessions for report in reports), 'session')} from"
+            f" {count_noun(sum(report.files for report in reports), 'file')}"
+            f" ({records}{f', {repeated:,} repeated' * bool(repeated)})"
+        ),
+        skipped=_count_skipped(reports),
+        details=[line for report in reports for line in _list_transcript_details(report)],
     )
-    return "\n".join(lines)
 
 
-def _render_problems(problems: list[ImportProblem], count: int) -> list[str]:
-    places = (
+def _count_skipped(reports: Sequence[ImportTranscriptsReport]) -> list[str]:
+    edits = sum(report.edits_without_file for report in reports)
+    lines = sum(count for report in reports for count in report.unknown_types.values())
+    outside = sum(map(is_outside_repository_problem, (problem for report in reports for problem in report.problems)))
+    skipped = [f"{count_noun(edits, 'edit')} outside this repository"] if edits else []
+    if lines:
+        skipped.append(f"{count_noun(lines, 'line')} of unknown types")
+    problems = _count_problems(sum(report.problem_count for report in reports) - outside)
+    return [*([f"skipped {', '.join(skipped)}"] if skipped else []), *problems]
+
+
+def _list_transcript_details(report: ImportTranscriptsReport) -> Iterator[str]:
+    unattached = f" ({report.subagents_unattached:,} without a known parent)" if report.subagents_unattached else ""
+    yield (
+        f"{_agent_title(report.agent)}: {count_noun(report.sessions, 'session')},"
+        f" {_format_record_counts(report.new, report.known)}, {count_noun(report.calls, 'tool call')},"
+        f" {count_noun(report.edits, 'edit')}, {count_noun(report.subagents, 'subagent')}{unattached}"
+    )
+    for kind, count in report.unknown_types.items():
+        yield f"unknown type '{kind}': {count_noun(count, 'line')}"
+    yield from _list_problems(report.problems, report.problem_count)
+
+
+def _count_problems(count: int) -> list[str]:
+    return [count_noun(count, "problem")] if count else []
+
+
+def _list_problems(problems: Sequence[ImportProblem], count: int) -> list[str]:
+    lines = [
         f"{problem.file}:{problem.line}: {problem.what}" if problem.line else f"{problem.file}: {problem.what}"
-        for problem in problems[:SHOWN_MAX]
-    )
-    lines = list(places)
-    if count > SHOWN_MAX:
-        lines.append(f"and {count - SHOWN_MAX:,} more problem(s): --json names up to {len(problems):,}")
-    return lines
+        for problem in problems
+    ]
+    more = count - len(problems)
+    return [*lines, f"and {count_noun(more, 'more problem')}"] if more > 0 else lines

@@ -1,4 +1,4 @@
-"""JSON Schemas of everything that crosses the border, made from the types that read and write it."""
+"""JSON Schemas of all input and output, generated from the types that read and write it."""
 
 from typing import Any
 
@@ -170,15 +170,15 @@ REPORTS: tuple[type[Report], ...] = (
 )
 
 
-def schemas() -> dict[str, dict[str, Any]]:
-    """Name → JSON Schema."""
-    made = {
+def collect_report_schemas() -> dict[str, dict[str, Any]]:
+    """Return the JSON Schema of every report, of events and of export lines, by name."""
+    schemas = {
         "event": msgspec.json.schema(AnyEvent),
         "export-line": msgspec.json.schema(ExportLine),
         "citations": msgspec.json.schema(SavedReportInfo),
     }
     for report in REPORTS:
-        made[f"report-{report.__struct_config__.tag}"] = msgspec.json.schema(report)
+        schemas[f"report-{report.__struct_config__.tag}"] = msgspec.json.schema(report)
     return {
-        name: {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema} for name, schema in made.items()
+        name: {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema} for name, schema in schemas.items()
     }

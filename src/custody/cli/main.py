@@ -1,15 +1,17 @@
-"""The ``custody`` command: verbs are imported only when they are asked for, errors become exit statuses once, here."""
+"""The ``custody`` command: imports a verb only when it runs, and turns errors into exit statuses."""
 
 import os
 import sys
 from importlib import import_module
+from io import TextIOWrapper
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from custody import __version__
-from custody.core.errors import EXIT_BUG, CustodyError, WorldError, exit_status
+from custody.core.errors import EXIT_BUG, CustodyError, WorldError, exit_status_from_error
+from custody.core.platform import UNSUPPORTED
 
 if TYPE_CHECKING:
     from custody.workspace.workspace import Workspace
@@ -18,54 +20,54 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
     {
         "Ask": MappingProxyType(
             {
-                "blame": "Say who wrote each line of a file, how sure, and why.",
-                "cite": "Keep the sources that statements rest on, and check what cites them.",
-                "dupes": "Find the change that is already there, with evidence.",
-                "gate": "Judge a change by what is known of its lines, and by what it says.",
-                "graph": "Say what agents and programs call, inside what and in what order.",
-                "log": "List sessions as they were captured, or show one.",
-                "records": "List what was recorded, newest first.",
-                "report": "Write the pages of 'custody serve' as files that work without a server.",
-                "show": "Show what a record says.",
-                "stats": "Count whose the lines of a file, a folder or the whole repository are.",
-                "trust": "Say what an agent's record allows, and record decisions about its changes.",
-                "why": "Say why a line is there: its commits, the tool call that wrote it, what was asked.",
+                "blame": "Show who wrote each line of a file, and how certain that is.",
+                "cite": "Register sources and check the reports that cite them.",
+                "dupes": "Find changes that duplicate other changes.",
+                "gate": "Check whether a change can merge.",
+                "graph": "Explore the graph of tool calls.",
+                "log": "List recorded sessions, or show one.",
+                "records": "List records, newest first.",
+                "report": "Write the pages of 'custody serve' as static files.",
+                "show": "Show one record.",
+                "stats": "Show how many lines agents wrote.",
+                "trust": "Show trust scores and record decisions about agents' changes.",
+                "why": "Show why a line exists: who wrote it, and for which prompt.",
             }
         ),
         "Set up": MappingProxyType(
             {
-                "demo": "Show every verb at work on a sample repository, in a minute.",
-                "init": "Have agents' work in this repository recorded as it happens.",
-                "uninstall": "Take out of settings and hooks what 'custody init' put there.",
+                "demo": "Run every command on a sample repository.",
+                "init": "Set up recording for agents in this repository.",
+                "uninstall": "Remove what 'custody init' added to settings and hooks.",
                 "record": "Record one event of an agent.",
-                "rules": "Show the rules in force and where each was set.",
-                "completion": "Print the completion script of a shell.",
+                "rules": "Show the rules in force and where each is set.",
+                "completion": "Print the completion script for a shell.",
             }
         ),
-        "Keep": MappingProxyType(
+        "Store": MappingProxyType(
             {
-                "verify": "Check that every kept record is as it was stored.",
-                "doctor": "Look at the store and its surroundings, and say what to do.",
-                "export": "Write everything that is kept as JSON lines, or spans for other tools.",
-                "import": "Bring in what agents left on disk, an export, events, traces or spans.",
-                "erase": "Forget what a record says, and keep the proof that it was there.",
+                "verify": "Check that no stored record was changed.",
+                "doctor": "Check the setup and the store, and suggest fixes.",
+                "export": "Export records for another store or another tool.",
+                "import": "Import sessions, exports, events, traces or spans.",
+                "erase": "Erase the contents of a record.",
             }
         ),
         "Team": MappingProxyType(
             {
-                "github": "Judge pull requests on GitHub, and learn from what becomes of them.",
-                "project": "Keep projects apart, each with its own store, tokens and retention.",
-                "pull": "Take over what others recorded and share through a git remote or a service.",
-                "push": "Share what was recorded here with a git remote or a service.",
-                "remote": "Name the services to push to and to pull from.",
-                "serve": "Answer over HTTP, for programs and for a team.",
-                "token": "Make, list and revoke the tokens that open a service.",
-                "worker": "Do what waits to be done: retention, and jobs of a service.",
+                "github": "Check pull requests on GitHub.",
+                "project": "Manage projects, each with its own store, tokens and retention.",
+                "pull": "Fetch records from a git remote or a service.",
+                "push": "Send records to a git remote or a service.",
+                "remote": "Manage the services to push to and pull from.",
+                "serve": "Serve the pages and the HTTP API.",
+                "token": "Manage access tokens for a service.",
+                "worker": "Run background jobs.",
             }
         ),
     }
 )
-"""Every verb with its one-line help, so that the overview imports none of them. A test holds them to the verbs' own."""
+"""Every verb with its one-line help, so that the overview imports no verb. A test compares it with their docstrings."""
 
 
 MODULES: MappingProxyType[str, str] = MappingProxyType(
@@ -103,14 +105,14 @@ MODULES: MappingProxyType[str, str] = MappingProxyType(
         "worker": "custody.server.cli.groups",
     }
 )
-"""The module that defines ``<verb>_command``: in the package of its question, or here where a verb asks several."""
+"""The module that defines ``<verb>_command``: in the package of its question, or here if it combines several."""
 
 
 class VerbGroup(click.Group):
     """A group that finds its verbs by name and shows them in sections."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Every verb, in the order of the sections."""
+        """Return every verb, in the order of the sections."""
         return [verb for verbs in SECTIONS.values() for verb in verbs]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -118,28 +120,76 @@ class VerbGroup(click.Group):
         if cmd_name not in self.list_commands(ctx):
             return None
         command: click.Command = getattr(import_module(MODULES[cmd_name]), f"{cmd_name}_command")
+        if not any(option.name == "color" for option in command.params):
+            command.params += [_make_color_option(hidden=True), _make_pager_option(hidden=True)]
+        if ctx.resilient_parsing:  # a shell completes
+            from custody.cli.completion import add_completion
+
+            return add_completion(command)
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb, or say which one was probably meant."""
+        """Return the verb, or raise an error that suggests the nearest one; ``help VERB`` is ``VERB --help``."""
+        if args[:1] == ["help"]:
+            args = [*args[1:], "--help"]
+            if len(args) == 1:
+                click.echo(ctx.get_help())
+                ctx.exit()
         if args and args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
-            raise click.UsageError(_unknown(args[0], self.list_commands(ctx)), ctx)
+            raise click.UsageError(_format_unknown_verb(args[0], self.list_commands(ctx)), ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The overview: verbs by section, without importing any."""
+        """Write the verbs by section, without importing any."""
         for section, verbs in SECTIONS.items():
             if verbs:
                 with formatter.section(section):
                     formatter.write_dl(list(verbs.items()))
 
 
+def _make_color_option(*, hidden: bool) -> click.Option:
+    """Return ``--color``, which works before and after a verb; the overview alone lists it."""
+    return click.Option(
+        ["--color"],
+        type=click.Choice(("auto", "always", "never")),
+        expose_value=False,
+        callback=_set_color,
+        hidden=hidden,
+        help="Use color; 'auto' does on a terminal without NO_COLOR.",
+    )
+
+
+def _make_pager_option(*, hidden: bool) -> click.Option:
+    """Return ``--no-pager``, which works before and after a verb."""
+    return click.Option(
+        ["--no-pager"],
+        is_flag=True,
+        expose_value=False,
+        callback=_set_no_pager,
+        hidden=hidden,
+        help="Print long results without the pager.",
+    )
+
+
+def _set_color(ctx: click.Context, _option: click.Parameter, color: str | None) -> None:
+    if color is not None:
+        ctx.meta["custody.color"] = color
+
+
+def _set_no_pager(ctx: click.Context, _option: click.Parameter, no_pager: bool) -> None:
+    if no_pager:
+        ctx.meta["custody.no_pager"] = True
+
+
 @click.group(
     cls=VerbGroup,
+    invoke_without_command=True,
+    subcommand_metavar="COMMAND [ARGS]...",
+    params=[_make_color_option(hidden=False), _make_pager_option(hidden=False)],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Run 'custody VERB --help' for what a verb does, with examples.",
+    epilog="Run 'custody VERB --help' for details and examples.",
 )
 @click.option(
     "-C",
@@ -154,73 +204,107 @@ class VerbGroup(click.Group):
     metavar="URL",
     envvar="CUSTODY_DATABASE",
     show_envvar=True,
-    help="Use a team's PostgreSQL database instead of this repository's own store.",
+    help="Use a PostgreSQL database instead of this repository's store.",
 )
 @click.option(
     "--project",
     metavar="NAME",
     envvar="CUSTODY_PROJECT",
     show_envvar=True,
-    help="Work on this project of the store; 'default' if none is named.",
+    help="Use this project of the store (default: 'default').",
 )
 @click.version_option(__version__, prog_name="custody")
 @click.pass_context
 def cli(ctx: click.Context, folder: str, database: str | None, project: str | None) -> None:
-    """Who wrote this line, on what grounds, and may we rely on it.
+    """Show who wrote each line, why, and whether to trust it.
 
-    custody keeps what coding agents did in a chain of records that cannot be changed unnoticed, beside your
-    repository, and answers questions from it.
+    custody records what coding agents do in your repository. The records form a chain, so changes to them are detected.
     """
     ctx.obj = (folder, database)
     ctx.meta["custody.project"] = project
-    ctx.meta["custody.remotes"] = _open_remote
+    ctx.meta["custody.remotes"] = _open_remote_verb_workspace
+    if ctx.invoked_subcommand is None:
+        _print_repository_status(ctx)
 
 
-def _open_remote(workspace: "Workspace", name: str | None) -> "Workspace":
-    from custody.share.service_transport import cached
-    from custody.share.sync import the_service
+def _print_repository_status(ctx: click.Context) -> None:
+    from custody.intake.cli.status import render_repository_status
+    from custody.intake.install.repository_status import find_repository_status
+    from custody.terminal.frame import current_screen, open_command_workspace, print_answer
 
-    return cached(workspace, the_service(name))
+    workspace = open_command_workspace(ctx)
+    print_answer(render_repository_status(find_repository_status(workspace), current_screen(), workspace.now_ns()))
+
+
+def _open_remote_verb_workspace(workspace: "Workspace", name: str | None) -> "Workspace":
+    from custody.share.service_transport import open_remote_cache
+    from custody.share.sync import find_remote_service
+
+    return open_remote_cache(workspace, find_remote_service(name))
 
 
 def main() -> NoReturn:
-    """Run the command and leave with the exit status that the error families give."""
-    sys.excepthook = _bug
+    """Run the command and exit with the status of its outcome or of its error family."""
+    sys.excepthook = _exit_with_bug_report
+    if UNSUPPORTED is not None:
+        print_error(UNSUPPORTED, "use it inside the Windows Subsystem for Linux (WSL)")
+        sys.exit(2)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # A locale without some character shows its escape instead of failing.
+            stream.reconfigure(errors="backslashreplace")
     try:
         status = cli.main(prog_name="custody", standalone_mode=False)
     except click.exceptions.Abort:
         click.echo("stopped", err=True)
         sys.exit(130)
     except click.ClickException as error:
-        error.show()
+        print_error(*usage_error_text(error))
         sys.exit(error.exit_code)
     except CustodyError as error:
-        click.echo(f"custody: {error.message}", err=True)
-        if error.hint:
-            click.echo(f"  hint: {error.hint}", err=True)
-        sys.exit(exit_status(error))
+        print_error(error.message, error.hint)
+        sys.exit(exit_status_from_error(error))
     except BrokenPipeError:
-        # The reader of our output went away: not an error of anybody's. Keep the interpreter from flushing into it.
+        # The reader of our output closed the pipe, which is not an error. Keep the interpreter from flushing into it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
-        click.echo(f"custody: {error.filename or 'the operating system'}: {error.strerror or error}", err=True)
-        sys.exit(exit_status(WorldError(str(error))))
+        print_error(f"{error.filename or 'the operating system'}: {error.strerror or error}")
+        sys.exit(exit_status_from_error(WorldError(str(error))))
     sys.exit(status if isinstance(status, int) else 0)
 
 
-def _bug(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """What nobody expected is a bug of ours: show it and leave with its status (the interpreter's own would be 1)."""
-    import traceback  # slow to import, and hardly ever needed
+def _exit_with_bug_report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Print an unexpected error as a bug and exit with its status (the interpreter's own would be 1)."""
+    import traceback  # slow to import, and rarely needed
 
     traceback.print_exception(kind, error, trace)
-    click.echo(f"custody: this is a bug in custody {__version__}; nothing acknowledged is lost", err=True)
+    print_error(f"this is a bug in custody {__version__}; no acknowledged record is lost")
     sys.stdout.flush()
     os._exit(EXIT_BUG)
 
 
-def _unknown(verb: str, verbs: list[str]) -> str:
+def print_error(message: str, hint: str | None = None) -> None:
+    """Print an error and its hint, in the shape that all errors have."""
+    click.echo(f"error: {message}", err=True)
+    if hint:
+        click.echo(f"hint: {hint}", err=True)
+
+
+def usage_error_text(error: click.ClickException) -> tuple[str, str | None]:
+    """Return click's message in the shape of our own, and where to look for help.
+
+    >>> usage_error_text(click.UsageError("No such option: --foo"))
+    ('no such option: --foo', None)
+    """
+    message = error.format_message().rstrip(".")
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    hint = f"run '{context.command_path} --help'" if context is not None else None
+    return message[:1].lower() + message[1:], hint
+
+
+def _format_unknown_verb(verb: str, verbs: list[str]) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(verb, verbs, n=1)
-    return f"no verb '{verb}'" + (f"; did you mean '{near[0]}'?" if near else "")
+    nearest = get_close_matches(verb, verbs, n=1)
+    return f"unknown command '{verb}'" + (f"; did you mean '{nearest[0]}'?" if nearest else "")

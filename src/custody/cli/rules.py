@@ -9,8 +9,8 @@ from click.shell_completion import get_completion_class
 
 from custody.core.errors import InputError
 from custody.core.wire.report import RuleInForce, RulesReport
-from custody.terminal.frame import answer, json_option, open_workspace
-from custody.workspace.rules_in_force import rules
+from custody.terminal.frame import json_option, open_command_workspace, print_command_report
+from custody.workspace.rules_in_force import report_rules_in_force
 
 WIDTH_OF_VALUE_MAX = 36
 
@@ -20,73 +20,79 @@ WIDTH_OF_VALUE_MAX = 36
 @json_option
 @click.pass_context
 def rules_command(ctx: click.Context, *, table: str | None, as_json: bool) -> int:
-    """Show the rules in force and where each was set.
+    """Show the rules in force and where each is set.
 
-    Every number by which custody decides is a rule. One that differs from its default is marked with '*'. TABLE
-    (attribute, dedupe or trust) shows one domain. Rules are set in 'custody.toml', in '[tool.custody]' of
-    'pyproject.toml' or in your own file, custody/config.toml below $XDG_CONFIG_HOME or ~/.config, which is the
-    strongest. The digests name the rules: evidence that was weighed by the same rules carries the same digest.
+    A rule is a setting for custody's decisions. '*' marks rules that differ from their default. TABLE shows one table:
+    attribute, dedupe, gate or trust. Set rules in 'custody.toml', in '[tool.custody]' of 'pyproject.toml', or in your
+    own file, custody/config.toml in $XDG_CONFIG_HOME or ~/.config, which wins. The same rules have the same digest.
 
     \b
     Examples:
       custody rules
       custody rules trust --json | jq '.rules[] | select(.value != .default)'
     """
-    report = rules(open_workspace(ctx), table)
-    return answer(report, _render_rules(report), as_json=as_json)
+    report = report_rules_in_force(open_command_workspace(ctx), table)
+    return print_command_report(report, _render_rules_report(report), as_json=as_json)
 
 
-def _render_rules(report: RulesReport) -> str:
+def _render_rules_report(report: RulesReport) -> str:
     wide = max(len(rule.rule) for rule in report.rules)
-    broad = min(WIDTH_OF_VALUE_MAX, max(len(_text(rule.value)) for rule in report.rules))
-    lines = (line for rule in report.rules for line in _lines(rule, wide, broad))
+    broad = min(WIDTH_OF_VALUE_MAX, max(len(_render_rule_value(rule.value)) for rule in report.rules))
+    lines = (line for rule in report.rules for line in _render_rule_lines(rule, wide, broad))
     warnings = (f"warning: {warning}" for warning in report.warnings)
-    return "\n".join(chain(lines, ["", _changes(report), _sources(report)], warnings, _digests(report)))
+    return "\n".join(
+        chain(
+            lines,
+            ["", _render_rule_changes(report), _render_rule_sources(report)],
+            warnings,
+            _render_rule_digests(report),
+        )
+    )
 
 
-def _lines(rule: RuleInForce, wide: int, broad: int) -> Iterator[str]:
-    """A rule on one line; a long list goes on below."""
-    mark = "*" if _is_changed(rule) else " "
-    first, *more = wrap(_text(rule.value), broad, break_long_words=False, break_on_hyphens=False)
-    yield f"{mark} {rule.rule:<{wide}}  {first:<{broad}}  {_origins(rule)}"
+def _render_rule_lines(rule: RuleInForce, wide: int, broad: int) -> Iterator[str]:
+    """Yield the line of a rule; a long list continues on the next lines."""
+    mark = "*" if _is_rule_changed(rule) else " "
+    first, *more = wrap(_render_rule_value(rule.value), broad, break_long_words=False, break_on_hyphens=False)
+    yield f"{mark} {rule.rule:<{wide}}  {first:<{broad}}  {_render_rule_origins(rule)}"
     yield from (f"{'':<{wide + 4}}{line}" for line in more)
 
 
-def _is_changed(rule: RuleInForce) -> bool:
+def _is_rule_changed(rule: RuleInForce) -> bool:
     return bool(rule.value != rule.default)
 
 
-def _origins(rule: RuleInForce) -> str:
-    origins, default = ", ".join(rule.origins), _text(rule.default)
-    is_short = _is_changed(rule) and len(default) <= WIDTH_OF_VALUE_MAX
+def _render_rule_origins(rule: RuleInForce) -> str:
+    origins, default = ", ".join(rule.origins), _render_rule_value(rule.default)
+    is_short = _is_rule_changed(rule) and len(default) <= WIDTH_OF_VALUE_MAX
     return f"{origins} (default {default})" if is_short else origins
 
 
-def _changes(report: RulesReport) -> str:
-    changed = sum(map(_is_changed, report.rules))
+def _render_rule_changes(report: RulesReport) -> str:
+    changed = sum(map(_is_rule_changed, report.rules))
     return f"{changed} of {len(report.rules)} rules differ from their defaults"
 
 
-def _sources(report: RulesReport) -> str:
-    there: dict[str, list[str]] = {"read": [], "foreign": [], "absent": []}
+def _render_rule_sources(report: RulesReport) -> str:
+    names: dict[str, list[str]] = {"read": [], "foreign": [], "absent": []}
     for source in report.sources:
-        there[source.state].append(source.name)
-    words = {"read": "read", "foreign": "nothing for custody in", "absent": "not there"}
-    return "; ".join(f"{said}: {', '.join(there[state])}" for state, said in words.items() if there[state])
+        names[source.state].append(source.name)
+    labels = {"read": "read", "foreign": "no custody rules in", "absent": "not found"}
+    return "; ".join(f"{label}: {', '.join(names[state])}" for state, label in labels.items() if names[state])
 
 
-def _digests(report: RulesReport) -> list[str]:
+def _render_rule_digests(report: RulesReport) -> list[str]:
     digests = {**report.digests, "all tables": report.digest}
     wide = max(map(len, digests))
     return [f"{name:<{wide}}  {digest}" for name, digest in digests.items()]
 
 
-def _text(value: object) -> str:
+def _render_rule_value(value: object) -> str:
     match value:
         case bool():
             return str(value).lower()
         case list():
-            return ", ".join(map(_text, value)) or "(none)"
+            return ", ".join(map(_render_rule_value, value)) or "(none)"
         case _:
             return str(value)
 
@@ -95,7 +101,7 @@ def _text(value: object) -> str:
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion_command(ctx: click.Context, shell: str) -> int:
-    """Print the completion script of a shell.
+    """Print the completion script for a shell.
 
     \b
     Examples:
@@ -103,8 +109,8 @@ def completion_command(ctx: click.Context, shell: str) -> int:
       custody completion zsh  >> ~/.zshrc
       custody completion fish > ~/.config/fish/completions/custody.fish
     """
-    made = get_completion_class(shell)
-    if made is None:
+    completion = get_completion_class(shell)
+    if completion is None:
         raise InputError(f"no completion for '{shell}'")
-    click.echo(made(ctx.find_root().command, {}, "custody", "_CUSTODY_COMPLETE").source())
+    click.echo(completion(ctx.find_root().command, {}, "custody", "_CUSTODY_COMPLETE").source())
     return 0

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from custody.core.errors import InputError
+from custody.core.plural import count_noun
 from custody.core.wire.report import VerifyReport
-from custody.ledger.verify import verify
-from custody.terminal.frame import answer, json_option, open_workspace
+from custody.ledger.verify import verify_ledger
+from custody.terminal.frame import json_option, open_command_workspace, print_command_report
 from custody.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -20,17 +21,15 @@ KEYS_BYTES_MAX = 1024 * 1024
 
 
 @click.command("verify")
-@click.option("--verdict", type=click.File("rb"), metavar="FILE", help="Check a verdict of the gate (- for stdin).")
-@click.option(
-    "--description", type=click.File("rb"), metavar="FILE", help="The description that the verdict was given with."
-)
+@click.option("--verdict", type=click.File("rb"), metavar="FILE", help="Check this gate verdict (- for stdin).")
+@click.option("--description", type=click.File("rb"), metavar="FILE", help="The description that the gate checked.")
 @click.option(
     "--allowed-signers",
     type=click.File("rb"),
     metavar="FILE",
-    help="Only a verdict that one of these signed will do (a list as OpenSSH has it).",
+    help="Require a signature of one of these signers (OpenSSH format).",
 )
-@click.option("--key", type=click.File("rb"), metavar="PUBFILE", help="Only a verdict that this key signed will do.")
+@click.option("--key", type=click.File("rb"), metavar="PUBFILE", help="Require a signature of this key.")
 @json_option
 @click.pass_context
 def verify_command(
@@ -42,15 +41,15 @@ def verify_command(
     *,
     as_json: bool,
 ) -> int:
-    """Check that every kept record is as it was stored.
+    """Check that no stored record was changed.
 
-    Follows each chain from its beginning, hashes every stored text, compares the chains' ends with the heads
-    remembered beside the database, and checks the views against their records. Whatever was changed, deleted,
-    reordered or cut off is named. Exit status: 0 all is as stored, 1 something is not.
+    Lists every record and text that was changed, deleted, reordered or cut off. Checks each chain, the hash of every
+    stored text, the heads stored next to the database, and the tables derived from records. Exit status: 0 OK,
+    1 FAILED.
 
-    With --verdict it checks a verdict instead: its signature, that it is about the commit that it judges, that its
-    level is that of its reasons, and that judging the change again gives the same, byte for byte, on the records that
-    it names and as of its moment. Exit status: 0 all of it holds, 1 something does not, or cannot be found out.
+    With --verdict, check a gate verdict instead: its signature, its commit, and that its level follows from its
+    reasons. The gate also runs again on the same records, as of the same time, and must give the same bytes. Exit
+    status: 0 valid, 1 invalid or not verifiable.
 
     \b
     Examples:
@@ -59,34 +58,36 @@ def verify_command(
       custody verify --verdict verdict.json
       custody verify --verdict verdict.json --key ci.pub
     """
-    workspace = open_workspace(ctx)
+    workspace = open_command_workspace(ctx)
     if verdict is not None:
-        return _verdict(workspace, (verdict, description, allowed_signers, key), as_json=as_json)
+        return _run_verdict_verification(workspace, (verdict, description, allowed_signers, key), as_json=as_json)
     if description is not None or allowed_signers is not None or key is not None:
-        raise InputError("there is no verdict to check", hint="give it with --verdict FILE")
-    report = verify(workspace)
-    return answer(report, _render_verification(report), as_json=as_json)
+        raise InputError(
+            "--description, --allowed-signers and --key work only with --verdict", hint="add --verdict FILE"
+        )
+    report = verify_ledger(workspace)
+    return print_command_report(report, _render_verify_report(report), as_json=as_json)
 
 
-def _render_verification(report: VerifyReport) -> str:
+def _render_verify_report(report: VerifyReport) -> str:
     lines = [f"{finding.code}  {finding.what}" for finding in report.findings]
-    counted = f"{report.records:,} records in {len(report.chains)} chain(s), {report.bodies:,} bodies"
-    if report.erased:
-        counted += f", {report.erased:,} erased"
-    if report.withheld:
-        counted += f", {report.withheld:,} withheld by the stores that shared them"
-    if report.pending:
-        counted += f", {report.pending:,} pending"
+    records = count_noun(report.records, "record")
+    exceptions = (
+        (report.erased, "erased"),
+        (report.withheld, "shared without texts"),
+        (report.pending, "pending"),
+    )
+    rest = "".join(f", {count:,} {what}" for count, what in exceptions if count)
     if report.findings:
-        lines.append(f"NOT as stored: {len(report.findings)} finding(s) in {counted}")
+        lines.append(f"FAILED: {count_noun(len(report.findings), 'problem')} in {records}{rest}")
     elif report.records or report.pending:
-        lines.append(f"all as stored: {counted}")
+        lines.append(f"OK: {records} verified{rest}")
     else:
         lines.append("nothing has been recorded here yet")
     return "\n".join(lines)
 
 
-def _verdict(
+def _run_verdict_verification(
     workspace: Workspace,
     files: tuple[BinaryIO, BinaryIO | None, BinaryIO | None, BinaryIO | None],
     *,
@@ -95,23 +96,23 @@ def _verdict(
     from custody.gate.app.verify_verdict import VerdictCheck, verify_verdict  # it loads the whole gate
 
     verdict, description, allowed, key = files
-    relied = VerdictCheck(
-        verdict=_read(verdict, VERDICT_BYTES_MAX),
-        description=None if description is None else _read(description, VERDICT_BYTES_MAX),
-        allowed=None if allowed is None else _read(allowed, KEYS_BYTES_MAX),
-        key=None if key is None else _read(key, KEYS_BYTES_MAX),
+    check = VerdictCheck(
+        verdict=_read_option_file(verdict, VERDICT_BYTES_MAX),
+        description=None if description is None else _read_option_file(description, VERDICT_BYTES_MAX),
+        allowed=None if allowed is None else _read_option_file(allowed, KEYS_BYTES_MAX),
+        key=None if key is None else _read_option_file(key, KEYS_BYTES_MAX),
     )
     try:
-        report = verify_verdict(workspace, relied)
+        report = verify_verdict(workspace, check)
     except InputError as error:
         raise InputError(f"'{verdict.name}': {error.message}", hint=error.hint) from error
-    return answer(report, "\n".join(_render_verdict_check(report)), as_json=as_json)
+    return print_command_report(report, "\n".join(_render_verdict_check(report)), as_json=as_json)
 
 
-def _read(file: BinaryIO, bytes_max: int) -> bytes:
+def _read_option_file(file: BinaryIO, bytes_max: int) -> bytes:
     data = file.read(bytes_max + 1)
     if len(data) > bytes_max:
-        raise InputError(f"'{file.name}' is over the limit of {bytes_max:,} bytes")
+        raise InputError(f"'{file.name}' is over {bytes_max:,} bytes")
     return data
 
 
@@ -121,12 +122,12 @@ def _render_verdict_check(report: "VerdictReport") -> Iterator[str]:
     signed = {
         "none": "not signed",
         "named": f"signed by {signature.signer} ({signature.keyid})",
-        "unnamed": f"signed by {signature.keyid}, a key that nobody named",
-        "wrong": "WRONGLY signed",
+        "unnamed": f"signed by the unknown key {signature.keyid}",
+        "wrong": "INVALID signature",
     }[signature.state]
     if report.home is not None:
-        yield f"it comes out so where chain {report.home} is at home; here all of its records were imported"
+        yield f"verified as in the store of chain {report.home}; all its records were imported here"
     if report.unseen:
-        yield f"{report.unseen:,} record(s) here claim no later moment and are none of those that it rests on"
+        yield f"{count_noun(report.unseen, 'older record')} here, not used by the verdict"
     about = f"{report.level} for {report.head[:SHA_DIGITS]} as of {report.as_of}, {signed}"
-    yield f"the verdict does NOT hold: {about}" if report.findings else f"the verdict holds: {about}"
+    yield f"FAILED: the verdict is not valid: {about}" if report.findings else f"OK: the verdict is valid: {about}"

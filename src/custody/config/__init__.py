@@ -1,16 +1,15 @@
-"""Rules from files and variables: frozen Rules, each value with the place that set it.
+"""Rules from files and variables: frozen Rules, each value with its origin.
 
-May touch the environment and the user's own file, both named by the caller. It reads a repository's files only through
-the function that it is given, so that the work tree and a commit are read alike. It writes nothing.
+May touch the environment and the user's own file, both passed by the caller. It reads a repository's files only
+through a function of the caller, so that the work tree and a commit are read the same way. It writes nothing.
 
-A file of a repository can set rules and nothing else: the fields of the Rules classes, which the caller passes, are
-the only keys.
+A file of a repository can set only rules: the fields of the Rules classes that the caller passes.
 """
 
-from custody.config.document_files import VARIABLES, documents, nearest
+from custody.config.document_files import VARIABLES, list_rule_documents, nearest_rule_name
 from custody.config.file_text import FILE_BYTES_MAX
 from custody.config.rule import EffectiveRules, IgnoredKey, Rule, RuleOrigin, RuleTables, Setting
-from custody.config.rule_files import RuleFileReader, load, rule_files
+from custody.config.rule_files import RuleFileReader, list_rule_files, load_rule_files
 
 __all__ = [
     "FILE_BYTES_MAX",
@@ -22,8 +21,8 @@ __all__ = [
     "RuleOrigin",
     "RuleTables",
     "Setting",
-    "documents",
-    "load",
-    "nearest",
-    "rule_files",
+    "list_rule_documents",
+    "list_rule_files",
+    "load_rule_files",
+    "nearest_rule_name",
 ]

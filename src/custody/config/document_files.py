@@ -1,4 +1,4 @@
-"""The documents' own files and variables, and which of our rules each of their names stands for."""
+"""The files and variables of the documents, and the rule of each of their names."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,111 +12,108 @@ from custody.config.rule import (
     Rule,
     RuleOrigin,
     RuleTables,
-    format_value,
-    printable,
-    quote_place,
+    escape_rule_text,
+    format_rule_value,
+    quote_rule_origin,
 )
 from custody.core.errors import InputError
-
-# From a file's nested tables to the rules that they set; whatever is no rule is refused by name and place.
-
 
 USERS = frozenset(
     "apikey auth bin certificate certificates cmd command commands credential credentials database databases dsn"
     " endpoint endpoints exec executable hook hooks host key keys password plugin plugins port program proxy remote"
     " remotes secret secrets server service services shell signing ssh store token uri url urls".split()
 )
-"""Words of settings that are the user's: a repository's file that holds one is told so. No rule's name holds one."""
+"""Words of settings that only the user may set; a repository's file with one gets a special error."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileKeys:
-    """What a file may set: its name, the rule behind each dotted key, and whether it is the user's own."""
+    """The keys of a file: its name, the rule of each dotted key, and whether it is the user's own."""
 
     file: str
     names: Mapping[str, Rule]
     dropped: Mapping[str, str] = field(default_factory=dict)
-    """The constant behind each dotted key that set a rule once."""
+    """The constant of each dotted key that was a rule once."""
     is_users: bool = False
     above: str = ""
-    """Stands before every key of this file when it is named to people."""
+    """The prefix of every key of this file in messages."""
 
     def settings(self, values: Mapping[str, object], at: str = "") -> Iterator[Assignment | IgnoredKey]:
-        """What ``values``, the table at the dotted key ``at``, sets, and its keys that set nothing any more."""
+        """Yield what ``values``, the table at the dotted key ``at``, sets, and its keys that have no effect."""
         for key, value in values.items():
             name = f"{at}{key}"
             origin = RuleOrigin(self.file, self.above + name)
-            if "." in key:  # a quoted key; taken for two keys it could set a rule a second time
-                raise self._refused(origin, key, at)
+            if "." in key:  # a quoted key, which as two keys could set a rule a second time
+                raise self._make_key_error(origin, key, at)
             if name in self.names:
                 rule = self.names[name]
                 yield Assignment(rule.name, rule.read(value, origin), origin)
             elif name in self.dropped:
                 yield IgnoredKey(origin, self.dropped[name])
             elif any(other.startswith(f"{name}.") for other in (*self.names, *self.dropped)):
-                yield from self.settings(table_at(value, origin), f"{name}.")
+                yield from self.settings(require_rule_table(value, origin), f"{name}.")
             else:
-                raise self._refused(origin, key, at)
+                raise self._make_key_error(origin, key, at)
 
     def first(self, at: str = "") -> list[str]:
-        """The keys that may stand in the table at ``at``."""
+        """Return the keys that the table at ``at`` may have."""
         below = (name[len(at) :] for name in self.names if name.startswith(at))
         return list(dict.fromkeys(name.partition(".")[0] for name in below))
 
     def is_ours(self, key: str) -> bool:
-        """Whether a key at the top of the file is or was one of ours, perhaps misspelt."""
-        return is_near(key, {name.partition(".")[0] for name in (*self.names, *self.dropped)})
+        """Return whether a top-level key is or was one of ours, possibly misspelled."""
+        return is_near_rule_name(key, {name.partition(".")[0] for name in (*self.names, *self.dropped)})
 
-    def _refused(self, origin: RuleOrigin, key: str, at: str) -> InputError:
+    def _make_key_error(self, origin: RuleOrigin, key: str, at: str) -> InputError:
         if not self.is_users and split_rule_name(key) & USERS:
             return InputError(
-                f"{quote_place(origin)} is not for a repository to set: its files set rules only",
-                hint="endpoints, commands, tokens and keys belong into your own file, custody/config.toml below"
+                f"a repository cannot set {quote_rule_origin(origin)}: its files set only rules",
+                hint="set endpoints, commands, tokens and keys in your own file, custody/config.toml in"
                 " $XDG_CONFIG_HOME or ~/.config",
             )
-        return make_unknown_name_error(origin, key, self.first(at) or self.names)
+        return make_unknown_rule_error(origin, key, self.first(at) or self.names)
 
 
-def table_at(value: object, origin: RuleOrigin) -> Mapping[str, object]:
-    """``value`` as a table of keys."""
+def require_rule_table(value: object, origin: RuleOrigin) -> Mapping[str, object]:
+    """Return ``value`` as a table of keys."""
     if not isinstance(value, dict):
         raise InputError(
-            f"{quote_place(origin)} should be a table of keys, not {format_value(value)}",
+            f"{quote_rule_origin(origin)} must be a table of keys, not {format_rule_value(value)}",
             hint="'custody rules' lists every rule",
         )
     return value
 
 
-def make_unknown_name_error(origin: RuleOrigin, name: str, names: Iterable[str]) -> InputError:
-    """The error for a name that is none of ``names``: it gives the nearest one."""
+def make_unknown_rule_error(origin: RuleOrigin, name: str, names: Iterable[str]) -> InputError:
+    """Return the error for a name that is not in ``names``, with the nearest one."""
     return InputError(
-        f"{quote_place(origin)} is nothing that custody knows",
-        hint=f"the nearest is '{nearest(name, names)}'; 'custody rules' lists every rule",
+        f"unknown rule {quote_rule_origin(origin)}",
+        hint=f"did you mean '{nearest_rule_name(name, names)}'? 'custody rules' lists every rule",
     )
 
 
-def nearest(name: str, names: Iterable[str]) -> str:
-    """The one of ``names`` that looks most like ``name``."""
+def nearest_rule_name(name: str, names: Iterable[str]) -> str:
+    """Return the one of ``names`` that is most similar to ``name``."""
     from difflib import get_close_matches
 
     return get_close_matches(name[:SHOWN_CHARACTERS_MAX], list(names), n=1, cutoff=0.0)[0]
 
 
-def is_near(name: str, names: Iterable[str]) -> bool:
-    """Whether ``name`` is one of ``names`` or looks like one misspelt."""
+def is_near_rule_name(name: str, names: Iterable[str]) -> bool:
+    """Return whether ``name`` is one of ``names`` or similar to one."""
     from difflib import get_close_matches
 
     return bool(get_close_matches(name[:SHOWN_CHARACTERS_MAX], list(names), n=1, cutoff=0.8))
 
 
 def split_rule_name(name: str) -> set[str]:
-    """The words that a name is made of.
+    """Return the words of a name.
 
     >>> sorted(split_rule_name("signingKey")), sorted(split_rule_name("api-token_2"))
     (['key', 'signing'], ['2', 'api', 'token'])
     """
-    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name[:200])
-    return set(re.split(r"[^a-z0-9]+", parted.lower()))
+    separated = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name[:200])
+    return set(re.split(r"[^a-z0-9]+", separated.lower()))
 
 
 TRUST_FILE, CHANNEL_FILE, THRESHOLD_FILE = DOCUMENT_PATHS = (
@@ -143,60 +140,62 @@ THRESHOLDS = MappingProxyType(
         "rewriteFileThreshold": "dedupe.rewrite_files_max",
     }
 )
-"""The names of document 002; the rules' own names are taken beside them, since it leaves most of them open."""
-REST, REST_SAID = "production", ("default", "default remainder")
-"""The channel without patterns, and what document 002 says of it."""
+"""The names of document 002; the rules' own names work too, since it names few of them."""
+REST, REST_VALUES = "production", ("default", "default remainder")
+"""The channel without patterns, and its values in document 002."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentFile:
-    """A file that a document describes; with ``is_shared`` other programs keep tables of their own in it."""
+    """A file that a document describes; with ``is_shared`` it may have tables of other programs."""
 
     keys: FileKeys
     is_shared: bool = False
 
     @property
     def path(self) -> str:
-        """Where it lies in a repository."""
+        """Return its path in a repository."""
         return self.keys.file
 
     def read(self, value: object) -> list[Assignment | IgnoredKey] | None:
-        """What the file sets; None if no key in it is ours, because such a path may be anybody's."""
-        top = table_at({} if value is None else value, RuleOrigin(self.path))
+        """Return what the file sets; None if it has none of our keys, because it may belong to another program."""
+        top = require_rule_table({} if value is None else value, RuleOrigin(self.path))
         ours = {key: value for key, value in top.items() if self.keys.is_ours(key)}
         if top and not ours:
             return None
-        return _once(list(self.keys.settings(ours if self.is_shared else _without_rest(self.keys, top))))
+        return _reject_repeated_rules(
+            list(self.keys.settings(ours if self.is_shared else _drop_rest_channel(self.keys, top)))
+        )
 
 
-def _without_rest(keys: FileKeys, top: Mapping[str, object]) -> Mapping[str, object]:
+def _drop_rest_channel(keys: FileKeys, top: Mapping[str, object]) -> Mapping[str, object]:
     if REST not in top or "tests" not in keys.names:
         return top
-    if top[REST] not in REST_SAID:
+    if top[REST] not in REST_VALUES:
         raise InputError(
-            f"{quote_place(RuleOrigin(keys.file, REST))} has no patterns: it is what no other channel takes",
-            hint=f"leave it out, or say '{REST_SAID[-1]}'",
+            f"{quote_rule_origin(RuleOrigin(keys.file, REST))} cannot have patterns: it gets all other files",
+            hint=f"remove it, or set '{REST_VALUES[-1]}'",
         )
     return {key: value for key, value in top.items() if key != REST}
 
 
-def _once(entries: list[Assignment | IgnoredKey]) -> list[Assignment | IgnoredKey]:
-    """The same, unless two keys of one file set one rule."""
-    seen: dict[str, RuleOrigin] = {}
+def _reject_repeated_rules(entries: list[Assignment | IgnoredKey]) -> list[Assignment | IgnoredKey]:
+    """Return the entries; raise an error if two keys of one file set the same rule."""
+    origins: dict[str, RuleOrigin] = {}
     for assignment in entries:
         if isinstance(assignment, IgnoredKey):
             continue
-        if first := seen.get(assignment.rule):
+        if first := origins.get(assignment.rule):
             raise InputError(
-                f"{quote_place(assignment.origin)} and '{first.key}' set the same rule, '{assignment.rule}'",
-                hint="keep one of the two",
+                f"{quote_rule_origin(assignment.origin)} and '{first.key}' set the same rule, '{assignment.rule}'",
+                hint="remove one of them",
             )
-        seen[assignment.rule] = assignment.origin
+        origins[assignment.rule] = assignment.origin
     return entries
 
 
-def documents(tables: RuleTables) -> tuple[DocumentFile, ...]:
-    """Every file that the documents describe."""
+def list_rule_documents(tables: RuleTables) -> tuple[DocumentFile, ...]:
+    """Return every file that the documents describe."""
     rules = tables.rules
     dedupe = tables.rules_of("dedupe").items()
     channels = {name.removeprefix(CHANNEL_RULES): rule for name, rule in dedupe if name.startswith(CHANNEL_RULES)}
@@ -220,18 +219,18 @@ VARIABLES: Mapping[str, int] = MappingProxyType({f"{PREFIX}HIGH": 3, f"{PREFIX}M
 _NUMBER = re.compile(r"[0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20}", re.ASCII)
 
 
-def from_environment(environment: Mapping[str, str]) -> list[Assignment]:
-    """What the documents' variables set; one that is not set sets nothing, one that is set must be a number."""
+def rule_assignments_from_environment(environment: Mapping[str, str]) -> list[Assignment]:
+    """Return what the documents' variables set; a variable that is set must be a number."""
     names = sorted(name for name in environment if name.startswith(PREFIX))
-    return [_variable(name, environment[name]) for name in names]
+    return [_rule_assignment_from_variable(name, environment[name]) for name in names]
 
 
-def _variable(name: str, text: str) -> Assignment:
+def _rule_assignment_from_variable(name: str, text: str) -> Assignment:
     if name not in VARIABLES:
-        raise make_unknown_name_error(RuleOrigin(name), name, VARIABLES)
+        raise make_unknown_rule_error(RuleOrigin(name), name, VARIABLES)
     if not _NUMBER.fullmatch(text):
         raise InputError(
-            f"the variable '{printable(name)}' should be a number such as 0.8, not {format_value(text)}",
+            f"the variable '{escape_rule_text(name)}' must be a number such as 0.8, not {format_rule_value(text)}",
             hint="unset it to use the value of the files",
         )
     return Assignment("trust.tier_score_min", float(text), RuleOrigin(name), entry=VARIABLES[name])

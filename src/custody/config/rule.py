@@ -1,7 +1,6 @@
-"""One rule, what it takes, and where a value of it was set.
+"""Rules: their types, and where each value was set.
 
-Nothing is converted on the way in but a whole number where any number may stand: a text that looks like a number is a
-mistake in the file, and is said to be one.
+Only a whole number is converted, to any number. A text that looks like a number is an error.
 """
 
 import re
@@ -40,7 +39,7 @@ DEFAULT = RuleOrigin("default")
 
 @dataclass(frozen=True, slots=True)
 class RuleKind:
-    """What a rule takes: one value, or a list of them; a word may have to be one of a few."""
+    """The type of a rule: one value or a list; a text may be limited to some words."""
 
     of: type[bool] | type[int] | type[float] | type[str]
     words: tuple[str, ...] = ()
@@ -63,31 +62,31 @@ class Rule:
 
     @property
     def name(self) -> str:
-        """The rule's dotted name."""
+        """Return the rule's dotted name."""
         return ".".join(filter(None, (self.table, self.field, self.key)))
 
     def read(self, value: object, origin: RuleOrigin) -> RuleValue:
-        """``value`` as this rule holds it, or an ``InputError`` that says what should stand at ``origin``."""
+        """Return ``value`` in the type of this rule, or raise an ``InputError`` with the expected type."""
         items = value if self.kind.many else [value]
         if not isinstance(items, list):
             raise self._mismatch(value, origin)
-        taken = tuple(_accept_value(self.kind, item) for item in items)
-        for item, accepted in zip(items, taken, strict=True):
-            if accepted is None:
+        accepted = tuple(_accept_rule_value(self.kind, item) for item in items)
+        for item, accepted_value in zip(items, accepted, strict=True):
+            if accepted_value is None:
                 raise self._mismatch(item, origin)
-        kept = tuple(item for item in taken if item is not None)
-        return kept if self.kind.many else kept[0]
+        values = tuple(item for item in accepted if item is not None)
+        return values if self.kind.many else values[0]
 
     def _mismatch(self, value: object, origin: RuleOrigin) -> InputError:
         return InputError(
-            f"{quote_place(origin)} should be {self.kind}, not {format_value(value)}",
-            hint=f"the default is {default_text(self.default)}; 'custody rules {self.table}' shows what is in force",
+            f"{quote_rule_origin(origin)} must be {self.kind}, not {format_rule_value(value)}",
+            hint=f"the default is {format_rule_default(self.default)}; 'custody rules {self.table}' shows all values",
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """One value set for one rule somewhere; ``entry`` is set when only that entry of a list is meant."""
+    """One value of one rule with its origin; ``entry`` is set if it is only one entry of a list."""
 
     rule: str
     value: RuleValue
@@ -97,22 +96,22 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class IgnoredKey:
-    """A key of a file that was a rule once and has no effect now; ``constant`` holds the value instead."""
+    """A key of a file that was a rule once and has no effect now; ``constant`` has the value instead."""
 
     origin: RuleOrigin
     constant: str
     """A module and a name in it, as ``custody.package.module:NAME``; empty if nothing uses the value any more."""
 
     def __str__(self) -> str:
-        what = f"{printable(self.origin.key or '')} in {printable(self.origin.source)} has no effect"
+        what = f"{escape_rule_text(self.origin.key or '')} in {escape_rule_text(self.origin.source)} has no effect"
         if not self.constant:
             return f"{what}: no longer used"
         module, _, name = self.constant.partition(":")
         return f"{what}: no longer settable (constant {name} in {module.replace('.', '/')}.py)"
 
 
-def kind_of(hint: Any) -> RuleKind:
-    """What a field of this type takes."""
+def rule_kind_from_hint(hint: Any) -> RuleKind:
+    """Return the kind of a field of this type."""
     if get_origin(hint) is Literal:
         return RuleKind(str, words=get_args(hint))
     if get_origin(hint) is tuple:
@@ -120,34 +119,34 @@ def kind_of(hint: Any) -> RuleKind:
     return RuleKind(hint)
 
 
-def quote_place(origin: RuleOrigin) -> str:
-    """A place, quoted for a message."""
+def quote_rule_origin(origin: RuleOrigin) -> str:
+    """Return an origin, quoted for a message."""
     if origin.key is None:
-        return f"'{printable(origin.source)}'"
-    return f"'{printable(origin.key)}' in '{printable(origin.source)}'"
+        return f"'{escape_rule_text(origin.source)}'"
+    return f"'{escape_rule_text(origin.key)}' in '{escape_rule_text(origin.source)}'"
 
 
-def printable(text: str) -> str:
-    r"""Somebody else's text for a message: short, and without what a terminal would obey.
+def escape_rule_text(text: str) -> str:
+    r"""Return a foreign text for a message: short, and without control characters.
 
-    >>> printable("a\x1b[2J")
+    >>> escape_rule_text("a\x1b[2J")
     'a\\x1b[2J'
     """
     cut = text if len(text) <= SHOWN_CHARACTERS_MAX else text[: SHOWN_CHARACTERS_MAX - 1] + "…"
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in cut)
 
 
-def format_value(value: object) -> str:
-    """A value of a file, for a message."""
+def format_rule_value(value: object) -> str:
+    """Return a value of a file, for a message."""
     match value:
         case bool():
             return str(value).lower()
-        case int() if abs(value) > WHOLE_MAX:  # printing it could take for ever
+        case int() if abs(value) > WHOLE_MAX:  # printing it could take very long
             return "a number beyond 64 bits"
         case int() | float():
             return str(value)
         case str():
-            return f"the text '{printable(value)}'"
+            return f"the text '{escape_rule_text(value)}'"
         case dict():
             return "a table"
         case list():
@@ -158,19 +157,19 @@ def format_value(value: object) -> str:
             return "nothing"
 
 
-def default_text(value: RuleValue) -> str:
-    """A default as a person would write it.
+def format_rule_default(value: RuleValue) -> str:
+    """Return a default as a person would write it.
 
-    >>> default_text(False), default_text((0.2, 1.0)), default_text(())
+    >>> format_rule_default(False), format_rule_default((0.2, 1.0)), format_rule_default(())
     ('false', '0.2, 1.0', 'an empty list')
     """
     if isinstance(value, tuple):
-        return ", ".join(map(default_text, value)) or "an empty list"
+        return ", ".join(map(format_rule_default, value)) or "an empty list"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _accept_value(kind: RuleKind, value: object) -> Scalar | None:
-    """``value`` if the rule takes it; ``True`` is no number here, though Python counts it as one."""
+def _accept_rule_value(kind: RuleKind, value: object) -> Scalar | None:
+    """Return ``value`` if the rule accepts it; ``True`` is not a number here, though it is one for Python."""
     if kind.of is bool or isinstance(value, bool):
         return value if kind.of is bool and isinstance(value, bool) else None
     if kind.of is str:
@@ -182,50 +181,44 @@ def _accept_value(kind: RuleKind, value: object) -> Scalar | None:
     return float(value)
 
 
-# The tables of rules: one class for each domain, handed in by whoever knows them.
-
-
 @dataclass(frozen=True)
 class RuleTables:
     """The classes of rules by the name of their table, in the order in which they are shown."""
 
     classes: Mapping[str, type[Rules]]
     dropped: Mapping[str, str] = field(default_factory=dict)
-    """The constant behind each dotted name that is no longer settable; of a mapping, its own name may stand for all."""
+    """The constant of each dotted name that is no longer settable; the name of a mapping can cover all its keys."""
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.classes)
 
     def rules_of(self, table: str) -> Mapping[str, Rule]:
-        """Every rule of a table by its dotted name; of a mapping, every key is a rule."""
+        """Return every rule of a table by its dotted name; every key of a mapping is a rule."""
         return self._by_table[table]
 
     @cached_property
     def rules(self) -> Mapping[str, Rule]:
-        """Every rule of all tables by its dotted name."""
+        """Return every rule of all tables by its dotted name."""
         return MappingProxyType({name: rule for rules in self._by_table.values() for name, rule in rules.items()})
 
     @cached_property
     def _by_table(self) -> dict[str, Mapping[str, Rule]]:
-        return {table: MappingProxyType(_rules(table, kind)) for table, kind in self.classes.items()}
+        return {table: MappingProxyType(_rules_from_class(table, kind)) for table, kind in self.classes.items()}
 
 
-def _rules(table: str, kind: type[Rules]) -> dict[str, Rule]:
+def _rules_from_class(table: str, kind: type[Rules]) -> dict[str, Rule]:
     defaults = kind()
     hints = get_type_hints(kind)
-    rules = [rule for each in fields(kind) for rule in _of(table, each.name, hints[each.name], defaults)]
+    rules = [rule for each in fields(kind) for rule in _rules_from_field(table, each.name, hints[each.name], defaults)]
     return {rule.name: rule for rule in rules}
 
 
-def _of(table: str, field: str, hint: Any, defaults: object) -> list[Rule]:
+def _rules_from_field(table: str, field: str, hint: Any, defaults: object) -> list[Rule]:
     default = getattr(defaults, field)
     if get_origin(hint) is not Mapping:
-        return [Rule(table, field, None, kind_of(hint), default)]
-    kind = kind_of(get_args(hint)[1])
+        return [Rule(table, field, None, rule_kind_from_hint(hint), default)]
+    kind = rule_kind_from_hint(get_args(hint)[1])
     return [Rule(table, field, key, kind, value) for key, value in default.items()]
-
-
-# Weaker values under stronger ones, every one with where it was set.
 
 
 R = TypeVar("R", bound=Rules)
@@ -240,13 +233,13 @@ class Setting:
     origins: tuple[RuleOrigin, ...] = (DEFAULT,)
 
     def under(self, stronger: Assignment) -> "Setting":
-        """This setting with a stronger one on top."""
+        """Return this setting with a stronger assignment applied."""
         if stronger.entry is None:
             return Setting(self.rule, stronger.value, (stronger.origin,))
         assert isinstance(self.value, tuple)
         assert not isinstance(stronger.value, tuple)
         entries = list(self.value)
-        if stronger.entry < len(entries):  # else the list is too short, and its rules will say so
+        if stronger.entry < len(entries):  # else the list is too short, and the rules' own check reports it
             entries[stronger.entry] = stronger.value
         place = RuleOrigin(f"{stronger.origin} (entry {stronger.entry + 1})")
         return Setting(self.rule, tuple(entries), (place, *self.origins))
@@ -261,14 +254,14 @@ class EffectiveRules:
     ignored: tuple[IgnoredKey, ...] = ()
 
     def of(self, kind: type[R]) -> R:
-        """The rules of one domain, by their class."""
+        """Return the rules of one class."""
         return next(rules for rules in self.tables.values() if isinstance(rules, kind))
 
 
-def overlay(tables: RuleTables, entries: Iterable[Assignment | IgnoredKey]) -> EffectiveRules:
-    """Put the assignments of ``entries``, weakest first, over the defaults.
+def overlay_rule_assignments(tables: RuleTables, entries: Iterable[Assignment | IgnoredKey]) -> EffectiveRules:
+    """Apply the assignments of ``entries``, weakest first, to the defaults.
 
-    Relations between rules are checked once all are in.
+    Relations between rules are checked at the end.
     """
     settings = {name: Setting(rule, rule.default) for name, rule in tables.rules.items()}
     ignored: list[IgnoredKey] = []
@@ -277,11 +270,11 @@ def overlay(tables: RuleTables, entries: Iterable[Assignment | IgnoredKey]) -> E
             ignored.append(entry)
         else:
             settings[entry.rule] = settings[entry.rule].under(entry)
-    made = {table: _made(tables, table, settings) for table in tables}
-    return EffectiveRules(MappingProxyType(made), tuple(settings.values()), tuple(ignored))
+    built = {table: _build_rule_table(tables, table, settings) for table in tables}
+    return EffectiveRules(MappingProxyType(built), tuple(settings.values()), tuple(ignored))
 
 
-def _made(tables: RuleTables, table: str, settings: Mapping[str, Setting]) -> Rules:
+def _build_rule_table(tables: RuleTables, table: str, settings: Mapping[str, Setting]) -> Rules:
     values: dict[str, object] = {}
     for name in tables.rules_of(table):
         rule, value = settings[name].rule, settings[name].value
@@ -294,20 +287,23 @@ def _made(tables: RuleTables, table: str, settings: Mapping[str, Setting]) -> Ru
     try:
         return tables.classes[table](**values)
     except RulesError as error:
-        raise InputError(f"{error.message}; {_blame(error, settings)}", hint=_defaults(error, settings)) from error
+        raise InputError(
+            f"{error.message}; {_describe_setting_origins(error, settings)}",
+            hint=_describe_setting_defaults(error, settings),
+        ) from error
 
 
-def _concerned(error: RulesError, settings: Mapping[str, Setting]) -> list[Setting]:
-    """The rules that an error names; of a mapping that is named as a whole, every key."""
+def _find_error_settings(error: RulesError, settings: Mapping[str, Setting]) -> list[Setting]:
+    """Return the rules that an error names; every key of a mapping."""
     named = re.findall(r"'([a-z_.]+)'", error.message)
     return [s for name, s in settings.items() if any(name == n or name.startswith(f"{n}.") for n in named)]
 
 
-def _blame(error: RulesError, settings: Mapping[str, Setting]) -> str:
-    origins = (origin for setting in _concerned(error, settings) for origin in setting.origins)
+def _describe_setting_origins(error: RulesError, settings: Mapping[str, Setting]) -> str:
+    origins = (origin for setting in _find_error_settings(error, settings) for origin in setting.origins)
     return "set by " + ", ".join(dict.fromkeys(str(origin) for origin in origins if origin != DEFAULT))
 
 
-def _defaults(error: RulesError, settings: Mapping[str, Setting]) -> str:
-    concerned = _concerned(error, settings)[:2]
-    return "; ".join(f"the default of '{s.rule.name}' is {default_text(s.rule.default)}" for s in concerned)
+def _describe_setting_defaults(error: RulesError, settings: Mapping[str, Setting]) -> str:
+    concerned = _find_error_settings(error, settings)[:2]
+    return "; ".join(f"the default of '{s.rule.name}' is {format_rule_default(s.rule.default)}" for s in concerned)

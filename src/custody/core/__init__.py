@@ -1,5 +1,5 @@
-"""The nouns of the product: ids, records, views, evidence, lines, paths, digests, errors.
+"""The basic types: ids, records, views, evidence, lines, paths, digests, errors.
 
-The lowest layer, pure. It may import only the standard library's value tools (dataclasses, enum, hashlib, typing); it
-reads no clock, file, environment or random number and imports no other package.
+This is the lowest layer, and it is pure. It may import only the standard library's value tools (dataclasses, enum,
+hashlib, typing). It reads no clock, file, environment or random number, and imports no other package.
 """

@@ -1,4 +1,4 @@
-"""Error families: each says whose turn it is, and the one table from family to exit status and HTTP status."""
+"""Error families: who has to act, and the table from family to exit status and HTTP status."""
 
 from enum import Enum
 
@@ -13,31 +13,47 @@ class CustodyError(Exception):
 
 
 class InputError(CustodyError):
-    """The caller's turn: a path, a range, an argument or a file of theirs is not usable."""
+    """The caller must act: a path, a range, an argument or a file is not usable."""
 
 
 class RulesError(InputError):
-    """A rule has a value it cannot have; ``rule`` is its dotted name."""
+    """A rule has an invalid value; ``rule`` is its dotted name."""
 
     def __init__(self, rule: str, problem: str, *, hint: str | None = None) -> None:
         super().__init__(f"'{rule}' {problem}", hint=hint)
         self.rule = rule
 
 
+DISTRIBUTION = "git-custody"
+"""The name of custody on the package index."""
+
+
+def install_hint(extra: str) -> str:
+    """Return the commands that add an extra, for each tool that people install custody with.
+
+    >>> print(install_hint("mcp").replace("; ", "\\n"))
+    pip install 'git-custody[mcp]'
+    pipx install --force 'git-custody[mcp]'
+    uv tool install 'git-custody[mcp]'
+    """
+    wanted = f"'{DISTRIBUTION}[{extra}]'"
+    return f"pip install {wanted}; pipx install --force {wanted}; uv tool install {wanted}"
+
+
 class MissingExtra(InputError):
-    """Something needs a package that is not installed; ``extra`` brings it."""
+    """A required package is not installed; ``extra`` installs it."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"{package} is not installed", hint=f"install it with: pip install 'custody[{extra}]'")
+        super().__init__(f"{package} is not installed", hint=install_hint(extra))
         self.extra = extra
 
 
 class WorldError(CustodyError):
-    """The surroundings' turn: git, a store, a disk or the network did not do its part."""
+    """The environment failed: git, a store, a disk or the network."""
 
 
 class GitError(WorldError):
-    """git failed; the message carries git's own words."""
+    """git failed; the message has git's own message."""
 
 
 class StoreError(WorldError):
@@ -45,23 +61,23 @@ class StoreError(WorldError):
 
 
 class SpoolError(WorldError):
-    """An event could not be made durable; it is not acknowledged."""
+    """An event could not be stored durably; it is not acknowledged."""
 
 
 class RetryLater(WorldError):
-    """Somebody outside asks us to come again, not before ``seconds`` have passed."""
+    """A remote service asks us to retry, not before ``seconds`` have passed."""
 
     def __init__(self, message: str, seconds: int) -> None:
-        super().__init__(message, hint=f"it is asked again in {seconds} s")
+        super().__init__(message, hint=f"retrying in {seconds} s")
         self.seconds = seconds
 
 
 class Outcome(Enum):
-    """How a verb that ran to its end came out."""
+    """The outcome of a verb that ran to its end."""
 
     FINE = "fine"
     FOUND = "found"
-    """It found what it looks for: damage, a failed audit, a blocked change. The author's turn."""
+    """It found damage, a failed audit or a blocked change: the author must act."""
 
 
 EXIT = {Outcome.FINE: 0, Outcome.FOUND: 1}
@@ -71,11 +87,11 @@ HTTP_BUG = 500
 _FAMILIES: tuple[tuple[type[CustodyError], int, int], ...] = ((InputError, 2, 422), (WorldError, 3, 503))
 
 
-def exit_status(error: BaseException) -> int:
-    """The exit status a surface gives for ``error``; 4 is a bug of ours."""
+def exit_status_from_error(error: BaseException) -> int:
+    """Return the exit status for ``error``; 4 is a bug in custody."""
     return next((status for family, status, _ in _FAMILIES if isinstance(error, family)), EXIT_BUG)
 
 
-def http_status(error: BaseException) -> int:
-    """The HTTP status a surface gives for ``error``; 500 is a bug of ours."""
+def http_status_from_error(error: BaseException) -> int:
+    """Return the HTTP status for ``error``; 500 is a bug in custody."""
     return next((status for family, _, status in _FAMILIES if isinstance(error, family)), HTTP_BUG)

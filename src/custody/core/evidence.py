@@ -1,4 +1,4 @@
-"""The evidence behind an answer, enough to reach it again, and the period of a change."""
+"""The evidence behind an answer, enough to reproduce it, and the period of a change."""
 
 import math
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from custody.core.ids import Digest, RecordRef
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """One thing we saw: its name, the points it adds, a sentence saying why, the records that show it."""
+    """One observation: its name, its points, the reason in a sentence, and the records that show it."""
 
     name: str
     points: float
@@ -18,27 +18,27 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The signals plus the digest of the rules that weighed them."""
+    """The signals, and the digest of the rules that set their points."""
 
     signals: tuple[Signal, ...]
     rules: Digest
 
     @property
     def score(self) -> float:
-        """The points of all signals together; exact, so that the order of the signals cannot decide a tie."""
+        """Return the exact sum of all points, independent of the order of the signals."""
         return math.fsum(signal.points for signal in self.signals)
 
     def has(self, *names: str) -> bool:
-        """Whether every named signal was seen."""
+        """Return whether all these signals are present."""
         return {signal.name for signal in self.signals}.issuperset(names)
 
 
-# When a change was made.
+# The period of a change.
 
 
 @dataclass(frozen=True, slots=True)
 class ChangePeriod:
-    """When a change was made, by its commits: its base, the first of them, the last of them."""
+    """The period of a change: the times of its base, its first commit and its last commit."""
 
     base_ns: int
     first_ns: int

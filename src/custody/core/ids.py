@@ -1,4 +1,4 @@
-"""Ids, digests and project names: plain values with types of their own, so that one cannot be passed for another."""
+"""Ids, digests and project names, each with its own type, so that a type checker finds mix-ups."""
 
 import hashlib
 import re
@@ -11,23 +11,23 @@ from custody.core.errors import InputError
 StoreId = NewType("StoreId", str)
 """128 random bits as 32 lower-case hex digits: the owner of one chain."""
 Seq = NewType("Seq", int)
-"""A record's place in its chain, from 1."""
+"""A record's position in its chain, from 1."""
 EventId = NewType("EventId", str)
-"""The spool file name an event arrived under; a retry is recognised by it."""
+"""The spool file name an event arrived under; it identifies a retry."""
 NaturalKey = NewType("NaturalKey", str)
-"""What an observation is of, independent of who delivered it: ``event:agent:session:kind:id``."""
+"""The subject of an observation, the same for every recorder: ``event:agent:session:kind:id``."""
 Digest = NewType("Digest", bytes)
 """SHA-256 of stored bytes (32 bytes)."""
 Link = NewType("Link", bytes)
-"""SHA-256 tying a record to everything before it in its chain (32 bytes)."""
+"""SHA-256 that covers a record and everything before it in its chain (32 bytes)."""
 AgentName = NewType("AgentName", str)
 SessionId = NewType("SessionId", str)
 PromptId = NewType("PromptId", str)
 CallId = NewType("CallId", str)
 ExecutionId = NewType("ExecutionId", str)
-"""One run of a traced program: what OpenTelemetry calls a trace id."""
+"""One run of a traced program; a trace id in OpenTelemetry."""
 SpanId = NewType("SpanId", str)
-"""One stretch of work inside an execution."""
+"""One unit of work inside an execution."""
 CommitSha = NewType("CommitSha", str)
 """A full commit id in lower-case hex: 40 digits, or 64 in a SHA-256 repository."""
 BlobSha = NewType("BlobSha", str)
@@ -35,12 +35,12 @@ ContentHash = NewType("ContentHash", str)
 """``sha256:`` and 16 hex digits: document 000, section 8."""
 
 PENDING = StoreId("pending")
-"""Stands for the chain of events that are acknowledged but could not be drained (an unwritable store)."""
+"""The chain of acknowledged events that could not be ingested (the store is not writable)."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class RecordRef:
-    """Which record: its chain and its place in it."""
+    """A reference to a record: its chain and its position."""
 
     store: StoreId
     seq: Seq
@@ -54,40 +54,40 @@ class RecordRef:
 
 CONTENT_HASH_DIGITS = 16
 CONTENT_HASH_DIGITS_MIN = 8
-"""A shorter hash never matches: eight digits are the least that tie a text to a trace."""
+"""Minimum digits of a hash that can match; a shorter hash is not specific enough."""
 
 _PREFIX = "sha256:"
 _HEX = frozenset("0123456789abcdef")
 
 
-def digest_of(data: bytes) -> Digest:
-    """The SHA-256 that names ``data`` in the store."""
+def digest_from_bytes(data: bytes) -> Digest:
+    """Return the SHA-256 of ``data``, its name in the store."""
     return Digest(hashlib.sha256(data).digest())
 
 
-def content_hash(lines: Iterable[bytes]) -> ContentHash:
-    r"""Hash a segment's lines as document 000, section 8, says: joined by ``\n``, line ends normalised.
+def content_hash_from_lines(lines: Iterable[bytes]) -> ContentHash:
+    r"""Hash a segment's lines by document 000, section 8: joined by ``\n``, with normalized line ends.
 
-    >>> content_hash([b"hello", b"world"])
+    >>> content_hash_from_lines([b"hello", b"world"])
     'sha256:26c60a61d01db583'
-    >>> content_hash([b"hello\r", b"world"]) == content_hash([b"hello", b"world"])
+    >>> content_hash_from_lines([b"hello\r", b"world"]) == content_hash_from_lines([b"hello", b"world"])
     True
     """
     text = b"\n".join(lines).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return ContentHash(_PREFIX + hashlib.sha256(text).hexdigest()[:CONTENT_HASH_DIGITS])
 
 
-def whole_hash(text: bytes) -> ContentHash:
-    r"""The content hash of a whole text; a last line end does not count as one more line.
+def content_hash_from_text(text: bytes) -> ContentHash:
+    r"""Return the content hash of a whole text; a line end at the end does not add a line.
 
-    >>> whole_hash(b"hello\nworld\n") == content_hash([b"hello", b"world"])
+    >>> content_hash_from_text(b"hello\nworld\n") == content_hash_from_lines([b"hello", b"world"])
     True
     """
-    return content_hash(text.removesuffix(b"\n").split(b"\n"))
+    return content_hash_from_lines(text.removesuffix(b"\n").split(b"\n"))
 
 
 def content_hashes_match(left: str, right: str) -> bool:
-    """Whether two content hashes name the same text: prefix and case aside, compared on the shorter length.
+    """Return whether two content hashes match, ignoring prefix and case, up to the shorter length.
 
     >>> content_hashes_match("sha256:26c60a61d01db583", "26C60A61")
     True
@@ -99,24 +99,24 @@ def content_hashes_match(left: str, right: str) -> bool:
     return shorter >= CONTENT_HASH_DIGITS_MIN and _HEX.issuperset(a + b) and a[:shorter] == b[:shorter]
 
 
-# Projects: what a team keeps apart, and how one may be named.
+# Projects separate the data of a team; this defines valid names.
 
 
 DEFAULT_PROJECT = "default"
-"""The project of everybody who names none."""
+"""The project if none is named."""
 
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?", re.ASCII)
 
 
-def project_name(text: str) -> str:
-    """``text`` itself if a project may be called so: up to 40 small letters, digits and hyphens.
+def check_project_name(text: str) -> str:
+    """Return ``text`` if it is a valid project name, else raise an ``InputError``.
 
-    >>> project_name("web-shop")
+    >>> check_project_name("web-shop")
     'web-shop'
     """
     if not _NAME.fullmatch(text):
         raise InputError(
-            f"'{text[:60]}' cannot be the name of a project",
-            hint="up to 40 small letters, digits and hyphens, with a letter or digit at either end",
+            f"invalid project name '{text[:60]}'",
+            hint="use up to 40 lower-case letters, digits and hyphens, with a letter or digit at both ends",
         )
     return text

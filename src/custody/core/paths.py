@@ -16,7 +16,7 @@ class RepoPath:
     raw: bytes
 
     def __post_init__(self) -> None:
-        if problem := _problem(self.raw):
+        if problem := _find_repo_path_problem(self.raw):
             raise InputError(
                 f"'{self.display[:200]}' {problem}",
                 hint="paths are relative to the repository root, with '/' between parts and no '..'",
@@ -24,34 +24,34 @@ class RepoPath:
 
     @classmethod
     def of(cls, text: str) -> "RepoPath":
-        """Read the wire form: bytes that are not UTF-8 stand as lone surrogates (PEP 383)."""
+        """Read the wire form: bytes that are not UTF-8 are lone surrogates (PEP 383)."""
         try:
             return cls(text.encode("utf-8", "surrogateescape"))
         except UnicodeEncodeError as error:
-            raise InputError(f"{ascii(text)[:200]} has a lone surrogate that stands for no byte") from error
+            raise InputError(f"{ascii(text)[:200]} has a lone surrogate that does not encode a byte") from error
 
     def __str__(self) -> str:
         return self.raw.decode("utf-8", "surrogateescape")
 
     @property
     def display(self) -> str:
-        """For people: printable on any terminal, whatever bytes the name holds."""
+        """Return the path for people: printable on any terminal, whatever its bytes."""
         text = self.raw.decode("utf-8", "backslashreplace")
         return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
     @property
     def name(self) -> bytes:
-        """The last part."""
+        """Return the last part."""
         return self.raw.rpartition(b"/")[2]
 
 
-def _problem(raw: bytes) -> str | None:
+def _find_repo_path_problem(raw: bytes) -> str | None:
     if not raw:
         return "is empty"
     if len(raw) > PATH_BYTES_MAX:
         return f"is longer than {PATH_BYTES_MAX} bytes"
     if b"\0" in raw:
-        return "holds a NUL byte"
+        return "has a NUL byte"
     if raw.startswith(b"/"):
         return "is absolute"
     parts = raw.split(b"/")
@@ -62,12 +62,9 @@ def _problem(raw: bytes) -> str | None:
     return None
 
 
-# A stretch of one file.
-
-
 @dataclass(frozen=True, slots=True, order=True)
 class Lines:
-    """From line ``first`` to line ``last`` of one file: 1-based, both ends included."""
+    """A line range of one file, from ``first`` to ``last``: 1-based, both ends included."""
 
     first: int
     last: int
@@ -75,8 +72,8 @@ class Lines:
     def __post_init__(self) -> None:
         if not 1 <= self.first <= self.last:
             raise InputError(
-                f"'{self.first}-{self.last}' is not a stretch of lines",
-                hint="lines count from 1 and the last is not before the first",
+                f"invalid line range {self.first},{self.last}",
+                hint="lines count from 1, and the last line is not before the first",
             )
 
     def __len__(self) -> int:
@@ -90,7 +87,7 @@ class Lines:
 
     @property
     def midpoint(self) -> int:
-        """The line that stands for the stretch (document 000, section 2).
+        """Return the line that represents the range (document 000, section 2).
 
         >>> Lines(10, 13).midpoint
         11
@@ -98,7 +95,7 @@ class Lines:
         return (self.first + self.last) // 2
 
     def gap_to(self, other: "Lines") -> int:
-        """How many lines one must move to touch the other; 0 when they share one.
+        """Return how many lines one range must move to touch the other; 0 if they share a line.
 
         >>> Lines(1, 3).gap_to(Lines(5, 9)), Lines(1, 3).gap_to(Lines(3, 9))
         (2, 0)
@@ -106,9 +103,8 @@ class Lines:
         return max(0, other.first - self.last, self.first - other.last)
 
 
-# Patterns for paths, matched in time that grows with path and pattern and never explodes.
-# ``?`` is one sign of a name, ``*`` any signs of one name, ``**`` any number of folders. There is nothing else: no
-# sets of signs, no braces, no escapes.
+# Patterns for paths, matched in linear time per name. ``?`` is one character of a name, ``*`` any characters of one
+# name, ``**`` any number of folders. Character sets, braces and escapes are not supported.
 
 
 T = TypeVar("T")
@@ -116,37 +112,42 @@ T = TypeVar("T")
 FOLDERS = "**"
 
 
-def matches(pattern: str, path: str) -> bool:
-    """Whether the whole ``path`` is as ``pattern`` says; capitals and small letters are alike.
+def matches_path_pattern(pattern: str, path: str) -> bool:
+    """Return whether the whole ``path`` matches ``pattern``, ignoring case.
 
-    >>> matches("src/**/test_*.py", "src/test_a.py"), matches("src/**/test_*.py", "src/a/b/test_c.py")
-    (True, True)
-    >>> matches("*.py", "src/a.py"), matches(".github/**", ".GitHub/workflows/ci.yml")
+    >>> [matches_path_pattern("src/**/test_*.py", path) for path in ("src/test_a.py", "src/a/b/test_c.py")]
+    [True, True]
+    >>> matches_path_pattern("*.py", "src/a.py"), matches_path_pattern(".github/**", ".GitHub/workflows/ci.yml")
     (False, True)
     """
     names, patterns = path.casefold().split("/"), pattern.casefold().split("/")
-    return _fits(names, patterns, FOLDERS, lambda name, name_pattern: _fits(name, name_pattern, "*", _same))
+    return _matches_wildcard_sequence(
+        names,
+        patterns,
+        FOLDERS,
+        lambda name, name_pattern: _matches_wildcard_sequence(name, name_pattern, "*", _matches_pattern_character),
+    )
 
 
-def _same(sign: str, wanted: str) -> bool:
-    return wanted in ("?", sign)
+def _matches_pattern_character(character: str, pattern: str) -> bool:
+    return pattern in ("?", character)
 
 
-def _fits(items: Sequence[T], wanted: Sequence[T], any_: T, same: Callable[[T, T], bool]) -> bool:
-    """Whether ``items`` are as ``wanted``, in which ``any_`` stands for any number of them.
+def _matches_wildcard_sequence(items: Sequence[T], pattern: Sequence[T], any_: T, same: Callable[[T, T], bool]) -> bool:
+    """Return whether ``items`` match ``pattern``, where ``any_`` matches any number of items.
 
-    What a later ``any_`` can take, an earlier one need not give back, so only the last one is tried again.
+    Only the last ``any_`` has to be tried again, since it can match whatever an earlier one could.
     """
     at = want = 0
     tried: tuple[int, int] | None = None
     while at < len(items):
-        if want < len(wanted) and wanted[want] == any_:
+        if want < len(pattern) and pattern[want] == any_:
             tried, want = (at, want), want + 1
-        elif want < len(wanted) and same(items[at], wanted[want]):
+        elif want < len(pattern) and same(items[at], pattern[want]):
             at, want = at + 1, want + 1
         elif tried is not None:
             tried = (tried[0] + 1, tried[1])
             at, want = tried[0], tried[1] + 1
         else:
             return False
-    return all(item == any_ for item in wanted[want:])
+    return all(item == any_ for item in pattern[want:])

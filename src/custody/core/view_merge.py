@@ -1,4 +1,4 @@
-"""Several observations of one thing merged field by field, so that their order never matters."""
+"""Merge several observations of one object field by field, independent of their order."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -8,21 +8,24 @@ from functools import reduce
 from custody.core.ids import AgentName, CallId, ExecutionId, SessionId, SpanId
 from custody.core.views import CallStatus, ObservedSpan, Session, SpanKind, SpanPhase, ToolCall
 
-_STANDING = {CallStatus.RUNNING: 0, CallStatus.ABANDONED: 1, CallStatus.OK: 2, CallStatus.FAILED: 3}
+_STATUS_RANK = {CallStatus.RUNNING: 0, CallStatus.ABANDONED: 1, CallStatus.OK: 2, CallStatus.FAILED: 3}
 
 
-def merge_calls(seen: Iterable[ToolCall]) -> list[ToolCall]:
-    """One call per (agent, session, call id): the earliest start, the latest end, the status that says most."""
-    told: dict[tuple[AgentName, SessionId, CallId], list[ToolCall]] = {}
+def merge_call_views(seen: Iterable[ToolCall]) -> list[ToolCall]:
+    """Return one call per (agent, session, call id): earliest start, latest end, most specific status."""
+    groups: dict[tuple[AgentName, SessionId, CallId], list[ToolCall]] = {}
     for call in seen:
-        told.setdefault((call.agent, call.session, call.id), []).append(call)
-    # In an order of their own: where three or more differ, it decides which of them is taken up first.
-    calls = (reduce(_one_call, sorted(group, key=_weight)) if len(group) > 1 else group[0] for group in told.values())
+        groups.setdefault((call.agent, call.session, call.id), []).append(call)
+    # Sorted, so that the result does not depend on the input order if three or more differ.
+    calls = (
+        reduce(_merge_call_pair, sorted(group, key=_rank_call_view)) if len(group) > 1 else group[0]
+        for group in groups.values()
+    )
     return sorted(calls, key=lambda call: (call.started_ns, call.agent, call.session, call.id))
 
 
-def merge_session(seen: Iterable[Session]) -> Session | None:
-    """One session from all that was seen of it: what was said last wins, and it began when it was first seen."""
+def merge_session_views(seen: Iterable[Session]) -> Session | None:
+    """Merge the views of one session: it starts at its first view, and later values win."""
     ordered = sorted(seen, key=lambda session: session.started_ns)
     if not ordered:
         return None
@@ -40,8 +43,8 @@ def merge_session(seen: Iterable[Session]) -> Session | None:
     return whole
 
 
-def _one_call(call: ToolCall, other: ToolCall) -> ToolCall:
-    first, second = sorted((call, other), key=_weight)
+def _merge_call_pair(call: ToolCall, other: ToolCall) -> ToolCall:
+    first, second = sorted((call, other), key=_rank_call_view)
     return replace(
         second,
         name=second.name or first.name,
@@ -55,25 +58,25 @@ def _one_call(call: ToolCall, other: ToolCall) -> ToolCall:
     )
 
 
-def _weight(call: ToolCall) -> tuple[int, int, str]:
-    return _STANDING[call.status], call.started_ns, repr(call)
+def _rank_call_view(call: ToolCall) -> tuple[int, int, str]:
+    return _STATUS_RANK[call.status], call.started_ns, repr(call)
 
 
-# What several records tell of one span becomes one, where they agree; where they do not, all of them stay.
+# Records of one span are merged if they agree; otherwise all of them stay.
 
 
-def merged_spans(seen: Iterable[ObservedSpan]) -> list[ObservedSpan]:
-    """Starts with their ends as wholes, nothing twice, in the order in which each span was first told of.
+def merge_span_views(seen: Iterable[ObservedSpan]) -> list[ObservedSpan]:
+    """Join starts with their ends, drop duplicates, and keep the order in which spans were first reported.
 
-    A start or an end that a whole already tells of is dropped. Records of one id that cannot be one span stay apart.
+    A start or an end that a whole span covers is dropped. Records of one id that contradict each other stay separate.
     """
-    told: dict[tuple[ExecutionId, SpanId], dict[ObservedSpan, None]] = {}
+    groups: dict[tuple[ExecutionId, SpanId], dict[ObservedSpan, None]] = {}
     for observed_span in seen:
-        told.setdefault((observed_span.execution, observed_span.id), {})[observed_span] = None
-    return [span for records in told.values() for span in _merge_span(list(records))]
+        groups.setdefault((observed_span.execution, observed_span.id), {})[observed_span] = None
+    return [span for records in groups.values() for span in _merge_span_phases(list(records))]
 
 
-def _merge_span(records: list[ObservedSpan]) -> Iterator[ObservedSpan]:
+def _merge_span_phases(records: list[ObservedSpan]) -> Iterator[ObservedSpan]:
     wholes = [span for span in records if span.phase is SpanPhase.WHOLE]
     yield from wholes
     begun = {(whole.name, whole.kind, whole.started_ns) for whole in wholes}
@@ -85,13 +88,13 @@ def _merge_span(records: list[ObservedSpan]) -> Iterator[ObservedSpan]:
     for record in records:
         if record.phase is SpanPhase.START and (record.name, record.kind, record.started_ns) not in begun:
             waiting = ends.get((record.name, record.kind))
-            yield _joined(record, waiting.popleft()) if waiting else record
+            yield _join_span_ends(record, waiting.popleft()) if waiting else record
     for waiting in ends.values():
         yield from waiting
 
 
-def _joined(start: ObservedSpan, end: ObservedSpan) -> ObservedSpan:
-    """One span of its two ends: what the end says counts, and what only the start says is not lost."""
+def _join_span_ends(start: ObservedSpan, end: ObservedSpan) -> ObservedSpan:
+    """Join a start and an end; values of the end win, and values that only the start has stay."""
     return replace(
         end,
         phase=SpanPhase.WHOLE,

@@ -1,7 +1,7 @@
-"""What records say, as the rest of the product reads it.
+"""Views: the content of records, as the rest of the product reads it.
 
-A view is a pure function of one record's payload and a reader's version. No truth lives in a view: it can be dropped
-and made again. Several records may observe the same thing; readers of views merge observations, never stores.
+A view is a pure function of one record's payload and a reader's version. A view is derived: it can be dropped
+and rebuilt. Several records may observe the same object; readers of views merge observations, stores do not.
 """
 
 from dataclasses import dataclass
@@ -21,19 +21,19 @@ from custody.core.ids import (
 from custody.core.paths import Lines, RepoPath
 
 TRANSCRIPT = "transcript"
-"""The kind of a record that is a line of an agent's transcript."""
+"""The kind of records that are lines of an agent's transcript."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A captured text by its digest; ``content`` is None once it was erased: it was there, and supports nothing."""
+    """A captured text by its digest; ``content`` is None after it was erased."""
 
     digest: Digest
     content: str | None
 
 
 class CallStatus(Enum):
-    """How a tool call ended, as far as we saw."""
+    """The status of a tool call, as far as observed."""
 
     RUNNING = "running"
     OK = "ok"
@@ -42,7 +42,7 @@ class CallStatus(Enum):
 
 
 class Reading(Enum):
-    """How a source was read."""
+    """The way a source was read."""
 
     VERBATIM = "verbatim"
     EXCERPT = "excerpt"
@@ -53,7 +53,7 @@ class Reading(Enum):
 
 
 class LinkOrigin(Enum):
-    """Who says that a session made a commit."""
+    """The origin of the statement that a session made a commit."""
 
     HOOK = "hook"
     GIT_OPERATION = "git_operation"
@@ -63,7 +63,7 @@ class LinkOrigin(Enum):
 
 
 class DecisionKind(Enum):
-    """What was decided about a change; or that an agent's score was lifted."""
+    """The decision about a change, or that an agent's score was raised."""
 
     ACCEPTED = "accepted"
     MODIFIED = "modified"
@@ -72,7 +72,7 @@ class DecisionKind(Enum):
 
 
 class SpanKind(Enum):
-    """What a span is a stretch of."""
+    """The kind of work that a span records."""
 
     SESSION = "session"
     TURN = "turn"
@@ -85,7 +85,7 @@ class SpanKind(Enum):
 
 
 class SpanPhase(Enum):
-    """Which part of a span a record tells of."""
+    """The part of a span that a record describes."""
 
     START = "start"
     END = "end"
@@ -93,7 +93,7 @@ class SpanPhase(Enum):
 
 
 class SpanStatus(Enum):
-    """How a span ended: ``ABANDONED`` when nobody ended it, ``KILLED`` when its process was."""
+    """The end of a span: ``ABANDONED`` without an end, ``KILLED`` with its process."""
 
     OK = "ok"
     ERROR = "error"
@@ -103,7 +103,7 @@ class SpanStatus(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One agent session as captured; ``revision`` is the commit it worked on top of."""
+    """One agent session as captured; ``revision`` is the commit it started from."""
 
     agent: AgentName
     id: SessionId
@@ -118,7 +118,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a person asked of an agent."""
+    """A person's prompt to an agent."""
 
     agent: AgentName
     session: SessionId
@@ -131,7 +131,7 @@ class Prompt:
 class ToolCall:
     """One call of a tool by an agent or a subagent.
 
-    ``about`` is what a finer name of the call depends on: a command, a file's path or a subagent's type, perhaps cut.
+    ``about`` is a command, a file's path or a subagent's type, perhaps cut; a finer name of the call depends on it.
     """
 
     agent: AgentName
@@ -150,11 +150,11 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class FileEdit:
-    """A change that an agent made to one file; before and after are None where they were not captured.
+    """A change that an agent made to one file; before and after are None if not captured.
 
-    ``part``: before and after are a piece of the file, not the whole of it. ``proposed`` is what the agent had written
-    where a person changed it before it was applied: what ``after`` has beyond it is the person's. ``overwrites``: the
-    file was there before, and nobody told what was in it.
+    ``part``: before and after are a part of the file. ``proposed`` is the agent's text if a person changed it before it
+    was applied: what ``after`` adds to it is from the person. ``overwrites``: the file existed, and its content is
+    unknown.
     """
 
     agent: AgentName
@@ -175,9 +175,9 @@ class FileEdit:
 
 @dataclass(frozen=True, slots=True)
 class TracedRange:
-    """What a trace of another tool says of one stretch; ``level`` is where it said so: conversation, change or file.
+    """The claim of another tool's trace about one line range, at a ``level``: conversation, change or file.
 
-    ``share`` is how much of it is said to be the agent's: below 1 where a person is said to have a part in it.
+    ``share`` is the agent's claimed part: below 1 if a person has a part in it.
     """
 
     level: str
@@ -190,11 +190,11 @@ class TracedRange:
 
 @dataclass(frozen=True, slots=True)
 class TracedFile:
-    """That a trace of another tool touched a file: where, with which hashes, but without any text.
+    """A file in a trace of another tool: its ranges and hashes, without text.
 
-    ``session`` is the trace's own id, or the agent's session where the trace tells it. ``of_revision``: the lines are
-    those of the file in ``revision`` itself, which brought them; else the trace was made on top of that commit.
-    ``within`` and ``call`` are the agent's own session and call where a trace tells them beside its id.
+    ``session`` is the trace's own id, or the agent's session if the trace has it. ``of_revision``: the lines are those
+    of the file in ``revision``, which added them; otherwise the trace was made on top of that commit. ``within`` and
+    ``call`` are the agent's own session and call, if a trace has them in addition to its id.
     """
 
     agent: AgentName
@@ -215,8 +215,8 @@ class TracedFile:
 class SourceAccess:
     """A source that an agent opened, and how it was read; ``locator`` is a URL or a path, as written.
 
-    ``code`` is what a server answered with, where that was told. An attempt with ``failed`` brought nothing back; of
-    any other attempt nobody knows what it brought.
+    ``code`` is the server's status, if known. An attempt with ``failed`` returned nothing; the result of any other
+    attempt is unknown.
     """
 
     agent: AgentName
@@ -233,7 +233,7 @@ class SourceAccess:
 
     @property
     def is_opened(self) -> bool:
-        """Whether something of the source itself was read, if only a summary."""
+        """Return whether the source itself was read, at least as a summary."""
         return self.reading in OPENED
 
 
@@ -254,7 +254,7 @@ class CommitLink:
 
 @dataclass(frozen=True, slots=True)
 class PullRequestFact:
-    """That a session opened, merged or spoke of a pull request."""
+    """A session opened, merged or mentioned a pull request."""
 
     agent: AgentName
     session: SessionId
@@ -267,7 +267,7 @@ class PullRequestFact:
 
 @dataclass(frozen=True, slots=True)
 class ObservedCommit:
-    """That git made a commit here, as its own hook saw it; ``replaced`` are the commits that it was rewritten from."""
+    """A commit that git's hook reported; ``replaced`` are the commits that it was rewritten from."""
 
     commit: CommitSha
     at_ns: int
@@ -277,12 +277,12 @@ class ObservedCommit:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a person or a rule decided about an agent's change.
+    """The decision of a person or a rule about an agent's change.
 
-    ``commit_name`` is the commit as it was named where that is no full id. ``reverts`` and ``overrides`` are ids of
-    earlier decisions; ``boost`` is how much a recovery lifts the score. ``areas`` are the parts of the repository that
-    the change touches. What landed without review is ``unreviewed``, and bound to a head, rules and a chain's head.
-    ``outcome`` is what became of the change, where that was told; ``sessions`` wrote its lines.
+    ``commit_name`` is the commit as the caller named it, if not the full id. ``reverts`` and ``overrides`` are ids of
+    earlier decisions; ``boost`` is how much a recovery raises the score. ``areas`` are the parts of the repository that
+    the change touches. A change merged without review is ``unreviewed``, and bound to a head, rules and a chain's head.
+    ``outcome`` is the fate of the change, if reported; ``sessions`` wrote its lines.
     """
 
     agent: AgentName
@@ -314,7 +314,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class DuplicateAnswer:
-    """What a person said that two changes are to each other; each is the diff from its base to its head."""
+    """A person's answer about how two changes are related; each is the diff from its base to its head."""
 
     id: str
     at_ns: int
@@ -329,7 +329,7 @@ class DuplicateAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Something that statements can rest on, as it was registered."""
+    """A source that supports statements, as registered."""
 
     id: str
     at_ns: int
@@ -343,7 +343,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A pull request, a commit or any ``base..head``, as it was announced."""
+    """A pull request, a commit or any ``base..head``, as announced."""
 
     id: str
     at_ns: int
@@ -356,7 +356,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """A file as it was seen on disk around a call; ``text`` is None for a binary file and for one that is gone."""
+    """A file on disk before or after a call; ``text`` is None for a binary and for a deleted file."""
 
     agent: AgentName
     session: SessionId | None
@@ -371,7 +371,7 @@ class FileState:
 
 @dataclass(frozen=True, slots=True)
 class SpanRef:
-    """A span by name; ``execution`` is None where nobody said of which."""
+    """A span by name; ``execution`` is None if unknown."""
 
     execution: ExecutionId | None
     span: SpanId
@@ -379,10 +379,10 @@ class SpanRef:
 
 @dataclass(frozen=True, slots=True)
 class ObservedSpan:
-    """What one record tells of a span of a running program: its start, its end, or all of it.
+    """A span of a running program in one record: its start, its end, or all of it.
 
-    ``started_ns`` and ``ended_ns`` are None where the record does not say. ``server`` is whose tool was called.
-    ``dropped`` counts attributes that were too many to keep.
+    ``started_ns`` and ``ended_ns`` are None if unknown. ``server`` is the server of the called tool. ``dropped`` counts
+    attributes over the limit.
     """
 
     execution: ExecutionId
@@ -403,13 +403,13 @@ class ObservedSpan:
 
     @property
     def node(self) -> str:
-        """What was called, as a graph names it: ``capability:NAME``, ``SERVER:TOOL``, ``KIND:NAME``."""
+        """Return the name of the span's node in the graph: ``capability:NAME``, ``SERVER:TOOL``, ``KIND:NAME``."""
         return f"{self.server}:{self.name}" if self.server is not None else f"{self.kind.value}:{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """That something of a session was captured, whether or not a reader knows what it means."""
+    """Any captured event of a session, whether or not a reader understands it."""
 
     agent: AgentName
     session: SessionId

@@ -1,4 +1,4 @@
-"""The history of the sample repository and the six changes that are proposed to it."""
+"""The history of the sample repository and the six proposed changes."""
 
 import json
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from custody.demo.agents import (
     ClaudeSession,
     EventSink,
     PatchbotSession,
-    commit_all,
-    leave_transcript,
+    commit_sandbox_files,
+    write_sample_transcript,
 )
 from custody.demo.agents import PATCHBOT_MODEL as PATCH_MODEL
 from custody.demo.sandbox import Sandbox
@@ -35,33 +35,33 @@ CLOSES = "Closes #12"
 
 @dataclass(frozen=True, slots=True)
 class SampleHistory:
-    """Plays the history of the repository, chapter by chapter."""
+    """Creates the history of the repository, step by step."""
 
     place: Sandbox
     record: EventSink
     hook: EventSink
 
     def before(self) -> None:
-        """What was there before custody: a person's beginning, and a session that nobody recorded."""
+        """Create the history before custody: commits of a person, and a session without a recording."""
         place = self.place
         place.git("init", "--quiet", "--initial-branch=main", "--template=")
         self._put("README.md", project.README)
         self._put("src/till/__init__.py", "")
         self._put("src/till/basket.py", project.BASKET)
-        commit_all(place, "Begin the till", author="Ana")
+        commit_sandbox_files(place, "Begin the till", author="Ana")
         place.clock.at("2026-03-02 10:00")
-        leave_transcript(place, OLD_SESSION, "add value added tax", "src/till/tax.py", project.TAX)
+        write_sample_transcript(place, OLD_SESSION, "add value added tax", "src/till/tax.py", project.TAX)
         self._put("src/till/tax.py", project.TAX)
         place.clock.at("2026-03-02 10:30")
-        commit_all(place, "Add value added tax", author="Ana")
+        commit_sandbox_files(place, "Add value added tax", author="Ana")
         place.git("branch", RELEASE)
         place.clock.at("2026-03-02 11:00")
         self._put("README.md", project.README + project.TESTS_RUN)
-        commit_all(place, "Say how the tests run", author="Ana")
+        commit_sandbox_files(place, "Say how the tests run", author="Ana")
         place.clock.at("2026-03-03 09:00")
 
     def everything(self) -> None:
-        """Two agents and a person at work, until six changes are proposed."""
+        """Create the work of two agents and a person, up to six proposed changes."""
         self._reviews()
         self._first_session()
         self._by_hand()
@@ -69,7 +69,7 @@ class SampleHistory:
         self._propose()
 
     def _first_session(self) -> None:
-        """Claude Code's work on the main branch, which lands."""
+        """Let Claude Code work on the main branch."""
         self.place.clock.at("2026-03-03 09:10")
         session = ClaudeSession(self.place, self.hook, FIRST_SESSION)
         session.start(f"read prices as people type them; the token for the tracker is {SECRET}")
@@ -81,13 +81,13 @@ class SampleHistory:
         session.end()
 
     def _by_hand(self) -> None:
-        """A person adds a function."""
+        """Let a person add a function."""
         self.place.clock.at("2026-03-03 10:30")
         self._put("src/till/basket.py", project.BASKET + project.BY_HAND)
-        commit_all(self.place, "Add up a basket", author="Ana")
+        commit_sandbox_files(self.place, "Add up a basket", author="Ana")
 
     def _fix(self) -> None:
-        """Claude Code mends what it wrote before custody was there."""
+        """Let Claude Code fix its code from before custody."""
         self.place.clock.at("2026-03-03 14:00")
         session = ClaudeSession(self.place, self.hook, FIX_SESSION)
         session.start("a negative tax rate must be refused")
@@ -99,7 +99,7 @@ class SampleHistory:
         session.end()
 
     def _propose(self) -> None:
-        """The six changes, each on a branch of its own."""
+        """Create the six changes, each on its own branch."""
         self._again()
         self._rewrite()
         self._backport()
@@ -110,34 +110,36 @@ class SampleHistory:
         self.place.clock.at("2026-03-04 16:00")
 
     def _again(self) -> None:
-        """The diff that has landed, once more."""
+        """Repeat a merged diff."""
         self._branch("2026-03-04 09:00", AGAIN, "main~2")
         bot = PatchbotSession(self.place, self.record, "again")
         bot.start("a basket needs a total")
         bot.write("src/till/basket.py", project.BASKET + project.BY_HAND)
         self.place.clock.later(60)
-        commit_all(self.place, "Sum the prices of a basket", author="Patchbot")
+        commit_sandbox_files(self.place, "Sum the prices of a basket", author="Patchbot")
 
     def _rewrite(self) -> None:
-        """The same thing in other words."""
+        """Solve the same problem with other code."""
         self._branch("2026-03-04 10:00", REWRITE, "main~3")
         bot = PatchbotSession(self.place, self.record, "rewrite")
         bot.start("users type prices with a comma: make the till understand them (#12)")
         bot.write("src/till/prices.py", project.REWRITTEN_PRICES)
         bot.write("tests/test_prices.py", project.REWRITTEN_TESTS)
         self.place.clock.later(60)
-        commit_all(self.place, f"Read prices as people type them, by a pattern\n\n{CLOSES}", author="Patchbot")
+        commit_sandbox_files(
+            self.place, f"Read prices as people type them, by a pattern\n\n{CLOSES}", author="Patchbot"
+        )
 
     def _backport(self) -> None:
-        """A fix that landed on main, brought to the release."""
+        """Bring a fix from main to the release."""
         self._branch("2026-03-04 11:00", BACKPORT, RELEASE)
         self.place.git("cherry-pick", "-x", "main")
 
     def _forged(self) -> None:
-        """Code of a stranger, and a trace that the stranger typed: it says that Claude Code wrote it last week."""
+        """Add code of a stranger, with a forged trace that names Claude Code as the author."""
         self._branch("2026-03-04 13:00", FORGED, "main")
         self._put("src/till/discounts.py", project.DISCOUNTS)
-        commit = commit_all(self.place, "Add discounts", author="Mallory")
+        commit = commit_sandbox_files(self.place, "Add discounts", author="Mallory")
         lines = len(project.DISCOUNTS.splitlines())
         wrote = {
             "contributor": {"type": "ai", "model_id": MODEL},
@@ -155,7 +157,7 @@ class SampleHistory:
         self._lines("traces.jsonl", [trace, redated])
 
     def _report(self) -> None:
-        """A report of Claude Code's that cites nothing."""
+        """Let Claude Code write a report without citations."""
         self._branch("2026-03-04 14:00", REPORT, "main")
         session = ClaudeSession(self.place, self.hook, REPORT_SESSION)
         session.start("find out how other tills round, and write a report")
@@ -165,7 +167,7 @@ class SampleHistory:
         session.end()
 
     def _clean(self) -> None:
-        """A small change of Claude Code's, recorded from the question to the commit."""
+        """Let Claude Code make a small change, recorded from the prompt to the commit."""
         self._branch("2026-03-04 15:00", CLEAN, "main")
         session = ClaudeSession(self.place, self.hook, CLEAN_SESSION)
         session.start("show prices on a receipt with a comma")
@@ -180,7 +182,7 @@ class SampleHistory:
         session.end()
 
     def _reviews(self) -> None:
-        """What people decided about earlier changes of both agents, told by the code host as generic events."""
+        """Record reviews of earlier changes of both agents, sent by the code host as generic events."""
         decisions = [(AGENT, MODEL, "accepted")] * 11 + [(AGENT, MODEL, "modified")]
         decisions += [(PATCHBOT, PATCH_MODEL, "accepted")] + [(PATCHBOT, PATCH_MODEL, "rejected")] * 2
         for number, decision in enumerate(decisions, 1):
@@ -200,8 +202,8 @@ class SampleHistory:
             "review_ms": 300_000,
         }
 
-    def _branch(self, moment: str, name: str, start: str) -> None:
-        self.place.clock.at(moment)
+    def _branch(self, time: str, name: str, start: str) -> None:
+        self.place.clock.at(time)
         self.place.git("checkout", "--quiet", "-b", name, start)
 
     def _put(self, path: str, content: str) -> None:

@@ -1,58 +1,62 @@
-"""The first half of the story: what is recorded, and what can be asked about it."""
+"""The first half of the story: recording, and questions about the records."""
 
 from custody.demo.changes import AGAIN, BACKPORT, RELEASE, REPORT, REWRITE, SECRET, SampleHistory
 from custody.demo.step import Command, StoryStep
 
-RECORDED = (
+RECORDING = (
     StoryStep(
         "Set up",
-        "A small repository: Ana began it, and Claude Code wrote its tax.py before anybody was watching.",
+        "A small repository: Ana started it, and Claude Code wrote tax.py before custody was installed.",
         (
             Command(
                 "custody init --agent claude-code",
-                about="From now on Claude Code's work here is recorded as it happens.",
-                says=("10 events", "post-commit"),
-                lines=2,
+                about="From now on, custody records Claude Code's work here live.",
+                says=("Set up recording for Claude Code", "10 events", "post-commit"),
+                lines=3,
             ),
             Command(
                 "custody import claude-code",
-                about="What it left on disk of its earlier session is brought in, so that old code has answers too.",
-                says=("1 session(s), 1 call(s), 1 edit(s)",),
+                about="Import its earlier session from disk, so that older code has evidence too.",
+                says=("Imported 1 session from 1 file (",),
             ),
         ),
         SampleHistory.before,
     ),
     StoryStep(
         "Two agents and a person work",
-        "Claude Code runs its hook at every step. patchbot, which custody has never heard of, tells the same in generic"
-        " events, and so does the code host of last month's reviews. Ana types by hand. In the end six changes are"
-        " proposed, each on a branch.",
+        "Claude Code runs its hook at every step. patchbot, an agent that custody does not know, sends generic events."
+        " The code host sends last month's reviews the same way. Ana types by hand. In the end there are six proposed"
+        " changes, each on a branch.",
         (
             Command(
                 """echo '{"custody":1,"kind":"prompt","session":"s9","text":"hi"}' | custody record --agent patchbot""",
-                about="One such event; nothing is printed, since agents feed what a hook prints to the model.",
+                about="One such event. It prints nothing, because agents pass a hook's output to the model.",
             ),
             Command(
                 "custody log",
-                about="Which sessions were there?",
-                says=("claude-code   7d5a1c2e", "patchbot      rewrite", "patchbot      s9"),
+                about="List the sessions:",
+                says=(
+                    "claude-code  read prices as",
+                    "patchbot     hi ",
+                    " sessions. hint: custody log ",
+                ),
                 lines=8,
             ),
             Command(
                 "custody log 7d5a1c2e --tree",
-                about="What happened in one of them? The token in the prompt never reached the disk.",
+                about="Show one session. The token in the prompt was removed before it was stored.",
                 says=("> read prices as people type them", "[redacted:", "Write  src/till/prices.py"),
                 never=(SECRET,),
                 only=(":", "changed"),
             ),
             Command(
                 "custody records -n 3",
-                about="Underneath is a chain of records, each bound to the one before.",
+                about="Sessions are built from a chain of records, each linked to the one before.",
                 says=("hook:claude-code:c0ffee00",),
             ),
             Command(
                 "custody show 20",
-                about="What one record says, word for word:",
+                about="Show one record:",
                 says=('"prompt": "read prices',),
                 never=(SECRET,),
                 only=('"at"', '"agent"', '"prompt"'),
@@ -62,129 +66,135 @@ RECORDED = (
     ),
 )
 
-ASKED = (
+QUESTIONS = (
     StoryStep(
         "Who wrote this line, and why?",
-        "A is an agent's, m partly, P a person's whom a record names, . no evidence; 1 is provably certain, 6 a hint.",
+        "A: agent, P: person, M: both, ?: unknown.",
         (
             Command(
                 "custody blame src/till/prices.py -L 8,10",
-                about="Claude Code's, seen by its hook:",
-                says=("A1  8 def parse_price", "3 agent (claude-code)"),
+                about="Claude Code wrote these lines, recorded live:",
+                says=("A claude-code certain", "  8  def parse_price", "3 agent (claude-code 3)"),
             ),
             Command(
                 "custody blame src/till/tax.py -L 8,12",
-                about="As well, but the older lines are known from its own transcript only, so less surely:",
-                says=("A4  8 def with_tax", "A1 10     if rate < 0"),
+                about="Claude Code again. The older lines come from an imported transcript, so they are less certain:",
+                says=("A claude-code likely", "  8  def with_tax", "A claude-code certain", " 10      if rate < 0"),
             ),
             Command(
                 "custody blame src/till/basket.py -L 15,16",
-                about="Ana's. Nobody recorded her typing, so nothing is claimed:",
-                says=("2 none",),
+                about="Ana wrote these. Her typing was not recorded, so the author is unknown:",
+                says=("2 unknown",),
             ),
             Command(
                 "custody why src/till/prices.py:10",
-                about="One line's whole path, back to what was asked:",
-                says=("provably certain", "call Write", "> read prices", "basket.py  verbatim", "nothing is missing"),
-                lines=14,
+                about="Trace one line back to its prompt:",
+                says=(
+                    "Claude Code wrote this line on 2026-03-03 for this prompt:",
+                    "“read prices",
+                    "read        src/till/basket.py",
+                    "wrote       Write at 2026-03-03 09:10",
+                    "Certain: recorded live",
+                ),
+                lines=16,
             ),
             Command(
                 "custody stats",
-                about="How much of the repository is agents'?",
-                says=("agents' share", "claude-code"),
-                lines=5,
+                about="How much of the repository did agents write?",
+                says=("agents wrote at least", "so at most", "claude-code"),
+                lines=8,
             ),
         ),
     ),
     StoryStep(
-        "Is this change already there?",
-        "Branches and landed commits are indexed once; then a change is compared with all of them.",
+        "Is this change a duplicate?",
+        "Branches and merged commits are indexed once. Then a change is compared with all of them.",
         (
-            Command("custody dupes index", says=("change(s) indexed",)),
+            Command("custody dupes index", says=("Indexed ", " already indexed")),
             Command(
                 f"custody dupes check main..{AGAIN} -n 1",
-                about="(1) patchbot adds what Ana has added already:",
+                about="(1) patchbot adds what Ana already added:",
                 status=1,
-                says=("duplicate:", "'Add up a basket'", "landed", "SAME_CHANGE", "already on main"),
+                says=("duplicate (", "'Add up a basket'", ", on main)", "SAME_CHANGE", "already on main"),
                 lines=4,
             ),
             Command(
                 f"custody dupes check main..{REWRITE} -n 1",
-                about="(2) patchbot solves what Claude Code has solved, in other words; the tests give it away:",
-                says=("competing:", "COMPETING_IMPLEMENTATION", "'Read prices as people type them'"),
+                about="(2) patchbot solves what Claude Code already solved, with other code; the tests show it:",
+                says=("competing (", "COMPETING_IMPLEMENTATION", "'Read prices as people type them'"),
                 lines=3,
             ),
             Command(
                 f"custody dupes check {RELEASE}..{BACKPORT} -n 1",
-                about="(3) Ana brings a fix to the release: the same, and on purpose:",
+                about="(3) Ana backports a fix to the release, so the duplicate is intended:",
                 status=1,
                 says=("'Refuse a negative tax rate'", "backport of"),
                 lines=4,
             ),
             Command(
                 "custody dupes cluster --all",
-                about="Which changes should not all land, and which one to keep?",
-                says=("keep", "3 cluster(s)"),
+                about="Which changes should not all be merged, and which one to keep?",
+                says=("keep", "3 clusters"),
                 only=("(2026-", "among"),
             ),
         ),
     ),
     StoryStep(
-        "What has an agent earned?",
-        "People's decisions become a score, and a score a tier: how much may land without a person looking.",
+        "How far can we trust an agent?",
+        "Reviews become a score, and the score a tier: how much may merge without review.",
         (
-            Command("custody trust list", says=(" HIGH ", " LOW ")),
+            Command("custody trust list", says=(" high ", " low ")),
             Command(
                 "custody trust record claude-code accepted main~2 --review-seconds 300 --actor ana",
-                about="Ana reads a change and accepts it:",
-                says=("accepted", "VERIFIED"),
+                about="Ana reviews a change and accepts it:",
+                says=("accepted", "(verified)"),
             ),
             Command(
                 "custody trust show claude-code -n 2",
-                about="Why is the score what it is?",
+                about="Why this score?",
                 says=("12 accepted", "modified"),
             ),
         ),
     ),
     StoryStep(
-        "Does what it says rest on anything?",
-        "The citations of a report are checked, and what the session really opened is known.",
+        "Does a report cite its sources?",
+        "custody checks the citations of a report, and knows which sources the session opened.",
         (
             Command(
                 f"git show {REPORT}:docs/reports/rounding.md | custody cite audit -",
-                about="(5) Claude Code's report is full of figures and names no source:",
+                about="(5) Claude Code's report has many figures and cites no source:",
                 status=1,
                 says=("CITE-NONE", "0 of 4 sentences"),
                 lines=2,
             ),
             Command(
                 "custody cite list",
-                about="The sources that sessions opened; each has an id for good:",
+                about="The sources that sessions opened, each with a permanent id:",
                 says=("S1", "https://example.org/rounding"),
             ),
         ),
     ),
     StoryStep(
-        "What do agents call, inside what, in what order?",
-        "Learnt from the recorded sessions, with the runs that show it.",
+        "What do agents call, and in what order?",
+        "The graph is learned from the recorded sessions.",
         (
             Command("custody graph show c0ffee00", about="One session as a tree:", says=("Edit ×3",)),
             Command(
                 "custody graph next c0ffee00",
-                about="What is likely to come next in it?",
+                about="Which call is likely next?",
                 says=("after Edit .py",),
                 lines=3,
             ),
         ),
     ),
     StoryStep(
-        "Look at it",
-        "All of this as pages, with the same answers: 'custody serve' shows them live, or they are written as files.",
+        "Open the pages",
+        "The same results as pages: 'custody serve' shows them live, 'custody report' writes them as files.",
         (
             Command(
                 "custody report --html ../pages",
-                about="They need no server and no network:",
-                says=("page(s) in ../pages", "open ../pages/index.html"),
+                about="The files need no server and no network:",
+                says=("pages to ../pages", "open ../pages/index.html"),
             ),
         ),
     ),

@@ -1,4 +1,4 @@
-"""Tells a story: plays it in a sandbox, shows it line by line, and checks that every answer is the one it claims."""
+"""The player of a story: runs it in a sandbox, shows it line by line, and checks every result."""
 
 import json
 import re
@@ -12,18 +12,17 @@ from typing import Any
 import msgspec
 
 from custody.core.errors import InputError
+from custody.core.plural import count_noun
 from custody.core.wire.report import Report
 from custody.demo.changes import SampleHistory
-from custody.demo.first_half import ASKED, RECORDED
-from custody.demo.sandbox import CommandResult, InProcessCommand, Sandbox, sandbox
-from custody.demo.second_half import JUDGED, KEPT
+from custody.demo.first_half import QUESTIONS, RECORDING
+from custody.demo.sandbox import CommandResult, InProcessCommand, Sandbox, open_demo_sandbox
+from custody.demo.second_half import STORE, VERDICTS
 from custody.demo.step import Command, StoryStep
-
-# What ``custody demo`` answers: every command of the story, and whether it answered as the story claims.
 
 
 class DemoCommand(msgspec.Struct, frozen=True):
-    """A command as one would type it, its exit status, and what the story claims that its answer does not bear out."""
+    """A command line, its exit status, and how its result differs from the expected one."""
 
     line: str
     status: int
@@ -39,7 +38,7 @@ class DemoStep(msgspec.Struct, frozen=True):
 
 
 class DemoReport(Report, frozen=True, kw_only=True, tag="demo"):
-    """The story as it went; ``folder`` is the repository if it was kept."""
+    """The result of the story; ``folder`` is the repository if it was kept."""
 
     steps: list[DemoStep]
     folder: str | None = None
@@ -48,13 +47,13 @@ class DemoReport(Report, frozen=True, kw_only=True, tag="demo"):
 WIDTH = 118
 INDENT = "   "
 _EVENT_ID = re.compile(r"\b\d{20}-\d+-[0-9a-f]{16}\b|\b[0-9a-f]{32}\b")
-# The number of a process is part of an event's name, and may have a digit more or less.
+# An event's name has the process id, which may have a digit more or less.
 _SIZE = re.compile(r"\([0-9,]+ bytes\)")
 _DIGEST = re.compile(r"\bsha256:[0-9a-f]{64}\b")
 
 
 class OutputKind(Enum):
-    """What a told line is, so that a terminal can show it so."""
+    """The kind of a shown line, for its style."""
 
     HEADING = "heading"
     SENTENCE = "sentence"
@@ -66,18 +65,20 @@ class OutputKind(Enum):
 Show = Callable[[OutputKind, str], None]
 
 
-def tell(verbs: InProcessCommand, show: Show, story: Sequence[StoryStep], *, keep: bool = False) -> DemoReport:
-    """Play and show the whole story; the report says of each command whether it answered as the story claims."""
-    with sandbox(keep=keep) as place:
-        teller = _Narrator(place, verbs, show)
-        steps = [teller.step(number, step) for number, step in enumerate(story, 1)]
+def play_demo_story(
+    verbs: InProcessCommand, show: Show, story: Sequence[StoryStep], *, keep: bool = False
+) -> DemoReport:
+    """Play and show the whole story; report for each command whether its result was as expected."""
+    with open_demo_sandbox(keep=keep) as place:
+        narrator = _Narrator(place, verbs, show)
+        steps = [narrator.step(number, step) for number, step in enumerate(story, 1)]
     wrong = any(not command.as_told for step in steps for command in step.commands)
     return DemoReport(outcome="found" if wrong else "fine", steps=steps, folder=str(place.repository) if keep else None)
 
 
 @dataclass(frozen=True)
 class _Narrator:
-    """The one who tells, in a place."""
+    """Plays steps in a sandbox."""
 
     place: Sandbox
     verbs: InProcessCommand
@@ -86,7 +87,7 @@ class _Narrator:
     def step(self, number: int, step: StoryStep) -> DemoStep:
         """Play and show one step."""
         self.show(OutputKind.HEADING, f"{number}. {step.title}")
-        self._say(step.sentence, "")
+        self._show_sentence(step.sentence, "")
         if step.happens is not None:
             step.happens(self._history)
         return DemoStep(title=step.title, commands=[self._command(command) for command in step.commands])
@@ -100,80 +101,77 @@ class _Narrator:
             command.happens(self._history)
         if command.about is not None:
             self.show(OutputKind.OUTPUT, "")
-            self._say(command.about, f"{INDENT}# ")
+            self._show_sentence(command.about, f"{INDENT}# ")
         self.show(OutputKind.COMMAND, f"{INDENT}$ {command.line}")
-        ran = self.verbs.run(command.arguments, self._given(command.given_by))
-        for line in _shown(_readable(ran, self.place), command):
+        result = self.verbs.run(command.arguments, self._piped_input(command.piped_command))
+        for line in _excerpt_demo_output(_normalize_demo_output(result, self.place), command):
             self.show(OutputKind.OUTPUT, f"{INDENT}{line}".rstrip())
-        wrong = list(_wrong(ran, command))
+        wrong = list(_find_story_mismatches(result, command))
         for sentence in wrong:
-            self.show(OutputKind.WRONG, f"{INDENT}NOT AS TOLD: {sentence}")
-        return DemoCommand(line=command.line, status=ran.status, as_told=not wrong, wrong=wrong)
+            self.show(OutputKind.WRONG, f"{INDENT}NOT AS EXPECTED: {sentence}")
+        return DemoCommand(line=command.line, status=result.status, as_told=not wrong, wrong=wrong)
 
-    def _say(self, sentence: str, indent: str) -> None:
+    def _show_sentence(self, sentence: str, indent: str) -> None:
         for line in textwrap.wrap(sentence, WIDTH, initial_indent=indent, subsequent_indent=indent):
             self.show(OutputKind.SENTENCE, line)
 
-    def _given(self, words: Sequence[str]) -> bytes:
-        """What the command before the pipe says."""
+    def _piped_input(self, words: Sequence[str]) -> bytes:
+        """Return the output of the command before the pipe."""
         if not words:
             return b""
-        said = " ".join(words[1:]) if words[0] == "echo" else self.place.git(*words[1:])
-        return said.encode()
+        output = " ".join(words[1:]) if words[0] == "echo" else self.place.git(*words[1:])
+        return output.encode()
 
     def _record(self, agent: str, event: dict[str, Any]) -> None:
-        """Have one event recorded by ``custody record``."""
-        ran = self.verbs.run(("record", "--agent", agent), json.dumps(event).encode())
-        if ran.out or ran.err:
-            raise InputError(f"an event of {agent} was not recorded: {ran.out}{ran.err}")
+        """Record one event with ``custody record``."""
+        result = self.verbs.run(("record", "--agent", agent), json.dumps(event).encode())
+        if result.out or result.err:
+            raise InputError(f"cannot record an event of {agent}: {result.out}{result.err}")
 
     def _hook(self, agent: str, event: dict[str, Any]) -> None:
-        """Have one event recorded by the hook that was installed."""
-        said = self.place.hook(self._hook_command, json.dumps(event).encode())
-        if said:
-            raise InputError(f"the hook of {agent} complained: {said}")
+        """Record one event with the installed hook."""
+        output = self.place.hook(self._hook_command, json.dumps(event).encode())
+        if output:
+            raise InputError(f"the hook of {agent} failed: {output}")
 
     @cached_property
     def _hook_command(self) -> list[str]:
-        """What the agent's settings have run, as the doctor tells it."""
+        """Return the command in the agent's settings, as reported by the doctor."""
         command: list[str] = json.loads(self.verbs.run(("doctor", "--json")).out)["hook"]["command"]
         return command
 
 
-def _wrong(ran: CommandResult, command: Command) -> Iterator[str]:
-    """What the story claims and the answer does not bear out."""
-    said = ran.out + ran.err
-    if ran.status != command.status:
-        yield f"exit status {ran.status}, not {command.status}"
-    yield from (f"it does not say {words!r}" for words in command.says if words not in said)
-    yield from (f"it says {words!r}" for words in command.never if words in said)
+def _find_story_mismatches(result: CommandResult, command: Command) -> Iterator[str]:
+    """Yield the differences between a result and the expected one."""
+    output = result.out + result.err
+    if result.status != command.status:
+        yield f"exit status {result.status}, not {command.status}"
+    yield from (f"output without {text!r}" for text in command.says if text not in output)
+    yield from (f"output with {text!r}" for text in command.never if text in output)
 
 
-def _readable(ran: CommandResult, place: Sandbox) -> str:
-    """What was printed, with the sandbox's own names shortened and what is drawn by chance left out."""
-    said = (ran.out + ran.err).replace(f"{place.repository}/", "").replace(str(place.repository), ".")
-    said = said.replace(str(place.folder), "..")
-    return _SIZE.sub("(... bytes)", _DIGEST.sub("sha256:...", _EVENT_ID.sub("<id>", said)))
+def _normalize_demo_output(result: CommandResult, place: Sandbox) -> str:
+    """Return the output with the sandbox's paths shortened and random parts replaced."""
+    output = (result.out + result.err).replace(f"{place.repository}/", "").replace(str(place.repository), ".")
+    output = output.replace(str(place.folder), "..")
+    return _SIZE.sub("(... bytes)", _DIGEST.sub("sha256:...", _EVENT_ID.sub("<id>", output)))
 
 
-def _shown(said: str, command: Command) -> Iterator[str]:
-    """The beginning of an answer, or the lines that matter, broken to the width."""
-    lines = [line for line in said.splitlines() if line.strip()]
-    kept = [line for line in lines if not command.only or any(word in line for word in command.only)]
-    for line in kept[: command.lines]:
-        yield from _broken(line)
-    left = len(lines) - len(kept[: command.lines])
-    if left:
-        yield f"... {left} more line(s)"
+def _excerpt_demo_output(output: str, command: Command) -> Iterator[str]:
+    """Yield the start of the output, or the lines that matter, wrapped to the width."""
+    lines = [line for line in output.splitlines() if line.strip()]
+    matching = [line for line in lines if not command.only or any(word in line for word in command.only)]
+    for line in matching[: command.lines]:
+        yield from _wrap_demo_line(line)
+    rest = len(lines) - len(matching[: command.lines])
+    if rest:
+        yield f"... {count_noun(rest, 'more line')}"
 
 
-def _broken(line: str) -> list[str]:
+def _wrap_demo_line(line: str) -> list[str]:
     indent = " " * (len(line) - len(line.lstrip()) + 4)
     return textwrap.wrap(line, WIDTH, subsequent_indent=indent, break_on_hyphens=False, replace_whitespace=False)
 
 
-# The story itself: every verb in turn. A new verb is a command in one of these steps, or a step of its own.
-
-
-STORY: tuple[StoryStep, ...] = (*RECORDED, *ASKED, *JUDGED, *KEPT)
-"""Everything that is told, in order: a new chapter goes in here."""
+STORY: tuple[StoryStep, ...] = (*RECORDING, *QUESTIONS, *VERDICTS, *STORE)
+"""All steps, in order. A new verb is a command in one of these steps, or a new step."""

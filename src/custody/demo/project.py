@@ -1,4 +1,4 @@
-"""The texts of the sample project: a till, and what six changes make of it."""
+"""The texts of the sample project and of the six changes. Any edit here changes the commit ids of the story."""
 
 README = "# till\n\nAdds up what is in a basket.\n"
 TESTS_RUN = "\nThe tests run with pytest.\n"

@@ -1,4 +1,4 @@
-"""Where the story runs: a folder, a clock and verbs of its own, and a damaged copy of the store."""
+"""The sandbox of the story: its folder, its clock, its commands, and damaged copies of the store."""
 
 import io
 import os
@@ -16,47 +16,44 @@ from pathlib import Path
 
 from custody.core.errors import GitError
 
-# The story's own time: while it is told, this process believes the story's clock.
-
-
 TICK_NS = 1_000
-"""Every look at the clock takes that long, so that no two events have one moment."""
+"""Reading the clock advances it by this, so that no two events have the same time."""
 
 
 class StoryClock:
-    """A clock that stands where the story is."""
+    """A clock that the story sets, and that this process uses while the story runs."""
 
     def __init__(self, start: str) -> None:
         self._now_ns = 0
         self.at(start)
 
-    def at(self, moment: str) -> None:
-        """It is ``moment`` now, in UTC: ``2026-03-03 09:00``."""
-        told = datetime.fromisoformat(moment).replace(tzinfo=UTC)
-        self._now_ns = int(told.timestamp()) * 1_000_000_000
+    def at(self, text: str) -> None:
+        """Set the time, in UTC: ``2026-03-03 09:00``."""
+        time_utc = datetime.fromisoformat(text).replace(tzinfo=UTC)
+        self._now_ns = int(time_utc.timestamp()) * 1_000_000_000
 
     def later(self, seconds: int) -> None:
-        """Time passes."""
+        """Advance the time."""
         self._now_ns += seconds * 1_000_000_000
 
     def read(self) -> int:
-        """Nanoseconds since 1970."""
+        """Return nanoseconds since 1970."""
         self._now_ns += TICK_NS
         return self._now_ns
 
     @property
     def seconds(self) -> int:
-        """Seconds since 1970."""
+        """Return seconds since 1970."""
         return self._now_ns // 1_000_000_000
 
     @property
     def text(self) -> str:
-        """This moment as RFC 3339 text."""
+        """Return the time as RFC 3339 text."""
         return f"{datetime.fromtimestamp(self.seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
     @contextmanager
     def in_force(self) -> Iterator[None]:
-        """This process's clock is the story's; the recorder and every verb ask ``time.time_ns``."""
+        """Make this process use the story's clock; the recorder and every verb call ``time.time_ns``."""
         before = time.time_ns
         time.time_ns = self.read
         try:
@@ -66,8 +63,8 @@ class StoryClock:
 
 
 START = "2026-03-02 09:00"
-KEPT = ("PATH", "TMPDIR", "SYSTEMROOT")
-"""What the story needs of the user's environment; everything else stays outside."""
+PASSED_VARIABLES = ("PATH", "TMPDIR", "SYSTEMROOT")
+"""The environment variables of the user that the story sees."""
 PREFIX = "custody-demo-"
 
 
@@ -80,82 +77,86 @@ class Sandbox:
 
     @property
     def home(self) -> Path:
-        """Stands in for the user's home directory."""
+        """Return the replacement of the user's home directory."""
         return self.folder / "home"
 
     @property
     def repository(self) -> Path:
-        """The sample repository."""
+        """Return the folder of the sample repository."""
         return self.folder / "till"
 
     def git(self, *words: str, author: str = "Ana") -> str:
-        """What ``git <words>`` says in the repository, at the story's time."""
-        moment = f"{self.clock.seconds} +0000"
-        who = {
+        """Return the output of ``git <words>`` in the repository, at the story's time."""
+        date = f"{self.clock.seconds} +0000"
+        identity = {
             f"GIT_{role}_{part}": value
             for role in ("AUTHOR", "COMMITTER")
-            for part, value in (("NAME", author), ("EMAIL", f"{author.lower()}@example.org"), ("DATE", moment))
+            for part, value in (("NAME", author), ("EMAIL", f"{author.lower()}@example.org"), ("DATE", date))
         }
-        # git's own hooks, which init installs, would record by the machine's clock, in the middle of the story's.
+        # git's own hooks, which init installs, would record with the machine's clock instead of the story's.
         quiet = ("-c", f"core.hooksPath={os.devnull}", "-c", "gc.auto=0", "-c", "maintenance.auto=false")
         done = subprocess.run(
             ("git", *quiet, *words),
             cwd=self.repository,
-            env={**os.environ, **who},
+            env={**os.environ, **identity},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
         )
         if done.returncode:
-            said = done.stderr.decode(errors="replace").strip()
-            raise GitError(f"the sample repository cannot be made: git {words[0]}: {said}")
+            message = done.stderr.decode(errors="replace").strip()
+            raise GitError(f"cannot create the sample repository: git {words[0]}: {message}")
         return done.stdout.decode()
 
-    def hook(self, command: Sequence[str], said: bytes) -> str:
-        """Run the hook that ``custody init`` installed, as the agent would, but at the story's time; its stderr."""
+    def hook(self, command: Sequence[str], event: bytes) -> str:
+        """Run the installed hook as the agent would, at the story's time, and return its output."""
         *flags, program = command[1 : command.index("--agent")]
         words = (command[0], *flags, "-c", _AT_STORY_TIME, str(self.clock.read()), program, *command[2 + len(flags) :])
-        done = subprocess.run(words, cwd=self.repository, input=said, capture_output=True, check=False)
+        done = subprocess.run(words, cwd=self.repository, input=event, capture_output=True, check=False)
         return done.stderr.decode(errors="replace") + done.stdout.decode(errors="replace")
 
 
 _AT_STORY_TIME = """\
 import sys, time, runpy
-moment = int(sys.argv[1])
-time.time_ns = lambda: moment
+now_ns = int(sys.argv[1])
+time.time_ns = lambda: now_ns
 sys.argv = sys.argv[2:]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
 @contextmanager
-def sandbox(*, keep: bool) -> Iterator[Sandbox]:
-    """A sandbox in which this process works; gone afterwards unless it is to be kept."""
+def open_demo_sandbox(*, keep: bool) -> Iterator[Sandbox]:
+    """Run the block in a new sandbox; remove it afterwards unless ``keep``."""
     folder = Path(tempfile.mkdtemp(prefix=PREFIX)).resolve()
-    made = Sandbox(folder, StoryClock(START))
-    made.home.mkdir()
-    made.repository.mkdir()
+    sandbox = Sandbox(folder, StoryClock(START))
+    sandbox.home.mkdir()
+    sandbox.repository.mkdir()
     done = False
     try:
-        with _surrounded_by(_environment(made)), made.clock.in_force(), chdir(made.repository):
-            yield made
+        with (
+            _use_sandbox_environment(_make_sandbox_environment(sandbox)),
+            sandbox.clock.in_force(),
+            chdir(sandbox.repository),
+        ):
+            yield sandbox
         done = True
     finally:
         if not (keep and done):
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def forget(repository: Path) -> None:
+def remove_demo_sandbox(repository: Path) -> None:
     """Remove a kept sandbox by its repository."""
     if repository.parent.name.startswith(PREFIX):
         shutil.rmtree(repository.parent, ignore_errors=True)
 
 
-def _environment(made: Sandbox) -> dict[str, str]:
-    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
-    home = str(made.home)
+def _make_sandbox_environment(sandbox: Sandbox) -> dict[str, str]:
+    passed = {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ}
+    home = str(sandbox.home)
     return {
-        **kept,
+        **passed,
         "HOME": home,
         "XDG_CONFIG_HOME": f"{home}/.config",
         "XDG_STATE_HOME": f"{home}/.local/state",
@@ -169,8 +170,8 @@ def _environment(made: Sandbox) -> dict[str, str]:
 
 
 @contextmanager
-def _surrounded_by(environment: Mapping[str, str]) -> Iterator[None]:
-    """This process's environment is exactly ``environment``."""
+def _use_sandbox_environment(environment: Mapping[str, str]) -> Iterator[None]:
+    """Run the block with exactly ``environment``."""
     before = dict(os.environ)
     os.environ.clear()
     os.environ.update(environment)
@@ -181,16 +182,13 @@ def _surrounded_by(environment: Mapping[str, str]) -> Iterator[None]:
         os.environ.update(before)
 
 
-# A verb run inside this process, as a user would run it: a start of Python for each would take a minute in all.
-
-
 Main = Callable[[], object]
-"""The command's own entry: reads ``sys.argv`` and leaves by ``SystemExit``."""
+"""The entry point of the command: reads ``sys.argv`` and exits by ``SystemExit``."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """How a command ended and what it printed, on both streams."""
+    """The exit status of a command and its output on both streams."""
 
     status: int
     out: str
@@ -199,19 +197,22 @@ class CommandResult:
 
 @dataclass(frozen=True, slots=True)
 class InProcessCommand:
-    """The command inside this process; ``encoding`` is what its output will be shown in."""
+    """Runs commands inside this process, since starting Python for each would take a minute.
+
+    ``encoding`` is that of the output.
+    """
 
     main: Main
     encoding: str = "utf-8"
 
-    def run(self, words: Sequence[str], said: bytes = b"") -> CommandResult:
-        """Run ``custody <words>`` with ``said`` on its standard input."""
+    def run(self, words: Sequence[str], stdin: bytes = b"") -> CommandResult:
+        """Run ``custody <words>`` with ``stdin`` on its standard input."""
         out, err = self._stream(), self._stream()
-        with tempfile.TemporaryFile() as given:
-            given.write(said)
-            given.seek(0)
-            with _streams(io.TextIOWrapper(given, encoding="utf-8"), out, err, ["custody", *words]):
-                status = _left(self.main)
+        with tempfile.TemporaryFile() as file:
+            file.write(stdin)
+            file.seek(0)
+            with _redirect_demo_streams(io.TextIOWrapper(file, encoding="utf-8"), out, err, ["custody", *words]):
+                status = _run_demo_main(self.main)
         return CommandResult(status, self._read(out), self._read(err))
 
     def _stream(self) -> io.TextIOWrapper:
@@ -224,8 +225,8 @@ class InProcessCommand:
         return buffer.getvalue().decode(self.encoding, errors="replace")
 
 
-def _left(main: Main) -> int:
-    """The exit status with which ``main`` leaves."""
+def _run_demo_main(main: Main) -> int:
+    """Return the exit status of ``main``."""
     try:
         main()
     except SystemExit as end:
@@ -234,17 +235,16 @@ def _left(main: Main) -> int:
 
 
 @contextmanager
-def _streams(given: io.TextIOWrapper, out: io.TextIOWrapper, err: io.TextIOWrapper, words: list[str]) -> Iterator[None]:
+def _redirect_demo_streams(
+    stdin: io.TextIOWrapper, out: io.TextIOWrapper, err: io.TextIOWrapper, words: list[str]
+) -> Iterator[None]:
     before = sys.stdin, sys.stdout, sys.stderr, sys.argv, sys.excepthook
-    sys.stdin, sys.stdout, sys.stderr, sys.argv = given, out, err, words
+    sys.stdin, sys.stdout, sys.stderr, sys.argv = stdin, out, err, words
     try:
         yield
     finally:
         sys.stdin, sys.stdout, sys.stderr, sys.argv, sys.excepthook = before
-        given.detach()
-
-
-# What somebody with a database tool can do to a copy of the store.
+        stdin.detach()
 
 
 REDATED = "UPDATE record SET at_ns = at_ns - 864000000000000 WHERE seq = 22"
@@ -256,8 +256,8 @@ REPLACED = (
 )
 
 
-def damaged_copy(repository: Path, copy: Path, sql: str) -> None:
-    """A copy of the repository with its evidence, of which one thing was changed."""
+def make_damaged_sample(repository: Path, copy: Path, sql: str) -> None:
+    """Copy the repository with its store, and change the copy with ``sql``."""
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(repository, copy, symlinks=True)
     with closing(sqlite3.connect(copy / ".git" / "custody" / "custody.db")) as db, db:

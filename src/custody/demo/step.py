@@ -1,4 +1,4 @@
-"""What a story is made of: steps with a sentence each, things that happen, and commands with what they must say."""
+"""The parts of a story: steps with a sentence, actions, and commands with their expected output."""
 
 import shlex
 from collections.abc import Callable
@@ -12,10 +12,10 @@ PIPE = " | "
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A line as one would type it, and what the story claims of its answer.
+    """A command line and its expected result.
 
-    ``says`` must be in what it prints, ``never`` must not. Of long answers the first ``lines`` are shown, or those that
-    have one of the words of ``only``. ``about`` is said before it; what ``happens``, happens before it.
+    The output must contain ``says`` and must not contain ``never``. Of long output the first ``lines`` are shown, or
+    those with a word of ``only``. ``about`` is printed before the command, and ``happens`` runs before it.
     """
 
     line: str
@@ -29,14 +29,14 @@ class Command:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """What ``custody`` is given."""
+        """Return the arguments for ``custody``."""
         return tuple(shlex.split(self.line.rpartition(PIPE)[2])[1:])
 
     @property
-    def given_by(self) -> tuple[str, ...]:
-        """The command whose output is piped in; empty without one.
+    def piped_command(self) -> tuple[str, ...]:
+        """Return the command before the pipe; empty without a pipe.
 
-        >>> Command("git show HEAD:a.md | custody cite audit -").given_by
+        >>> Command("git show HEAD:a.md | custody cite audit -").piped_command
         ('git', 'show', 'HEAD:a.md')
         """
         return tuple(shlex.split(self.line.rpartition(PIPE)[0]))
@@ -44,7 +44,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class StoryStep:
-    """One heading of the story; what happens, happens before its commands are run."""
+    """One heading of the story; ``happens`` runs before its commands."""
 
     title: str
     sentence: str

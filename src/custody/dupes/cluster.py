@@ -1,30 +1,31 @@
-"""Which changes belong together: links between pairs, made into clusters that one weak link cannot glue together.
+"""Clusters of changes, made from links between pairs so that one weak link cannot join two clusters.
 
-Changes that are the same change are one group, since being the same carries on from pair to pair. Linked groups form a
-component, and a component is split into stars: the group with the most links is the centre, and the groups linked to it
-are its star, save those that are linked more strongly beyond it. Of the others, those join that are linked to enough of
-the star. What is left over is split in the same way. So in a cluster everyone is linked to the centre or to a good
-share of those around it, never only to somebody at the end of a chain.
+Changes that are the same change form a group, since sameness is transitive. Linked groups form a component, and a
+component is split into stars. The group with the most links is the center. Its star has the groups linked to it, except
+those that are linked more strongly to others. Further groups join if they are linked to enough of the star. The rest is
+split in the same way. So every member of a cluster is linked to the center or to a good share of the star, never only
+to the end of a chain.
 """
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 
+from custody.core.plural import count_noun
 from custody.dupes.model import Category, ChangeDescription
 from custody.dupes.rules import DedupeRules
 from custody.dupes.signature import SCORED
 
 LINKS_SHARE_MIN = 0.5
-"""A change not linked to its cluster's centre is linked to at least this share of the rest."""
+"""Share of the star that a change without a link to the center must be linked to."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairLink:
-    """What two changes are to each other, and how strongly: their final score or their chance, from 0 to 1."""
+    """The category of two changes, and the strength of the link from 0 to 1."""
 
     a: int
     b: int
@@ -34,36 +35,36 @@ class PairLink:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Changes that belong together, ascending; its id is the smallest of them, its centre has the most links."""
+    """Changes that belong together, ascending; ``id`` is the smallest, ``center`` has the most links."""
 
     id: int
     members: tuple[int, ...]
-    centre: int
+    center: int
 
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """The clusters, of two changes and more, by id; and the links that reach out of one, too weak to widen it."""
+    """Clusters of at least two changes, by id; ``cut`` holds the links between different clusters."""
 
     clusters: tuple[Cluster, ...]
     cut: tuple[PairLink, ...]
 
 
-def clusters_of(links: Iterable[PairLink], rules: DedupeRules) -> Clusters:
-    """The clusters that the links of duplicates make; the same whatever their order."""
-    wanted = [link for link in links if link.category.value in rules.cluster_categories and link.a != link.b]
-    groups = _Groups(link for link in wanted if link.category is Category.SAME_CHANGE)
-    for link in wanted:
-        groups.know(link.a, link.b)
-    strengths = _strengths(wanted, groups)
-    clusters = sorted(_clusters(groups, strengths), key=lambda cluster: cluster.id)
+def clusters_from_links(links: Iterable[PairLink], rules: DedupeRules) -> Clusters:
+    """Make clusters from links; their order does not matter."""
+    used = [link for link in links if link.category.value in rules.cluster_categories and link.a != link.b]
+    groups = _Groups(link for link in used if link.category is Category.SAME_CHANGE)
+    for link in used:
+        groups.add_changes(link.a, link.b)
+    strengths = _collect_link_strengths(used, groups)
+    clusters = sorted(_split_into_clusters(groups, strengths), key=lambda cluster: cluster.id)
     home = {member: cluster.id for cluster in clusters for member in cluster.members}
-    cut = [link for link in wanted if home.get(link.a, link.a) != home.get(link.b, link.b)]
-    return Clusters(tuple(clusters), tuple(sorted(cut, key=_as_key)))
+    cut = [link for link in used if home.get(link.a, link.a) != home.get(link.b, link.b)]
+    return Clusters(tuple(clusters), tuple(sorted(cut, key=_to_link_sort_key)))
 
 
 class _Groups:
-    """Changes that are the same change (union-find); a group goes by its smallest."""
+    """Groups of changes that are the same change (union-find); the smallest change names the group."""
 
     def __init__(self, same: Iterable[PairLink]) -> None:
         self._above: dict[int, int] = {}
@@ -72,21 +73,21 @@ class _Groups:
             self._above[second] = first
 
     def of(self, change: int) -> int:
-        """The group of a change."""
+        """Return the group of a change."""
         above = self._above.setdefault(change, change)
         while above != change:
-            # Halve the way for the next who asks.
+            # Halve the path for the next call.
             self._above[change] = self._above[above]
             change, above = above, self._above[above]
         return change
 
-    def know(self, *changes: int) -> None:
-        """Count changes in that no other is the same as."""
+    def add_changes(self, *changes: int) -> None:
+        """Add changes, each as its own group if it has none."""
         for change in changes:
             self._above.setdefault(change, change)
 
     def members(self) -> dict[int, list[int]]:
-        """Every group with its changes, ascending."""
+        """Return every group with its changes, ascending."""
         members: dict[int, list[int]] = {}
         for change in sorted(self._above):
             members.setdefault(self.of(change), []).append(change)
@@ -94,10 +95,10 @@ class _Groups:
 
 
 Strengths = Mapping[int, Mapping[int, float]]
-"""Groups that are linked, both ways, with their strongest link."""
+"""Linked groups in both directions, with the strength of their strongest link."""
 
 
-def _strengths(links: Iterable[PairLink], groups: _Groups) -> Strengths:
+def _collect_link_strengths(links: Iterable[PairLink], groups: _Groups) -> Strengths:
     strengths: dict[int, dict[int, float]] = {}
     for link in links:
         a, b = groups.of(link.a), groups.of(link.b)
@@ -108,16 +109,16 @@ def _strengths(links: Iterable[PairLink], groups: _Groups) -> Strengths:
     return strengths
 
 
-def _clusters(groups: _Groups, strengths: Strengths) -> Iterator[Cluster]:
+def _split_into_clusters(groups: _Groups, strengths: Strengths) -> Iterator[Cluster]:
     members = groups.members()
-    for component in _components(members, strengths):
-        for centre, joined in _stars(component, strengths):
+    for component in _find_cluster_components(members, strengths):
+        for center, joined in _split_component_stars(component, strengths):
             changes = sorted(change for group in joined for change in members[group])
             if len(changes) > 1:
-                yield Cluster(changes[0], tuple(changes), centre)
+                yield Cluster(changes[0], tuple(changes), center)
 
 
-def _components(groups: Iterable[int], strengths: Strengths) -> Iterator[set[int]]:
+def _find_cluster_components(groups: Iterable[int], strengths: Strengths) -> Iterator[set[int]]:
     left = set(groups)
     while left:
         component: set[int] = set()
@@ -129,38 +130,38 @@ def _components(groups: Iterable[int], strengths: Strengths) -> Iterator[set[int
         yield component
 
 
-def _stars(component: Collection[int], strengths: Strengths) -> Iterator[tuple[int, set[int]]]:
-    """Centres with their groups, until every group of the component has a place."""
+def _split_component_stars(component: Collection[int], strengths: Strengths) -> Iterator[tuple[int, set[int]]]:
+    """Yield centers with their groups until every group of the component has a cluster."""
     rest = set(component)
     while rest:
         links = {
             group: {other: to for other, to in strengths.get(group, {}).items() if other in rest} for group in rest
         }
-        centre = min(rest, key=lambda group: (-len(links[group]), -math.fsum(links[group].values()), group))
-        near = {centre, *links[centre]}
-        star = {group for group in near if group == centre or _belongs(links[group], near)}
+        center = min(rest, key=lambda group: (-len(links[group]), -math.fsum(links[group].values()), group))
+        near = {center, *links[center]}
+        star = {group for group in near if group == center or _is_star_member(links[group], near)}
         enough = LINKS_SHARE_MIN * len(star)
         joined = star | {group for group in rest - near if len(star & links[group].keys()) >= enough}
-        yield centre, joined
+        yield center, joined
         rest -= joined
 
 
-def _belongs(links: Mapping[int, float], near: Collection[int]) -> bool:
+def _is_star_member(links: Mapping[int, float], near: Collection[int]) -> bool:
     inside = math.fsum(strength for other, strength in links.items() if other in near)
     return 2 * inside >= math.fsum(links.values())
 
 
-def _as_key(link: PairLink) -> tuple[int, int, str, float]:
+def _to_link_sort_key(link: PairLink) -> tuple[int, int, str, float]:
     return link.a, link.b, link.category.value, link.strength
 
 
-# Which change of a cluster to keep (document 002, section 8): advice, chosen apart from where the cluster began.
-# Only a change that could be merged is chosen. What is not known of a change never speaks for it: it counts as less
-# than the good answer, and the advice says that nobody looked.
+# Which change of a cluster to keep (document 002, section 8), chosen independently of the cluster's base.
+# Only a change that could be merged is chosen. Unknown facts never help a change: they rank below the good answer, and
+# the reasons name them.
 
 
 class Checks(Enum):
-    """How a change's automatic checks came out."""
+    """The result of a change's CI checks."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -169,7 +170,7 @@ class Checks(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ExclusiveScope:
-    """What of a change lies outside the files that it shares with others of its cluster."""
+    """The part of a change in files that no other change of its cluster touches."""
 
     files: int
     lines: int
@@ -177,7 +178,7 @@ class ExclusiveScope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CanonicalEvidence:
-    """What speaks for keeping a change; None is what nobody knows."""
+    """Facts for and against keeping a change; None means unknown."""
 
     change: int
     opened_ns: int
@@ -190,7 +191,7 @@ class CanonicalEvidence:
 
 @dataclass(frozen=True, slots=True)
 class RejectedCandidate:
-    """A change that is not chosen because it cannot be merged as it is, and why."""
+    """A change that cannot be merged as it is, and why."""
 
     change: int
     reason: str
@@ -198,7 +199,7 @@ class RejectedCandidate:
 
 @dataclass(frozen=True, slots=True)
 class CanonicalChange:
-    """The change to keep; ``reasons`` is how it stands in each respect, ``decided_by`` the first it is ahead in."""
+    """The change to keep; ``reasons`` lists its facts, ``decided_by`` names the first advantage over the next best."""
 
     change: int
     reasons: tuple[str, ...]
@@ -208,77 +209,103 @@ class CanonicalChange:
 
 @dataclass(frozen=True, slots=True)
 class NoCanonicalChange:
-    """No change of the cluster can be advised."""
+    """No change of the cluster can be kept as it is."""
 
     reason: str
     refused: tuple[RejectedCandidate, ...]
 
 
-def canonical_of(cluster: Iterable[CanonicalEvidence]) -> CanonicalChange | NoCanonicalChange:
-    """The change of a cluster to keep, or why there is none; the same whatever their order."""
-    standings = sorted(cluster, key=lambda standing: standing.change)
+def choose_canonical_change(cluster: Iterable[CanonicalEvidence]) -> CanonicalChange | NoCanonicalChange:
+    """Choose the change of a cluster to keep, or say why there is none; the order does not matter."""
+    candidates = sorted(cluster, key=lambda candidate: candidate.change)
     refused = tuple(
-        RejectedCandidate(standing.change, reason)
-        for standing in standings
-        if (reason := why_not_viable(standing)) is not None
+        RejectedCandidate(candidate.change, reason)
+        for candidate in candidates
+        if (reason := find_merge_obstacle(candidate)) is not None
     )
-    viable = sorted((standing for standing in standings if why_not_viable(standing) is None), key=_rank)
+    viable = sorted(
+        (candidate for candidate in candidates if find_merge_obstacle(candidate) is None), key=_rank_candidate_change
+    )
     if not viable:
-        return NoCanonicalChange(
-            "no change of it can be merged as it is" if standings else "it has no changes", refused
-        )
+        return NoCanonicalChange("none can be merged as it is" if candidates else "the cluster is empty", refused)
     best = viable[0]
-    return CanonicalChange(best.change, tuple(_reasons(best)), _decided_by(best, viable[1:], len(standings)), refused)
+    return CanonicalChange(
+        best.change,
+        tuple(_explain_canonical_evidence(best)),
+        _name_deciding_criterion(best, viable[1:], len(candidates)),
+        refused,
+    )
 
 
-def why_not_viable(standing: CanonicalEvidence) -> str | None:
-    """Why a change cannot be merged as it is; None if nothing known stands against it."""
-    if standing.checks is Checks.FAILED:
+def find_merge_obstacle(candidate: CanonicalEvidence) -> str | None:
+    """Return why a change cannot be merged as it is; None without a known obstacle."""
+    if candidate.checks is Checks.FAILED:
         return "its checks failed"
-    return "it conflicts with its base" if standing.conflicts else None
+    return "it conflicts with its base" if candidate.conflicts else None
 
 
-def scopes_of(cluster: Mapping[int, ChangeDescription]) -> dict[int, ExclusiveScope]:
-    """What each change does in files that no other of the cluster touches."""
-    paths = {change: {piece.path for piece in described.of(*SCORED)} for change, described in cluster.items()}
-    touched = Counter(path for those in paths.values() for path in those)
-    return {change: _scope(described, touched) for change, described in cluster.items()}
+def measure_exclusive_scopes(cluster: Mapping[int, ChangeDescription]) -> dict[int, ExclusiveScope]:
+    """Measure what each change does in files that no other change of the cluster touches."""
+    paths = [{piece.path for piece in change.of(*SCORED)} for change in cluster.values()]
+    touched = Counter(path for change_paths in paths for path in change_paths)
+    return {id_: _measure_exclusive_scope(change, touched) for id_, change in cluster.items()}
 
 
-def _scope(change: ChangeDescription, touched: Mapping[str, int]) -> ExclusiveScope:
+def _measure_exclusive_scope(change: ChangeDescription, touched: Mapping[str, int]) -> ExclusiveScope:
     outside = [piece for piece in change.of(*SCORED) if touched[piece.path] == 1]
     return ExclusiveScope(len({piece.path for piece in outside}), sum(piece.added + piece.removed for piece in outside))
 
 
-RESPECTS: MappingProxyType[str, Callable[[CanonicalEvidence], tuple[int, ...]]] = MappingProxyType(
+CRITERIA: MappingProxyType[str, Callable[[CanonicalEvidence], tuple[int, ...]]] = MappingProxyType(
     {
-        "checks": lambda evidence: (evidence.checks is not Checks.PASSED,),
-        "approvals": lambda evidence: (-(evidence.approvals or 0),),
-        "conflicts": lambda evidence: (evidence.conflicts is None,),
-        "scope": lambda evidence: (evidence.scope.files, evidence.scope.lines),
-        "tests": lambda evidence: (not evidence.has_tests,),
-        "time": lambda evidence: (evidence.opened_ns,),
+        "its checks passed": lambda evidence: (evidence.checks is not Checks.PASSED,),
+        "most approvals": lambda evidence: (-(evidence.approvals or 0),),
+        "merges cleanly": lambda evidence: (evidence.conflicts is None,),
+        "smallest scope": lambda evidence: (evidence.scope.files, evidence.scope.lines),
+        "has tests": lambda evidence: (not evidence.has_tests,),
+        "opened first": lambda evidence: (evidence.opened_ns,),
     }
 )
-"""In which respects changes are compared, the weightiest first; smaller is better."""
+"""The criteria by which changes are compared, the most important first; smaller is better."""
 
 
-def _rank(standing: CanonicalEvidence) -> tuple[tuple[int, ...], ...]:
-    return (*(rank(standing) for rank in RESPECTS.values()), (standing.change,))
+def _rank_candidate_change(candidate: CanonicalEvidence) -> tuple[tuple[int, ...], ...]:
+    return (*(rank(candidate) for rank in CRITERIA.values()), (candidate.change,))
 
 
-def _decided_by(best: CanonicalEvidence, others: list[CanonicalEvidence], of: int) -> str:
+def _name_deciding_criterion(best: CanonicalEvidence, others: list[CanonicalEvidence], candidates: int) -> str:
     if not others:
-        return "it is the only one" if of == 1 else "no other can be merged as it is"
-    return next((name for name, rank in RESPECTS.items() if rank(best) != rank(others[0])), "id")
+        return "the only change" if candidates == 1 else "no other change can be merged as it is"
+    return next((name for name, rank in CRITERIA.items() if rank(best) != rank(others[0])), "indexed first")
 
 
-def _reasons(standing: CanonicalEvidence) -> Iterator[str]:
-    yield "its checks passed" if standing.checks is Checks.PASSED else "nobody knows how its checks came out"
-    if standing.approvals is None:
-        yield "nobody knows whether it was approved"
-    else:
-        yield f"it has {standing.approvals} approval{'s' * (standing.approvals != 1)}"
-    yield "it merges cleanly" if standing.conflicts is False else "nobody knows whether it conflicts"
-    yield f"it changes {standing.scope.files} files, {standing.scope.lines} lines, that no other of them touches"
-    yield "it has tests" if standing.has_tests else "it has no tests"
+def _explain_canonical_evidence(candidate: CanonicalEvidence) -> Iterator[str]:
+    if candidate.checks is Checks.PASSED:
+        yield "checks passed"
+    if candidate.approvals is not None:
+        yield count_noun(candidate.approvals, "approval")
+    if candidate.conflicts is False:
+        yield "merges cleanly"
+    files, lines = count_noun(candidate.scope.files, "file"), count_noun(candidate.scope.lines, "line")
+    yield f"{files} ({lines}) that no other change touches"
+    yield "has tests" if candidate.has_tests else "no tests"
+    unknown = [
+        name
+        for name, is_unknown in (
+            ("CI", candidate.checks is Checks.UNKNOWN),
+            ("review", candidate.approvals is None),
+            ("conflict", candidate.conflicts is None),
+        )
+        if is_unknown
+    ]
+    if unknown:
+        yield f"{_join_words(unknown)} status unknown"
+
+
+def _join_words(words: Sequence[str]) -> str:
+    """Join words as a sentence does.
+
+    >>> _join_words(["CI"]), _join_words(["CI", "review", "conflict"])
+    ('CI', 'CI, review and conflict')
+    """
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

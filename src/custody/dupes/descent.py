@@ -1,10 +1,9 @@
-"""Which change is part of which (document 002, section 8): descent, and the changes that it begins with.
+"""Descent of changes, and the changes that it starts from (document 002, section 8).
 
-An edge goes from a change to one that contains it. No chain of edges is circular, whatever is compared and whenever
-the changes were opened: edges are taken one after the other, the surest first, and one that would close a circle is
-dropped. Time is a soft constraint. An edge against time (the larger change was opened first) is marked, and taken only
-after all edges that go with time; so where two changes contain each other, the one opened first is the part, and of
-two opened at the same moment the one with the smaller id.
+An edge goes from a change to one that contains it. The graph is acyclic: edges are added one by one, the surest first,
+and an edge that would close a cycle is dropped. Time is a soft constraint. An edge against time (the larger change was
+opened first) is marked, and added after all others. So if two changes contain each other, the one opened first is the
+part; if opened at the same time, the one with the smaller id.
 """
 
 from collections.abc import Iterator, Mapping, Set
@@ -12,39 +11,38 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import combinations
 
-from custody.dupes.evidence import production_shingles
+from custody.dupes.evidence import shingle_production_code
 from custody.dupes.facts.model import Channel
 from custody.dupes.model import ChangeDescription, ChangedPiece
 from custody.dupes.rules import DedupeRules
-from custody.sketch.tokens import containment, jaccard, mask_literals, tokens_of
-from custody.sketch.winnow import fingerprints_of
+from custody.sketch.tokens import compute_set_containment, compute_set_jaccard, mask_literals, tokenize_text
+from custody.sketch.winnow import winnow_fingerprints
 
-# The production side of a change as a set, in the three forms in which one change can be part of another.
-# Documents and tests play no part: what a change is, is its production code.
+# The production code of a change as sets, one per mode of comparison. Documents and tests are ignored.
 
 
 WINNOW_TOKENS = 10
-"""Tokens in a fingerprint of a rewrite: a line or two; a shorter run in common never shows."""
+"""Tokens per fingerprint of a rewrite, a line or two; shorter common runs are never found."""
 WINNOW_WINDOW = 6
-"""Of so many runs in a row one is kept: 15 tokens in common always show."""
+"""Runs per fingerprint; 15 common tokens are always found."""
 
 
 class Mode(Enum):
-    """What of two changes is compared."""
+    """What is compared of two changes."""
 
     PATCH = "patch"
-    """Shingles of the lines that were removed and added."""
+    """Shingles of removed and added lines."""
     REWRITE = "rewrite"
-    """Fingerprints of what was added, wherever it stands."""
+    """Fingerprints of added code, wherever it is."""
     SYMBOLS = "symbols"
     """Names of changed declarations and exports; document 002 calls this ts mode."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeSet:
-    """A change's production code in all three modes, with its size: ``lines`` removed and added, files, renames.
+    """The production code of a change in all three modes, and its size.
 
-    ``paths`` holds both names of a file that moved.
+    ``paths`` holds both names of a moved file.
     """
 
     opened_ns: int
@@ -57,7 +55,7 @@ class ChangeSet:
     files_renamed: int = 0
 
     def elements(self, mode: Mode) -> Set[str] | Set[int]:
-        """The set that stands for the change in this mode; empty if it has nothing to compare there."""
+        """Return the set to compare in this mode; may be empty."""
         match mode:
             case Mode.PATCH:
                 return self.shingles
@@ -67,14 +65,14 @@ class ChangeSet:
                 return self.symbols
 
 
-def change_set(change: ChangeDescription, rules: DedupeRules) -> ChangeSet:
-    """The set of a change; of files whose lines are not shown only name and number count."""
+def make_change_set(change: ChangeDescription, rules: DedupeRules) -> ChangeSet:
+    """Make the set of a change; opaque files count by path and number only."""
     pieces = change.of(Channel.PRODUCTION)
     return ChangeSet(
         opened_ns=change.opened_ns,
-        shingles=production_shingles(change, rules),
-        fingerprints=frozenset(print_ for piece in pieces for print_ in _prints(piece, rules)),
-        symbols=frozenset(name for piece in pieces for name in _names(piece)),
+        shingles=shingle_production_code(change, rules),
+        fingerprints=frozenset(print_ for piece in pieces for print_ in _fingerprint_added_code(piece, rules)),
+        symbols=frozenset(name for piece in pieces for name in _list_changed_symbols(piece)),
         paths=frozenset(path for piece in pieces for path in (piece.path, piece.old_path) if path is not None),
         lines_changed=sum(piece.removed + piece.added for piece in pieces),
         files_changed=len(pieces),
@@ -82,50 +80,53 @@ def change_set(change: ChangeDescription, rules: DedupeRules) -> ChangeSet:
     )
 
 
-def _prints(piece: ChangedPiece, rules: DedupeRules) -> tuple[int, ...]:
-    """What was added to a file is one stream: where a diff happens to cut it says nothing about what was written."""
-    return fingerprints_of(_added_tokens(piece, rules), WINNOW_TOKENS, WINNOW_WINDOW)
+def _fingerprint_added_code(piece: ChangedPiece, rules: DedupeRules) -> tuple[int, ...]:
+    """Fingerprint all added lines as one stream, since hunk borders are accidental."""
+    return winnow_fingerprints(_tokenize_added_lines(piece, rules), WINNOW_TOKENS, WINNOW_WINDOW)
 
 
-def _added_tokens(piece: ChangedPiece, rules: DedupeRules) -> Iterator[str]:
+def _tokenize_added_lines(piece: ChangedPiece, rules: DedupeRules) -> Iterator[str]:
     for run in piece.runs:
         for line in run.added:
-            yield from mask_literals(tokens_of(line), numbers=rules.mask_numbers, strings=rules.mask_strings)
+            yield from mask_literals(tokenize_text(line), numbers=rules.mask_numbers, strings=rules.mask_strings)
 
 
-def _names(piece: ChangedPiece) -> Iterator[str]:
+def _list_changed_symbols(piece: ChangedPiece) -> Iterator[str]:
     for facts in (piece.before, piece.after):
         yield from (f"symbol {name}" for name in facts.symbols)
         yield from (f"export {name}" for name in facts.exports)
 
 
 # When two changes are compared as rewrites (document 002, section 9).
-# This file is the only one that says what makes a rewrite.
 
 
-def rewrite_reason(a: ChangeSet, b: ChangeSet, rules: DedupeRules) -> str | None:
-    """Return why the two are compared as rewrites; None if they are not.
+def find_rewrite_reason(a: ChangeSet, b: ChangeSet, rules: DedupeRules) -> str | None:
+    """Return why two changes are compared as rewrites; None if they are not.
 
-    The first three triggers are of one change alone, the last of both. What is missing triggers nothing.
+    Three triggers depend on one change, the last on both. Missing data triggers nothing.
     """
-    return _own_reason(a, rules) or _own_reason(b, rules) or _mutual_reason(a, b, rules)
+    return (
+        _find_own_rewrite_reason(a, rules)
+        or _find_own_rewrite_reason(b, rules)
+        or _find_pair_rewrite_reason(a, b, rules)
+    )
 
 
-def _own_reason(change: ChangeSet, rules: DedupeRules) -> str | None:
+def _find_own_rewrite_reason(change: ChangeSet, rules: DedupeRules) -> str | None:
     if change.lines_changed > rules.rewrite_lines_max:
-        return f"one of them changes {change.lines_changed:,} lines, more than {rules.rewrite_lines_max:,}"
+        return f"one changes {change.lines_changed:,} lines, more than {rules.rewrite_lines_max:,}"
     if change.files_changed > rules.rewrite_files_max:
-        return f"one of them changes {change.files_changed:,} files, more than {rules.rewrite_files_max:,}"
+        return f"one changes {change.files_changed:,} files, more than {rules.rewrite_files_max:,}"
     if change.files_renamed > rules.rewrite_renames_share_max * change.files_changed:
         limit = f"{rules.rewrite_renames_share_max:.0%}"
-        return f"one of them renames {change.files_renamed:,} of {change.files_changed:,} files, more than {limit}"
+        return f"one renames {change.files_renamed:,} of {change.files_changed:,} files, more than {limit}"
     return None
 
 
-def _mutual_reason(a: ChangeSet, b: ChangeSet, rules: DedupeRules) -> str | None:
+def _find_pair_rewrite_reason(a: ChangeSet, b: ChangeSet, rules: DedupeRules) -> str | None:
     if not a.shingles or not b.shingles:
         return None
-    code, paths = jaccard(a.shingles, b.shingles), jaccard(a.paths, b.paths)
+    code, paths = compute_set_jaccard(a.shingles, b.shingles), compute_set_jaccard(a.paths, b.paths)
     if code is None or paths is None:
         return None
     if code < rules.rewrite_minhash_min and paths > rules.rewrite_paths_max:
@@ -134,12 +135,12 @@ def _mutual_reason(a: ChangeSet, b: ChangeSet, rules: DedupeRules) -> str | None
 
 
 CONTAIN_SYMBOLS_MIN = 3
-"""Changes are compared by names only if each has at least this many: one or two in common say little."""
+"""Names that each change needs to be compared by names: one or two common names mean little."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescentLink:
-    """A change is part of another: how much of it, by which mode and why that one, and how much larger the other is."""
+    """A change that is part of another: the contained share, the mode and its reason, and the growth of the other."""
 
     part: int
     whole: int
@@ -152,7 +153,7 @@ class DescentLink:
 
 @dataclass(frozen=True, slots=True)
 class DescentBase:
-    """A change that may be the one others were made from, with the reasons."""
+    """A change that others may be made from, with the reasons."""
 
     change: int
     reasons: tuple[str, ...]
@@ -160,37 +161,37 @@ class DescentBase:
 
 @dataclass(frozen=True, slots=True)
 class Descent:
-    """The edges, the surest first; those left out because they would close a circle; base candidates, best first."""
+    """Edges, surest first; dropped edges that would close a cycle; base candidates, best first."""
 
     edges: tuple[DescentLink, ...]
     dropped: tuple[DescentLink, ...]
     bases: tuple[DescentBase, ...]
 
 
-def descent_of(changes: Mapping[int, ChangeSet], rules: DedupeRules) -> Descent:
-    """The descent of the changes of one cluster, by id; the same whatever their order."""
+def build_change_descent(changes: Mapping[int, ChangeSet], rules: DedupeRules) -> Descent:
+    """Build the descent of the changes of a cluster, by id; their order does not matter."""
     pairs = combinations(sorted(changes), 2)
-    found = [edge for a, b in pairs for edge in edges_between(a, changes[a], b, changes[b], rules)]
-    taken: list[DescentLink] = []
+    edges = [edge for a, b in pairs for edge in find_descent_links(a, changes[a], b, changes[b], rules)]
+    added: list[DescentLink] = []
     dropped: list[DescentLink] = []
     wholes: dict[int, set[int]] = {}
-    for edge in sorted(found, key=_sureness):
-        if _leads_to(wholes, edge.whole, edge.part):
+    for edge in sorted(edges, key=_rank_descent_link):
+        if _is_descent_reachable(wholes, edge.whole, edge.part):
             dropped.append(edge)
         else:
-            taken.append(edge)
+            added.append(edge)
             wholes.setdefault(edge.part, set()).add(edge.whole)
-    return Descent(tuple(taken), tuple(dropped), _bases(changes, taken))
+    return Descent(tuple(added), tuple(dropped), _find_descent_bases(changes, added))
 
 
-def edges_between(a: int, of_a: ChangeSet, b: int, of_b: ChangeSet, rules: DedupeRules) -> Iterator[DescentLink]:
-    """The edges of a pair: at most one each way, and both only if no growth is asked for."""
-    if (chosen := mode_for(of_a, of_b, rules)) is None:
+def find_descent_links(a: int, of_a: ChangeSet, b: int, of_b: ChangeSet, rules: DedupeRules) -> Iterator[DescentLink]:
+    """Yield the edges of a pair: at most one each way, and both only if no growth is required."""
+    if (choice := choose_comparison_mode(of_a, of_b, rules)) is None:
         return
-    mode, reason = chosen
+    mode, reason = choice
     for part, of_part, whole, of_whole in ((a, of_a, b, of_b), (b, of_b, a, of_a)):
         less, more = of_part.elements(mode), of_whole.elements(mode)
-        contained = containment(less, more)
+        contained = compute_set_containment(less, more)
         if contained is None or contained <= rules.contain_min:
             continue
         if len(more) >= len(less) * (1 + rules.contain_growth_min):
@@ -205,60 +206,65 @@ def edges_between(a: int, of_a: ChangeSet, b: int, of_b: ChangeSet, rules: Dedup
             )
 
 
-def mode_for(a: ChangeSet, b: ChangeSet, rules: DedupeRules) -> tuple[Mode, str] | None:
-    """By what two changes are compared, and why; None if there is nothing that both have.
+def choose_comparison_mode(a: ChangeSet, b: ChangeSet, rules: DedupeRules) -> tuple[Mode, str] | None:
+    """Return the mode to compare two changes in, and why; None without a mode that fits both.
 
-    Rewrites by fingerprints, others by shingles, unless these have hardly anything in common: then the same
-    declarations may have been written differently, and names are compared.
+    Rewrites are compared by fingerprints, others by shingles. If those share very little, names are compared: the same
+    declarations may be written differently.
     """
-    rewritten = rewrite_reason(a, b, rules)
-    if rewritten is not None and _both_have(Mode.REWRITE, a, b):
-        return Mode.REWRITE, rewritten
-    named = min(len(a.symbols), len(b.symbols)) >= CONTAIN_SYMBOLS_MIN
-    if not _both_have(Mode.PATCH, a, b):
-        return (Mode.SYMBOLS, "not both have lines to compare, but both have names") if named else None
-    shared = max(containment(a.shingles, b.shingles) or 0.0, containment(b.shingles, a.shingles) or 0.0)
-    if named and shared < rules.rewrite_minhash_min:
+    rewrite_reason = find_rewrite_reason(a, b, rules)
+    if rewrite_reason is not None and _can_compare_in_mode(Mode.REWRITE, a, b):
+        return Mode.REWRITE, rewrite_reason
+    has_names = min(len(a.symbols), len(b.symbols)) >= CONTAIN_SYMBOLS_MIN
+    if not _can_compare_in_mode(Mode.PATCH, a, b):
+        return (Mode.SYMBOLS, "one has no lines to compare, but both have names") if has_names else None
+    shared = max(
+        compute_set_containment(a.shingles, b.shingles) or 0.0, compute_set_containment(b.shingles, a.shingles) or 0.0
+    )
+    if has_names and shared < rules.rewrite_minhash_min:
         return Mode.SYMBOLS, f"they share only {shared:.0%} of the smaller one's code"
     return Mode.PATCH, f"they share {shared:.0%} of the smaller one's code"
 
 
-def _both_have(mode: Mode, a: ChangeSet, b: ChangeSet) -> bool:
+def _can_compare_in_mode(mode: Mode, a: ChangeSet, b: ChangeSet) -> bool:
     return bool(a.elements(mode)) and bool(b.elements(mode))
 
 
-def _sureness(edge: DescentLink) -> tuple[bool, float, float, int, int]:
+def _rank_descent_link(edge: DescentLink) -> tuple[bool, float, float, int, int]:
     return edge.is_against_time, -edge.contained, -edge.growth, edge.part, edge.whole
 
 
-def _leads_to(wholes: Mapping[int, set[int]], start: int, goal: int) -> bool:
-    seen, todo = {start}, [start]
+def _is_descent_reachable(wholes: Mapping[int, set[int]], start: int, goal: int) -> bool:
+    visited, todo = {start}, [start]
     while todo:
         if (change := todo.pop()) == goal:
             return True
-        further = wholes.get(change, set()) - seen
-        seen |= further
+        further = wholes.get(change, set()) - visited
+        visited |= further
         todo.extend(further)
     return False
 
 
-def _bases(changes: Mapping[int, ChangeSet], edges: list[DescentLink]) -> tuple[DescentBase, ...]:
-    """The changes of which no other is a part: those that most others contain first, then those opened first."""
-    containing = {change: sum(edge.part == change for edge in edges) for change in changes}
+def _find_descent_bases(changes: Mapping[int, ChangeSet], edges: list[DescentLink]) -> tuple[DescentBase, ...]:
+    """Return the changes that contain no other: those contained in most others first, then the oldest."""
+    containers = {change: sum(edge.part == change for edge in edges) for change in changes}
     roots = changes.keys() - {edge.whole for edge in edges}
-    first_ns = min((of.opened_ns for of in changes.values()), default=0)
-    ordered = sorted(roots, key=lambda change: (-containing[change], changes[change].opened_ns, change))
+    first_ns = min((change.opened_ns for change in changes.values()), default=0)
+    ordered = sorted(roots, key=lambda change: (-containers[change], changes[change].opened_ns, change))
     return tuple(
         DescentBase(
-            change, tuple(_why(containing[change], len(changes), is_first=changes[change].opened_ns == first_ns))
+            change,
+            tuple(
+                _explain_descent_base(containers[change], len(changes), is_first=changes[change].opened_ns == first_ns)
+            ),
         )
         for change in ordered
     )
 
 
-def _why(containing: int, of: int, *, is_first: bool) -> Iterator[str]:
-    yield "no other change of the cluster is part of it"
-    if containing:
-        yield f"{containing} of {of - 1} others contain it"
-    if is_first and of > 1:
-        yield "none was opened earlier"
+def _explain_descent_base(containers: int, changes: int, *, is_first: bool) -> Iterator[str]:
+    yield "contains no other change"
+    if containers:
+        yield f"contained in {containers} of {changes - 1} others"
+    if is_first and changes > 1:
+        yield "opened first"

@@ -1,4 +1,4 @@
-"""What two changes have in common, in names and places: read from both changes themselves, not from their sketches."""
+"""What two changes share, computed from the changes themselves, not from their signatures."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -7,16 +7,23 @@ from custody.dupes.facts.model import Channel
 from custody.dupes.facts.touched_facts import TouchedFacts
 from custody.dupes.model import ChangeDescription, ChangedPiece
 from custody.dupes.rules import DedupeRules
-from custody.dupes.signature import LINE_CHARS_MIN, SCORED, SHINGLE_TOKENS, paths_of
-from custody.sketch.tokens import containment, jaccard, mask_literals, normalised_line, shingles_of, tokens_of
+from custody.dupes.signature import LINE_CHARS_MIN, SCORED, SHINGLE_TOKENS, list_piece_paths
+from custody.sketch.tokens import (
+    compute_set_containment,
+    compute_set_jaccard,
+    mask_literals,
+    normalize_line_spacing,
+    shingle_tokens,
+    tokenize_text,
+)
 
 SHOWN_MAX = 20
-"""Of each kind of name and of places, so many are told; the counts are of all."""
+"""Names of each kind, and line ranges, that are listed; counts include all."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedLines:
-    """Lines that both changes removed, or both added: where they begin in each, and how many there are."""
+    """A line range that both changes removed (-) or added (+), with its start in each."""
 
     sign: str
     path: str
@@ -28,7 +35,7 @@ class SharedLines:
 
 @dataclass(frozen=True, slots=True)
 class SharedNames:
-    """Names that both changes have: some of them, and how many there are."""
+    """Names that both changes share: ``some`` of them, and their ``count``."""
 
     some: tuple[str, ...]
     count: int
@@ -36,10 +43,10 @@ class SharedNames:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overlap:
-    """Everything that two changes have in common.
+    """What two changes share.
 
-    ``shingles`` is the exact Jaccard similarity of their production code; ``contained`` is how much of this change is
-    in the other one, ``contains`` how much of the other one is in it; None where there is nothing to compare.
+    ``shingles`` is the exact Jaccard similarity of their production code; ``contained`` is the share of this change
+    that is in the other, ``contains`` the reverse; None if there is nothing to compare.
     """
 
     files: SharedNames
@@ -57,79 +64,91 @@ class Overlap:
     contains: float | None
 
 
-def overlap_of(
+def compute_change_overlap(
     this: ChangeDescription, other: ChangeDescription, rules: DedupeRules, *, places_max: int = SHOWN_MAX
 ) -> Overlap:
-    """Compare two changes as they were read."""
-    ours, theirs = production_shingles(this, rules), production_shingles(other, rules)
-    places, lines = _places(this.of(*SCORED), other.of(*SCORED))
+    """Compare two changes exactly."""
+    ours, theirs = shingle_production_code(this, rules), shingle_production_code(other, rules)
+    places, lines = _find_shared_lines(this.of(*SCORED), other.of(*SCORED))
     return Overlap(
-        files=_common(this, other, lambda change: paths_of(change.pieces)),
-        folders=_common(
-            this, other, lambda change: (path.rpartition("/")[0] or "." for path in paths_of(change.pieces))
+        files=_find_shared_names(this, other, lambda change: list_piece_paths(change.pieces)),
+        folders=_find_shared_names(
+            this, other, lambda change: (path.rpartition("/")[0] or "." for path in list_piece_paths(change.pieces))
         ),
-        symbols=_common(this, other, lambda change: _collect_names(change, lambda facts: facts.symbols)),
-        exports=_common(this, other, lambda change: _collect_names(change, lambda facts: facts.exports)),
-        tests=_common(this, other, lambda change: _collect_names(change, lambda facts: (*facts.suites, *facts.tests))),
-        headings=_common(this, other, lambda change: _collect_names(change, lambda facts: facts.headings)),
-        blocks=_common(this, other, lambda change: _collect_names(change, lambda facts: map(" ".join, facts.blocks))),
-        references=_common(this, other, lambda change: _collect_names(change, lambda facts: facts.references)),
+        symbols=_find_shared_names(
+            this, other, lambda change: _collect_fact_names(change, lambda facts: facts.symbols)
+        ),
+        exports=_find_shared_names(
+            this, other, lambda change: _collect_fact_names(change, lambda facts: facts.exports)
+        ),
+        tests=_find_shared_names(
+            this, other, lambda change: _collect_fact_names(change, lambda facts: (*facts.suites, *facts.tests))
+        ),
+        headings=_find_shared_names(
+            this, other, lambda change: _collect_fact_names(change, lambda facts: facts.headings)
+        ),
+        blocks=_find_shared_names(
+            this, other, lambda change: _collect_fact_names(change, lambda facts: map(" ".join, facts.blocks))
+        ),
+        references=_find_shared_names(
+            this, other, lambda change: _collect_fact_names(change, lambda facts: facts.references)
+        ),
         places=tuple(places[:places_max]),
         lines=lines,
-        shingles=jaccard(ours, theirs) if ours and theirs else None,
-        contained=containment(ours, theirs) if theirs else None,
-        contains=containment(theirs, ours) if ours else None,
+        shingles=compute_set_jaccard(ours, theirs) if ours and theirs else None,
+        contained=compute_set_containment(ours, theirs) if theirs else None,
+        contains=compute_set_containment(theirs, ours) if ours else None,
     )
 
 
-def production_shingles(change: ChangeDescription, rules: DedupeRules) -> frozenset[str]:
-    """The shingles of a change's production code, as its signature is made from them."""
-    found: set[str] = set()
+def shingle_production_code(change: ChangeDescription, rules: DedupeRules) -> frozenset[str]:
+    """Return the shingles of the production code that the signature is made from."""
+    shingles: set[str] = set()
     for piece in change.of(Channel.PRODUCTION):
         for run in piece.runs:
-            for sign, side in (("-", run.removed), ("+", run.added)):
+            for mark, lines in (("-", run.removed), ("+", run.added)):
                 tokens = mask_literals(
-                    tokens_of("\n".join(side)), numbers=rules.mask_numbers, strings=rules.mask_strings
+                    tokenize_text("\n".join(lines)), numbers=rules.mask_numbers, strings=rules.mask_strings
                 )
-                found.update(sign + shingle for shingle in shingles_of(tokens, SHINGLE_TOKENS))
-    return frozenset(found)
+                shingles.update(mark + shingle for shingle in shingle_tokens(tokens, SHINGLE_TOKENS))
+    return frozenset(shingles)
 
 
-def _common(
+def _find_shared_names(
     this: ChangeDescription, other: ChangeDescription, names: Callable[[ChangeDescription], Iterable[str]]
 ) -> SharedNames:
     shared = sorted(set(names(this)) & set(names(other)))
     return SharedNames(tuple(shared[:SHOWN_MAX]), len(shared))
 
 
-def _collect_names(change: ChangeDescription, what: Callable[[TouchedFacts], Iterable[str]]) -> Iterator[str]:
-    return (name for piece in change.pieces for facts in (piece.before, piece.after) for name in what(facts))
+def _collect_fact_names(change: ChangeDescription, names: Callable[[TouchedFacts], Iterable[str]]) -> Iterator[str]:
+    return (name for piece in change.pieces for facts in (piece.before, piece.after) for name in names(facts))
 
 
-def _places(these: Sequence[ChangedPiece], others: Sequence[ChangedPiece]) -> tuple[list[SharedLines], int]:
-    """Lines that stand literally in both, as stretches; a line that the other one has often is matched once."""
+def _find_shared_lines(these: Sequence[ChangedPiece], others: Sequence[ChangedPiece]) -> tuple[list[SharedLines], int]:
+    """Return the line ranges that are literally equal in both, longest first, and the number of equal lines."""
     known: dict[tuple[str, str], list[tuple[str, int]]] = {}
-    for sign, path, number, text in _lines(others):
-        known.setdefault((sign, text), []).append((path, number))
+    for mark, path, number, text in _list_changed_lines(others):
+        known.setdefault((mark, text), []).append((path, number))
     places: list[SharedLines] = []
     count = 0
-    for sign, path, number, text in _lines(these):
-        if found := known.get((sign, text)):
+    for mark, path, number, text in _list_changed_lines(these):
+        if candidates := known.get((mark, text)):
             count += 1
-            other_path, other_number = _nearest(found, path)
-            _add(places, SharedLines(sign, path, number, other_path, other_number, 1))
+            other_path, other_number = _take_nearest_place(candidates, path)
+            _append_shared_line(places, SharedLines(mark, path, number, other_path, other_number, 1))
     places.sort(key=lambda place: (-place.lines, place.path, place.line, place.sign))
     return places, count
 
 
-def _nearest(found: list[tuple[str, int]], path: str) -> tuple[str, int]:
-    """The next unused place, in the same file if there is one."""
-    index = next((at for at, (other, _) in enumerate(found) if other == path), 0)
-    return found.pop(index) if len(found) > 1 else found[index]
+def _take_nearest_place(places: list[tuple[str, int]], path: str) -> tuple[str, int]:
+    """Return the next unused place, preferably in the same file; the last one may be used repeatedly."""
+    index = next((at for at, (other, _) in enumerate(places) if other == path), 0)
+    return places.pop(index) if len(places) > 1 else places[index]
 
 
-def _add(places: list[SharedLines], place: SharedLines) -> None:
-    """Put a line to the stretch that it goes on, if it does."""
+def _append_shared_line(places: list[SharedLines], place: SharedLines) -> None:
+    """Extend the last line range if the line continues it, else start a new one."""
     if places:
         last = places[-1]
         follows = (
@@ -143,10 +162,11 @@ def _add(places: list[SharedLines], place: SharedLines) -> None:
     places.append(place)
 
 
-def _lines(pieces: Iterable[ChangedPiece]) -> Iterator[tuple[str, str, int, str]]:
+def _list_changed_lines(pieces: Iterable[ChangedPiece]) -> Iterator[tuple[str, str, int, str]]:
     for piece in pieces:
         for run in piece.runs:
-            for sign, first, side in (("-", run.old_first, run.removed), ("+", run.new_first, run.added)):
-                for place, line in enumerate(side):
-                    if len(text := normalised_line(line)) >= LINE_CHARS_MIN:
-                        yield sign, piece.old_path or piece.path if sign == "-" else piece.path, first + place, text
+            for mark, first, lines in (("-", run.old_first, run.removed), ("+", run.new_first, run.added)):
+                path = piece.old_path or piece.path if mark == "-" else piece.path
+                for number, line in enumerate(lines, first):
+                    if len(text := normalize_line_spacing(line)) >= LINE_CHARS_MIN:
+                        yield mark, path, number, text

@@ -1,4 +1,4 @@
-"""What duplicate search speaks of: a change as it was read, its signature, and what two changes have in common."""
+"""Nouns of duplicate search: changes, signatures, scores, verdicts and relations of pairs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,13 +7,11 @@ from enum import Enum
 from custody.core.ids import CommitSha
 from custody.dupes.facts.model import Channel
 from custody.dupes.facts.touched_facts import TouchedFacts
-from custody.sketch.hashing import BottomSketch
-
-# What two changes are to each other: the category, the relation, and the word that is said about them.
+from custody.sketch.hashing import EMPTY_SKETCH, BottomSketch
 
 
 class Category(Enum):
-    """What two changes are to each other, by the document's rules."""
+    """How two changes relate by the rules of document 002."""
 
     SAME_CHANGE = "SAME_CHANGE"
     SAME_FEATURE = "SAME_FEATURE"
@@ -23,7 +21,7 @@ class Category(Enum):
 
 
 class DuplicateVerdict(Enum):
-    """The word for a pair."""
+    """The verdict about a pair."""
 
     DUPLICATE = "duplicate"
     COMPETING = "competing"
@@ -32,7 +30,7 @@ class DuplicateVerdict(Enum):
 
 
 class Relation(Enum):
-    """What a change is to another beyond being like it."""
+    """How a change relates to another beyond similarity."""
 
     BACKPORT_OF = "backport of"
     REVERT_OF = "revert of"
@@ -43,7 +41,6 @@ class Relation(Enum):
     ALREADY_ON_MAIN = "already on main"
 
 
-NOTHING = BottomSketch(0, ())
 UNCHANGED = TouchedFacts()
 
 
@@ -59,7 +56,7 @@ class Shape(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LineRun:
-    """Lines that stood together before and after, without their line ends; ``first`` is 0 where there is none."""
+    """Adjacent removed and added lines, without line ends; a ``first`` is 0 if that side is empty."""
 
     old_first: int
     new_first: int
@@ -71,9 +68,9 @@ class LineRun:
 class ChangedPiece:
     """What a change did to one file.
 
-    ``opaque`` says why its lines are not shown (a binary file, a submodule, too large); then ``objects`` tells what
-    became of it. ``degraded`` says why its syntax could not be read. ``before`` and ``after`` are what the changed
-    lines belong to on each side.
+    ``opaque`` says why its lines are not compared (a binary file, a submodule, too large); ``objects`` are its blobs.
+    ``degraded`` says why its syntax could not be parsed. ``before`` and ``after`` are the facts that the changed lines
+    belong to on each side.
     """
 
     path: str
@@ -90,18 +87,18 @@ class ChangedPiece:
 
     @property
     def removed(self) -> int:
-        """How many lines are gone."""
+        """The number of removed lines."""
         return sum(len(run.removed) for run in self.runs)
 
     @property
     def added(self) -> int:
-        """How many lines are new."""
+        """The number of added lines."""
         return sum(len(run.added) for run in self.runs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeDescription:
-    """A change as it was read: what it did to each file, and what was said about it."""
+    """A change as read from git: its files, messages and commits."""
 
     base: CommitSha
     head: CommitSha
@@ -113,42 +110,42 @@ class ChangeDescription:
     commits: tuple[CommitSha, ...] = ()
 
     def of(self, *channels: Channel) -> tuple[ChangedPiece, ...]:
-        """The pieces in these channels."""
+        """Return the pieces in these channels."""
         return tuple(piece for piece in self.pieces if piece.channel in channels)
 
 
 class HashVariant(Enum):
-    """In which way two exact hashes are made alike."""
+    """What an exact hash ignores."""
 
     PLAIN = "plain"
     """Paths and changed lines."""
     PATH_FREE = "path-free"
-    """Changed lines wherever they are: a moved change."""
+    """Changed lines without paths: equal for a moved change."""
     INVERTED = "inverted"
-    """Of the change that would take this one back."""
+    """The hash of the change that would revert this one."""
     SPACELESS = "spaceless"
-    """Without any white space, as ``git patch-id`` has it."""
+    """Without white space, like ``git patch-id``."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExactKind:
-    """What an exact hash covers: one channel, or with None all of them."""
+    """What an exact hash covers: a channel, or all of them if None; and what it ignores."""
 
     channel: Channel | None
-    likeness: HashVariant
+    variant: HashVariant
 
     def __str__(self) -> str:
-        return f"{'whole' if self.channel is None else self.channel.value}:{self.likeness.value}"
+        return f"{'whole' if self.channel is None else self.channel.value}:{self.variant.value}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
-    """What is kept of a change to find it again and to compare it, in about a kilobyte.
+    """A change in about a kilobyte: enough to find and compare it.
 
-    ``prod_hash`` and ``whole_hash`` are the starts of the exact hashes. ``minhash``, ``intent`` and ``structure`` are
-    MinHash signatures of production code, tests and documents; None where the change has none. The sets are of 32-bit
-    hashes. ``references`` are issues that it closes; ``commits`` are its own, ``picked`` and ``reverted`` those that
-    its messages name, all by their first digits.
+    ``prod_hash`` and ``whole_hash`` are prefixes of the exact hashes. ``minhash``, ``intent`` and ``structure`` are
+    MinHash signatures of production code, tests and documents; None if the change has none. The sets hold 32-bit
+    hashes. ``references`` are the issues that it closes. ``commits`` are its commits, ``picked`` and ``reverted`` those
+    that its messages name, all as prefixes.
     """
 
     prod_hash: int | None = None
@@ -156,16 +153,16 @@ class Signature:
     minhash: bytes | None = None
     intent: bytes | None = None
     structure: bytes | None = None
-    prod_lines: BottomSketch = NOTHING
-    lines: BottomSketch = NOTHING
-    identifiers: BottomSketch = NOTHING
-    prod_files: BottomSketch = NOTHING
-    files: BottomSketch = NOTHING
-    symbols: BottomSketch = NOTHING
-    exports: BottomSketch = NOTHING
-    imports: BottomSketch = NOTHING
-    context: BottomSketch = NOTHING
-    words: BottomSketch = NOTHING
+    prod_lines: BottomSketch = EMPTY_SKETCH
+    lines: BottomSketch = EMPTY_SKETCH
+    identifiers: BottomSketch = EMPTY_SKETCH
+    prod_files: BottomSketch = EMPTY_SKETCH
+    files: BottomSketch = EMPTY_SKETCH
+    symbols: BottomSketch = EMPTY_SKETCH
+    exports: BottomSketch = EMPTY_SKETCH
+    imports: BottomSketch = EMPTY_SKETCH
+    context: BottomSketch = EMPTY_SKETCH
+    words: BottomSketch = EMPTY_SKETCH
     references: frozenset[int] = frozenset()
     added: int = 0
     removed: int = 0
@@ -180,7 +177,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class ChangeSketch:
-    """A change ready for the index: its signature, its exact hashes, and its terms by field, each rarest-first."""
+    """A change ready for the index: its signature, its exact hashes, and its terms by field."""
 
     signature: Signature
     exact: Mapping[str, str] = field(hash=False)
@@ -188,12 +185,12 @@ class ChangeSketch:
 
 
 Similarities = Mapping[str, float | None]
-"""Every signal by its name, from 0 to 1; None where at least one side has nothing to compare, which is no 0."""
+"""Every signal by name, from 0 to 1; None, not 0, if a side has nothing to compare."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairScore:
-    """What the rules say of a pair: the document's scores under its names, the category and the rule that decided."""
+    """Scores of a pair by the names of document 002, its category and the rule that decided."""
 
     similarities: Similarities = field(hash=False)
     prod_score: float
@@ -204,7 +201,7 @@ class PairScore:
 
 @dataclass(frozen=True, slots=True)
 class ChanceTerm:
-    """One line of the account of a chance: ``weight * value`` is what it adds to the log-odds."""
+    """A term of a probability: it adds ``weight * value`` to the log-odds."""
 
     name: str
     weight: float
@@ -212,20 +209,17 @@ class ChanceTerm:
 
     @property
     def adds(self) -> float:
-        """What it adds to the log-odds."""
+        """The amount added to the log-odds."""
         return self.weight * self.value
 
 
 @dataclass(frozen=True, slots=True)
 class DuplicateChance:
-    """How likely a person would call a pair a duplicate, how sure that is, and the account of it."""
+    """The probability that a person calls a pair a duplicate, its lower bound, and its terms."""
 
     probability: float
     low: float
     account: tuple[ChanceTerm, ...]
-
-
-# An indexed change, as the index of changes returns it.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
-"""A signature as bytes and back: the lengths of its parts, then the parts in a fixed order, all numbers low byte first.
+"""Signatures as bytes: the lengths of the parts, then the parts in a fixed order, all little-endian.
 
-Searches read dozens of signatures each, so reading one is a few look-ups and no loop over its bytes.
+A search reads dozens of signatures, so unpacking avoids loops over bytes.
 """
 
 import struct
@@ -8,8 +8,8 @@ from functools import lru_cache
 from struct import Struct
 
 from custody.core.errors import StoreError
-from custody.dupes.model import NOTHING, Signature
-from custody.sketch.hashing import BottomSketch
+from custody.dupes.model import Signature
+from custody.sketch.hashing import EMPTY_SKETCH, BottomSketch
 
 _SETS = (
     "prod_lines",
@@ -26,7 +26,7 @@ _SETS = (
 _IDS = ("references", "commits", "picked", "reverted")
 _MINHASHES = ("minhash", "intent", "structure")
 _HEAD = Struct(f"<{len(_MINHASHES) + len(_SETS) + len(_IDS)}H")
-"""How many bytes each MinHash has, and how many words each set and each list of ids."""
+"""Bytes of each MinHash, and words of each set and each list of ids."""
 _FIXED = Struct("<qqIIIIB")
 """The exact hashes, the counts, the flags."""
 _BOT, _RELEASE, _PRODUCTION, _WHOLE = 1, 2, 4, 8
@@ -34,9 +34,9 @@ _COUNT_MAX = 2**32 - 1
 
 
 def pack_signature(signature: Signature) -> bytes:
-    """The signature as it is stored."""
+    """Return the signature as it is stored."""
     minhashes = [getattr(signature, name) or b"" for name in _MINHASHES]
-    sets = [_of_set(getattr(signature, name)) for name in _SETS]
+    sets = [_pack_bottom_sketch(getattr(signature, name)) for name in _SETS]
     ids = [tuple(sorted(getattr(signature, name))) for name in _IDS]
     words = [word for part in (*sets, *ids) for word in part]
     flags = (
@@ -62,7 +62,7 @@ def pack_signature(signature: Signature) -> bytes:
 
 
 def unpack_signature(data: bytes) -> Signature:
-    """What ``pack_signature`` made into bytes."""
+    """Return the signature that ``pack_signature`` packed; raises ``StoreError`` if the bytes are damaged."""
     try:
         lengths = _HEAD.unpack_from(data)
         production, whole, added, removed, changed, renamed, flags = _FIXED.unpack_from(data, _HEAD.size)
@@ -73,17 +73,17 @@ def unpack_signature(data: bytes) -> Signature:
             at += length
         words = _make_word_struct((len(data) - at) // 4).unpack_from(data, at)
         if at + 4 * len(words) != len(data) or len(words) != sum(lengths[len(_MINHASHES) :]):
-            raise ValueError("the parts are not as long as they should be")
+            raise ValueError("the lengths do not fit the data")
     except (struct.error, ValueError) as error:
-        hint = "make the index again: 'custody dupes index --anew'"
-        raise StoreError("a signature is not as it was stored", hint=hint) from error
+        hint = "run 'custody dupes index --anew' to rebuild the index"
+        raise StoreError("a signature in the index is damaged", hint=hint) from error
     parts: list[tuple[int, ...]] = []
     start = 0
     for length in lengths[len(_MINHASHES) :]:
         parts.append(words[start : start + length])
         start += length
-    prod_lines, lines, identifiers, prod_files, files, symbols, exports, imports, context, said = (
-        BottomSketch(part[0], part[1:]) if part else NOTHING for part in parts[: len(_SETS)]
+    prod_lines, lines, identifiers, prod_files, files, symbols, exports, imports, context, message_words = (
+        BottomSketch(part[0], part[1:]) if part else EMPTY_SKETCH for part in parts[: len(_SETS)]
     )
     references, commits, picked, reverted = (frozenset(part) for part in parts[len(_SETS) :])
     return Signature(
@@ -101,7 +101,7 @@ def unpack_signature(data: bytes) -> Signature:
         exports=exports,
         imports=imports,
         context=context,
-        words=said,
+        words=message_words,
         references=references,
         commits=commits,
         picked=picked,
@@ -115,8 +115,8 @@ def unpack_signature(data: bytes) -> Signature:
     )
 
 
-def _of_set(found: BottomSketch) -> tuple[int, ...]:
-    return (found.size, *found.values) if found.size else ()
+def _pack_bottom_sketch(sketch: BottomSketch) -> tuple[int, ...]:
+    return (sketch.size, *sketch.values) if sketch.size else ()
 
 
 @lru_cache(maxsize=512)

@@ -13,20 +13,20 @@ from custody.core.views import DuplicateAnswer
 from custody.dupes.model import ChangeRow, ChangeSummary
 from custody.store import ObservedView, Store
 from custody.store.db import Row, SqlValue
-from custody.store.tables import integer, raw
+from custody.store.tables import bytes_from_sql, integer_from_sql
 
-# The index of changes: rows in and out. No truth lives here: everything can be read from git again.
+# The index of changes can be rebuilt from git at any time.
 
 
-TOGETHER = 400
-"""Values in one statement."""
-ROWS_COPIED_TOGETHER = 5_000
-"""Rows of the index copied at a time."""
+PARAMETERS_MAX = 400
+"""Maximum parameters per SQL statement, and rows per page."""
+COPY_BATCH = 5_000
+"""Rows copied per statement."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedTerms:
-    """A change with what the terms weigh together that it shares, and how many they are."""
+    """A change with the weight and the number of the searched terms that it shares."""
 
     change: int
     weight: int
@@ -35,7 +35,7 @@ class SharedTerms:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceRow:
-    """What one suggestion rests on, as canonical JSON; ``id`` is its digest."""
+    """The evidence of a suggestion as canonical JSON; ``id`` is its digest."""
 
     id: str
     head: str
@@ -48,7 +48,7 @@ _CHANGE = "id, repo, base, head, name, title, opened_ns, on_main, version, signa
 
 
 class DupesTables:
-    """Changes, their exact hashes, their terms, what could not be read, and stored evidence."""
+    """Tables of changes, exact hashes, terms, unreadable changes and stored evidence."""
 
     def __init__(self, store: Store) -> None:
         self._db = store.db
@@ -56,36 +56,36 @@ class DupesTables:
     # --- changes ------------------------------------------------------------------------------------------------------
 
     def newest(self) -> int:
-        """The id of the change indexed last; 0 when there is none."""
+        """Return the id of the change indexed last; 0 without changes."""
         (row,) = self._db.rows("SELECT coalesce(max(id), 0) FROM dupe_change")
-        return integer(row[0])
+        return integer_from_sql(row[0])
 
     def count(self) -> int:
-        """How many changes there are."""
+        """Return the number of changes."""
         (row,) = self._db.rows("SELECT count(*) FROM dupe_change")
-        return integer(row[0])
+        return integer_from_sql(row[0])
 
-    def known(self, repo: str) -> set[tuple[str, str]]:
-        """Base and head of every indexed change of a repository."""
+    def list_change_ends(self, repo: str) -> set[tuple[str, str]]:
+        """Return base and head of every indexed change of a repository."""
         rows = self._db.rows("SELECT base, head FROM dupe_change WHERE repo = ?", (repo,))
         return {(str(base), str(head)) for base, head in rows}
 
     def has(self, repo: str, base: str, head: str) -> bool:
-        """Whether a change is indexed."""
+        """Return whether a change is indexed."""
         return self.find(repo, base, head) is not None
 
     def find(self, repo: str, base: str, head: str) -> int | None:
-        """The number of a change in the index."""
+        """Return the id of a change; None if it is not indexed."""
         rows = self._db.rows("SELECT id FROM dupe_change WHERE repo = ? AND head = ? AND base = ?", (repo, head, base))
-        return integer(rows[0][0]) if rows else None
+        return integer_from_sql(rows[0][0]) if rows else None
 
-    def is_of_another(self, version: str) -> bool:
-        """Whether some of the index was made by another version: then none of it can be compared."""
+    def has_other_version(self, version: str) -> bool:
+        """Return whether another version made the index, so that it cannot be compared with."""
         rows = self._db.rows("SELECT version FROM dupe_change ORDER BY id DESC LIMIT 1")
         return bool(rows) and str(rows[0][0]) != version
 
     def put(self, change: ChangeRow, exact: Iterable[tuple[int, int]], terms: Sequence[int]) -> None:
-        """Keep a change, its exact hashes as (hash, kind), and the terms under which it can be found."""
+        """Store a change, its exact hashes as (hash, kind), and its terms."""
         row = (
             *(change.id, change.repo, change.base, change.head, change.name, change.title),
             *(change.opened_ns, int(change.on_main), change.version, change.signature),
@@ -102,102 +102,109 @@ class DupesTables:
         )
 
     def forget(self) -> None:
-        """Drop the whole index; evidence that was told stays."""
+        """Delete the whole index, except stored evidence."""
         for table in ("dupe_change", "dupe_exact", "dupe_post", "dupe_term", "dupe_unread"):
             self._db.run(f"DELETE FROM {table}")
 
     def changes(self, ids: Iterable[int]) -> dict[int, ChangeRow]:
-        """The changes with these ids."""
-        found = (
-            _change(row)
-            for some in _together(list(ids))
-            for row in self._db.rows(f"SELECT {_CHANGE} FROM dupe_change WHERE id IN ({_marks(some)})", some)
+        """Return the changes with these ids."""
+        rows = (
+            _change_row_from_sql(row)
+            for batch in _batch_sql_values(list(ids))
+            for row in self._db.rows(
+                f"SELECT {_CHANGE} FROM dupe_change WHERE id IN ({_make_sql_placeholders(batch)})", batch
+            )
         )
-        return {change.id: change for change in found}
+        return {change.id: change for change in rows}
 
     def all_changes(self, *, after: int = 0) -> Iterator[ChangeRow]:
-        """Every change in the order of indexing, a stretch at a time."""
+        """Yield every change in the order of indexing, page by page."""
         while rows := self._db.rows(
-            f"SELECT {_CHANGE} FROM dupe_change WHERE id > ? ORDER BY id LIMIT {TOGETHER}", (after,)
+            f"SELECT {_CHANGE} FROM dupe_change WHERE id > ? ORDER BY id LIMIT {PARAMETERS_MAX}", (after,)
         ):
             for row in rows:
-                change = _change(row)
+                change = _change_row_from_sql(row)
                 after = change.id
                 yield change
 
     def by_head(self, start: str) -> list[ChangeRow]:
-        """The changes whose head starts with these digits."""
+        """Return the changes whose head starts with these digits."""
         rows = self._db.rows(
             f"SELECT {_CHANGE} FROM dupe_change WHERE head >= ? AND head < ? ORDER BY id", (start, start + "g")
         )
-        return [_change(row) for row in rows]
+        return [_change_row_from_sql(row) for row in rows]
 
     def by_name(self, name: str) -> list[ChangeRow]:
-        """The changes with this name."""
+        """Return the changes with this name."""
         return [
-            _change(row)
+            _change_row_from_sql(row)
             for row in self._db.rows(f"SELECT {_CHANGE} FROM dupe_change WHERE name = ? ORDER BY id", (name,))
         ]
 
     # --- search -------------------------------------------------------------------------------------------------------
 
-    def exactly(self, hashes: Sequence[tuple[int, int]], until: int) -> list[tuple[int, int]]:
-        """Which changes up to ``until`` have one of these exact hashes, as (change, kind)."""
-        found: list[tuple[int, int]] = []
+    def find_exact_matches(self, hashes: Sequence[tuple[int, int]], until: int) -> list[tuple[int, int]]:
+        """Return the changes up to ``until`` with one of these exact hashes, as (change, kind)."""
+        matches: list[tuple[int, int]] = []
         for digest, kind in hashes:
             rows = self._db.rows(
                 "SELECT change FROM dupe_exact WHERE hash = ? AND kind = ? AND change <= ?"
-                f" ORDER BY change LIMIT {TOGETHER}",
+                f" ORDER BY change LIMIT {PARAMETERS_MAX}",
                 (digest, kind, until),
             )
-            found.extend((integer(change), kind) for (change,) in rows)
-        return found
+            matches.extend((integer_from_sql(change), kind) for (change,) in rows)
+        return matches
 
     def counts(self, terms: Sequence[int]) -> dict[int, int]:
-        """In how many changes each of these terms stands; one that stands in none is left out."""
+        """Return the number of changes with each of these terms; unknown terms are left out."""
         rows = (
             row
-            for some in _together(terms)
-            for row in self._db.rows(f"SELECT term, n FROM dupe_term WHERE term IN ({_marks(some)})", some)
+            for batch in _batch_sql_values(terms)
+            for row in self._db.rows(
+                f"SELECT term, n FROM dupe_term WHERE term IN ({_make_sql_placeholders(batch)})", batch
+            )
         )
-        return {integer(term): integer(n) for term, n in rows}
+        return {integer_from_sql(term): integer_from_sql(n) for term, n in rows}
 
-    def sharing(self, weights: Mapping[int, int], until: int, most: int) -> list[SharedTerms]:
-        """The changes up to ``until`` that share the most of these terms, best first."""
+    def find_sharing_changes(self, weights: Mapping[int, int], until: int, limit: int) -> list[SharedTerms]:
+        """Return the changes up to ``until`` that share most of these terms, best first."""
         if not weights:
             return []
         pairs = ", ".join("(?, ?)" for _ in weights)
         values = [value for pair in weights.items() for value in pair]
         rows = self._db.rows(
-            f"WITH asked (term, weight) AS (VALUES {pairs})"
-            " SELECT change, sum(weight) AS shared, count(*) FROM asked JOIN dupe_post ON dupe_post.term = asked.term"
-            f" WHERE change <= ? GROUP BY change ORDER BY shared DESC, change LIMIT {int(most)}",
+            f"WITH query (term, weight) AS (VALUES {pairs})"
+            " SELECT change, sum(weight) AS shared, count(*) FROM query JOIN dupe_post ON dupe_post.term = query.term"
+            f" WHERE change <= ? GROUP BY change ORDER BY shared DESC, change LIMIT {int(limit)}",
             (*values, until),
         )
-        return [SharedTerms(integer(change), int(str(shared)), integer(terms)) for change, shared, terms in rows]
+        return [
+            SharedTerms(integer_from_sql(change), int(str(shared)), integer_from_sql(terms))
+            for change, shared, terms in rows
+        ]
 
-    def shared_by(self, weights: Mapping[int, int], change: int) -> SharedTerms:
-        """What one change shares of these terms."""
-        terms = list(weights)
-        found = [
-            integer(term)
-            for some in _together(terms)
+    def sum_shared_terms(self, weights: Mapping[int, int], change: int) -> SharedTerms:
+        """Return what a change shares of these terms."""
+        shared = [
+            integer_from_sql(term)
+            for batch in _batch_sql_values(list(weights))
             for (term,) in self._db.rows(
-                f"SELECT term FROM dupe_post WHERE term IN ({_marks(some)}) AND change = ?", (*some, change)
+                f"SELECT term FROM dupe_post WHERE term IN ({_make_sql_placeholders(batch)}) AND change = ?",
+                (*batch, change),
             )
         ]
-        return SharedTerms(change, sum(weights[term] for term in found), len(found))
+        return SharedTerms(change, sum(weights[term] for term in shared), len(shared))
 
-    def pairs_by_terms(self, most: int) -> Iterator[tuple[int, ...]]:
-        """The changes that stand together under a term, for every term of two changes up to so many."""
+    def pairs_by_terms(self, changes_max: int) -> Iterator[tuple[int, ...]]:
+        """Yield the changes of every term that 2 to ``changes_max`` changes share."""
         yield from self._groups(
             "SELECT dupe_post.term, change FROM dupe_term JOIN dupe_post ON dupe_post.term = dupe_term.term"
             " WHERE n BETWEEN 2 AND ? ORDER BY dupe_post.term, change",
-            (most,),
+            (changes_max,),
         )
 
     def pairs_by_exact(self) -> Iterator[tuple[int, ...]]:
-        """The changes that have an exact hash in common, for every hash of several."""
+        """Yield the changes of every exact hash that several share."""
         yield from self._groups(
             "SELECT hash, change FROM dupe_exact WHERE (hash, kind) IN"
             " (SELECT hash, kind FROM dupe_exact GROUP BY hash, kind HAVING count(*) > 1) ORDER BY hash, change",
@@ -206,33 +213,33 @@ class DupesTables:
 
     def _groups(self, sql: str, values: Sequence[int]) -> Iterator[tuple[int, ...]]:
         for _, rows in groupby(self._db.rows(sql, values), key=itemgetter(0)):
-            changes = tuple(dict.fromkeys(integer(change) for _, change in rows))
+            changes = tuple(dict.fromkeys(integer_from_sql(change) for _, change in rows))
             if len(changes) > 1:
                 yield changes
 
-    # --- what could not be read ---------------------------------------------------------------------------------------
+    # --- unreadable changes -------------------------------------------------------------------------------------------
 
     def put_unread(self, repo: str, base: str, head: str, why: str) -> None:
-        """Remember that a change could not be read."""
+        """Store why a change could not be read."""
         self._db.run(
             "INSERT INTO dupe_unread (repo, base, head, why) VALUES (?, ?, ?, ?)"
             " ON CONFLICT (repo, head, base) DO UPDATE SET why = excluded.why",
             (repo, base, head, why),
         )
 
-    def read_after_all(self, repo: str, base: str, head: str) -> None:
-        """Forget that a change could not be read."""
+    def delete_unread(self, repo: str, base: str, head: str) -> None:
+        """Delete the entry of an unreadable change."""
         self._db.run("DELETE FROM dupe_unread WHERE repo = ? AND base = ? AND head = ?", (repo, base, head))
 
-    def unread(self, repo: str) -> list[tuple[str, str, str]]:
-        """Base, head and reason of every change that could not be read."""
+    def list_unread(self, repo: str) -> list[tuple[str, str, str]]:
+        """Return base, head and reason of every unreadable change."""
         rows = self._db.rows("SELECT base, head, why FROM dupe_unread WHERE repo = ? ORDER BY head", (repo,))
         return [(str(base), str(head), str(why)) for base, head, why in rows]
 
     # --- evidence -----------------------------------------------------------------------------------------------------
 
     def put_evidence(self, evidence: EvidenceRow) -> None:
-        """Keep what a suggestion rests on; the same again is the same row."""
+        """Store evidence; equal evidence is stored once."""
         self._db.run(
             "INSERT INTO dupe_evidence (id, head, other, at_ns, body) VALUES (?, ?, ?, ?, ?)"
             " ON CONFLICT (id) DO NOTHING",
@@ -240,132 +247,135 @@ class DupesTables:
         )
 
     def evidence(self, start: str) -> list[EvidenceRow]:
-        """The evidence whose id, or whose change's head, starts with these digits; the newest first."""
+        """Return the evidence whose id, or whose change's head, starts with these digits; newest first."""
         rows = self._db.rows(
             "SELECT id, head, other, at_ns, body FROM dupe_evidence"
             " WHERE (id >= ? AND id < ?) OR (head >= ? AND head < ?) ORDER BY at_ns DESC, id",
             (start, start + "g", start, start + "g"),
         )
-        return [EvidenceRow(str(i), str(head), str(other), integer(at), str(body)) for i, head, other, at, body in rows]
+        return [
+            EvidenceRow(str(i), str(head), str(other), integer_from_sql(at), str(body))
+            for i, head, other, at, body in rows
+        ]
 
 
-def _change(row: Row) -> ChangeRow:
+def _change_row_from_sql(row: Row) -> ChangeRow:
     id_, repo, base, head, name, title, opened_ns, on_main, version, signature = row
     return ChangeRow(
-        id=integer(id_),
+        id=integer_from_sql(id_),
         repo=str(repo),
         base=CommitSha(str(base)),
         head=CommitSha(str(head)),
         name=str(name),
         title=str(title),
-        opened_ns=integer(opened_ns),
+        opened_ns=integer_from_sql(opened_ns),
         on_main=bool(on_main),
         version=str(version),
-        signature=raw(signature),
+        signature=bytes_from_sql(signature),
     )
 
 
-def _together(values: Sequence[int]) -> Iterator[Sequence[int]]:
-    return (values[start : start + TOGETHER] for start in range(0, len(values), TOGETHER))
+def _batch_sql_values(values: Sequence[int]) -> Iterator[Sequence[int]]:
+    return (values[start : start + PARAMETERS_MAX] for start in range(0, len(values), PARAMETERS_MAX))
 
 
-def _marks(values: Sequence[int]) -> str:
+def _make_sql_placeholders(values: Sequence[int]) -> str:
     return ", ".join("?" * len(values))
 
 
-def copy_rows_until(source: Store, changes: int, into: Store) -> None:
-    """Copy the index of changes as it was when it had so many."""
+def copy_change_rows(source: Store, changes: int, into: Store) -> None:
+    """Copy the first ``changes`` changes of the index into an empty store."""
     with into.db.writing():
         for table, columns, key in (
             ("dupe_change", "id, repo, base, head, name, title, opened_ns, on_main, version, signature", ("id",)),
             ("dupe_exact", "hash, kind, change", ("hash", "kind", "change")),
             ("dupe_post", "term, change", ("term", "change")),
         ):
-            _copy_rows(source, changes, into, table, columns, key)
+            _copy_change_table(source, changes, into, table, columns, key)
         into.db.run("INSERT INTO dupe_term (term, n) SELECT term, count(*) FROM dupe_post GROUP BY term")
 
 
-def _copy_rows(source: Store, changes: int, into: Store, table: str, columns: str, key: Sequence[str]) -> None:
+def _copy_change_table(source: Store, changes: int, into: Store, table: str, columns: str, key: Sequence[str]) -> None:
     number = "id" if table == "dupe_change" else "change"
     names = [name.strip() for name in columns.split(",")]
     marks, order = ", ".join("?" * len(names)), ", ".join(key)
     after: tuple[SqlValue, ...] = (-(2**63),) * len(key)
     while rows := source.db.rows(
         f"SELECT {columns} FROM {table} WHERE ({order}) > ({', '.join('?' * len(key))}) AND {number} <= ?"
-        f" ORDER BY {order} LIMIT {ROWS_COPIED_TOGETHER}",
+        f" ORDER BY {order} LIMIT {COPY_BATCH}",
         (*after, changes),
     ):
         into.db.many(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows)
         after = tuple(rows[-1][names.index(name)] for name in key)
 
 
-# The index of changes as a list: by what changes are called, a page at a time, without their signatures.
+# The index of changes as a list of pages, without signatures.
 
 
-WORD_SIGNS = 1_000
-"""Of what a change is called, a list reads so much."""
+NAME_CHARS_MAX = 1_000
+"""Characters of a name or title that a list reads."""
 
 
 class ChangeList:
-    """Reads indexed changes to be listed, each with the first ``WORD_SIGNS`` characters of its name and title."""
+    """Reads pages of indexed changes, with names and titles cut to ``NAME_CHARS_MAX`` characters."""
 
     def __init__(self, store: Store) -> None:
         self._db = store.db
 
-    def listed(self, *, before: int | None, limit: int, landed: bool | None, words: str = "") -> list[ChangeSummary]:
-        """The changes indexed last before ``before``: landed or open ones, with these words in what they are called."""
-        where, values = _matching(landed, words)
+    def list_page(self, *, before: int | None, limit: int, landed: bool | None, text: str = "") -> list[ChangeSummary]:
+        """Return the newest changes before ``before``, on main or open, with ``text`` in title, name or head."""
+        where, values = _make_change_filter(landed, text)
         if before is not None:
             where, values = f"{where} AND id < ?", (*values, before)
         rows = self._db.rows(
-            f"SELECT id, base, head, substr(name, 1, {WORD_SIGNS}), substr(title, 1, {WORD_SIGNS}), opened_ns, on_main"
-            f" FROM dupe_change WHERE {where} ORDER BY id DESC LIMIT {int(limit)}",
+            f"SELECT id, base, head, substr(name, 1, {NAME_CHARS_MAX}), substr(title, 1, {NAME_CHARS_MAX}),"
+            f" opened_ns, on_main FROM dupe_change WHERE {where} ORDER BY id DESC LIMIT {int(limit)}",
             values,
         )
-        return [_listed(row) for row in rows]
+        return [_change_summary_from_sql(row) for row in rows]
 
-    def count(self, landed: bool | None, words: str = "") -> int:
-        """How many changes ``listed`` has in all."""
-        where, values = _matching(landed, words)
+    def count(self, landed: bool | None, text: str = "") -> int:
+        """Return the number of changes on all pages."""
+        where, values = _make_change_filter(landed, text)
         (row,) = self._db.rows(f"SELECT count(*) FROM dupe_change WHERE {where}", values)
-        return integer(row[0])
+        return integer_from_sql(row[0])
 
 
-def _listed(row: Row) -> ChangeSummary:
+def _change_summary_from_sql(row: Row) -> ChangeSummary:
     id_, base, head, name, title, opened_ns, on_main = row
     return ChangeSummary(
-        id=integer(id_),
+        id=integer_from_sql(id_),
         base=CommitSha(str(base)),
         head=CommitSha(str(head)),
         name=str(name),
         title=str(title),
-        opened_ns=integer(opened_ns),
+        opened_ns=integer_from_sql(opened_ns),
         on_main=bool(on_main),
     )
 
 
-def _matching(landed: bool | None, words: str) -> tuple[str, tuple[int | str, ...]]:
-    """The condition of a list, and its values; ``%`` and ``_`` in words are what they are."""
+def _make_change_filter(landed: bool | None, text: str) -> tuple[str, tuple[int | str, ...]]:
+    """Return the condition of a list and its values; ``%`` and ``_`` in ``text`` are literal."""
     where = "1 = 1"
-    found: tuple[int | str, ...] = ()
+    values: tuple[int | str, ...] = ()
     if landed is not None:
-        where, found = f"{where} AND on_main = ?", (int(landed),)
-    if words:
-        sought = words.lower().replace("!", "!!").replace("%", "!%").replace("_", "!_")
-        each = " OR ".join(f"lower({column}) LIKE ? ESCAPE '!'" for column in ("title", "name", "head"))
-        where, found = f"{where} AND ({each})", (*found, f"%{sought}%", f"%{sought}%", f"{sought}%")
-    return where, found
+        where, values = f"{where} AND on_main = ?", (int(landed),)
+    if text:
+        pattern = text.lower().replace("!", "!!").replace("%", "!%").replace("_", "!_")
+        columns = " OR ".join(f"lower({column}) LIKE ? ESCAPE '!'" for column in ("title", "name", "head"))
+        where, values = f"{where} AND ({columns})", (*values, f"%{pattern}%", f"%{pattern}%", f"{pattern}%")
+    return where, values
 
 
-# SQL about what people answered about pairs of changes.
+# Answers about pairs of changes.
 
 
-def all_answers(store: Store) -> list[ObservedView[DuplicateAnswer]]:
+def list_duplicate_answers(store: Store) -> list[ObservedView[DuplicateAnswer]]:
     """Return every answer about every pair."""
     return store.views.look_up(DuplicateAnswer, "1 = 1", ())
 
 
-def answers_of_pair(store: Store, head: str, other: str) -> list[ObservedView[DuplicateAnswer]]:
+def query_pair_answers(store: Store, head: str, other: str) -> list[ObservedView[DuplicateAnswer]]:
     """Return the answers about two changes, in either order."""
     pairs = "(head = ? AND other = ?) OR (head = ? AND other = ?)"
     return store.views.look_up(DuplicateAnswer, pairs, (head, other, other, head))

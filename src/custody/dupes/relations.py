@@ -1,4 +1,4 @@
-"""What a change is to another beyond being like it: its backport, its revert, its return, a part of it, built on it."""
+"""Relations of changes beyond similarity: backport, revert, reland, part, stacked."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from custody.dupes.model import Category, PairScore, Relation, Signature
 from custody.dupes.rules import DedupeRules
-from custody.sketch.hashing import containment
+from custody.sketch.hashing import estimate_sketch_containment
 
-# What the messages of a change refer to: issues, pull requests, other commits. Who wrote them, if a machine did.
+# References in the messages of a change: issues, pull requests, other commits.
 
 
 MESSAGE_CHARS_MAX = 20_000
-"""Of longer messages only so much is read."""
+"""Characters read of all messages together."""
 
 _NUMBER = r"(?:[\w.-]{1,64}/[\w.-]{1,64})?(?:#|gh-|GH-)(\d{1,7})\b"
 _CLOSING = re.compile(rf"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?|refs?|ticket)\b[ :]{{0,3}}{_NUMBER}", re.IGNORECASE)
@@ -39,7 +39,7 @@ _BOT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class MessageReferences:
-    """What is referred to, as it is written: numbers of issues, starts of commit ids."""
+    """References as written: numbers of issues, prefixes of commit ids."""
 
     closing: frozenset[str]
     mentioned: frozenset[str]
@@ -47,13 +47,14 @@ class MessageReferences:
     reverted: frozenset[str]
 
 
-def referred(texts: Iterable[str]) -> MessageReferences:
-    """Everything that messages refer to.
+def find_message_references(texts: Iterable[str]) -> MessageReferences:
+    """Return everything that messages refer to.
 
-    >>> referred(["Fixed #12 -- a (#13)"]).closing, sorted(referred(["Fixed #12 -- a (#13)"]).mentioned)
+    >>> references = find_message_references(["Fixed #12 -- a (#13)"])
+    >>> references.closing, sorted(references.mentioned)
     (frozenset({'12'}), ['12', '13'])
     """
-    text = _read(texts)
+    text = _join_commit_messages(texts)
     return MessageReferences(
         closing=frozenset(_CLOSING.findall(text)),
         mentioned=frozenset((*_MENTION.findall(text), *_URL.findall(text))),
@@ -62,107 +63,112 @@ def referred(texts: Iterable[str]) -> MessageReferences:
     )
 
 
-def without_pointers(text: str) -> str:
-    """A message without the sentences that name the commit it was taken from: those are evidence of their own."""
+def strip_commit_pointers(text: str) -> str:
+    """Return a message without references to picked or reverted commits, which are separate evidence."""
     return _REVERTED.sub("", _PICKED.sub("", text[:MESSAGE_CHARS_MAX]))
 
 
-def says_revert(title: str) -> bool:
-    """Whether a title says that something is taken back."""
+def is_revert_title(title: str) -> bool:
+    """Return whether a title announces a revert."""
     return bool(_REVERT_TITLE.match(title))
 
 
-def says_reland(title: str) -> bool:
-    """Whether a title says that something comes again."""
+def is_reland_title(title: str) -> bool:
+    """Return whether a title announces a reland."""
     return bool(_RELAND_TITLE.match(title))
 
 
-def is_release(title: str) -> bool:
-    """Whether a title is that of a release or of a version bump: these are alike without being duplicates."""
+def is_release_title(title: str) -> bool:
+    """Return whether a title announces a release or version bump: these are similar but not duplicates."""
     return bool(_RELEASE_TITLE.match(title))
 
 
-def is_bot(author: str) -> bool:
-    """Whether a name is that of a machine."""
+def is_bot_author(author: str) -> bool:
+    """Return whether a name is that of a bot."""
     return bool(_BOT.search(author))
 
 
-def _read(texts: Iterable[str]) -> str:
+def _join_commit_messages(texts: Iterable[str]) -> str:
     return "\n".join(texts)[:MESSAGE_CHARS_MAX]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitRelations:
-    """What git tells about two changes: ``other`` is the earlier one.
+    """What git knows about a change and an ``other`` one.
 
-    ``other_on_its_line``: it has landed where this one is to land.
-    ``takes_back``: this one is the other one inverted. ``taken_back``: another change has undone the other since.
+    ``other_on_target``: it is merged into the branch that this one targets. ``reverts_other``: this one is the inverse
+    of the other. ``other_reverted``: a later change reverted the other.
     """
 
     other_on_main: bool = False
     other_below_base: bool = False
-    other_on_its_line: bool = False
+    other_on_target: bool = False
     other_in_branch: bool = False
-    takes_back: bool = False
-    taken_back: bool = False
+    reverts_other: bool = False
+    other_reverted: bool = False
 
 
 PART_LINES_MIN = 5
-"""A change with fewer telling lines is not called a part of another: two imports are in many changes."""
+"""Lines that a change needs to be called part of another: two imports are in many changes."""
 
 RelationReason = tuple[Relation, str]
 """A relation, and why it holds."""
 
 
-def relations(
-    title: str, this: Signature, other: Signature, scored: PairScore, around: GitRelations, rules: DedupeRules
+def find_change_relations(
+    title: str, this: Signature, other: Signature, score: PairScore, git: GitRelations, rules: DedupeRules
 ) -> tuple[RelationReason, ...]:
-    """Every relation that holds, the most telling first."""
-    same = scored.category is Category.SAME_CHANGE or bool(this.picked & other.commits)
+    """Return every relation of this change to the other, the most important first."""
+    same = score.category is Category.SAME_CHANGE or bool(this.picked & other.commits)
     return (
-        *_revert(title, this, other, around),
-        *(_again(title, this, other, around) if same else ()),
-        *_stacked(around),
-        *_parts(this, other, scored, rules),
+        *_find_revert_relation(title, this, other, git),
+        *(_find_repeat_relation(title, this, other, git) if same else ()),
+        *_find_stack_relation(git),
+        *_find_containment_relations(this, other, score, rules),
     )
 
 
-def _revert(title: str, this: Signature, other: Signature, around: GitRelations) -> Iterator[RelationReason]:
-    if around.takes_back:
-        yield Relation.REVERT_OF, "its diff is the other one's, backwards"
+def _find_revert_relation(title: str, this: Signature, other: Signature, git: GitRelations) -> Iterator[RelationReason]:
+    if git.reverts_other:
+        yield Relation.REVERT_OF, "its diff is the inverse of the other"
     elif this.reverted & other.commits:
-        yield Relation.REVERT_OF, "its message names the other one's commit" + (" and its title" * says_revert(title))
+        yield (
+            Relation.REVERT_OF,
+            "its message names a commit of the other" + (", its title says so" * is_revert_title(title)),
+        )
 
 
-def _again(title: str, this: Signature, other: Signature, around: GitRelations) -> Iterator[RelationReason]:
-    """The same once more: after it was taken back, on another line, or where it is already."""
+def _find_repeat_relation(title: str, this: Signature, other: Signature, git: GitRelations) -> Iterator[RelationReason]:
+    """Yield how the same change is repeated: relanded, backported, or already merged."""
     picked = bool(this.picked & other.commits)
-    if says_reland(title) or (around.taken_back and not picked):
-        yield Relation.RELAND_OF, "the other one was taken back since" if around.taken_back else "its title says so"
-    elif around.other_below_base:
-        yield Relation.ALREADY_ON_MAIN, "the other one is below its base"
-    elif around.other_on_its_line:
-        yield Relation.ALREADY_ON_MAIN, "the other one has landed there since its base"
+    if is_reland_title(title) or (git.other_reverted and not picked):
+        yield Relation.RELAND_OF, "the other was reverted since" if git.other_reverted else "its title says so"
+    elif git.other_below_base:
+        yield Relation.ALREADY_ON_MAIN, "the other is an ancestor of its base"
+    elif git.other_on_target:
+        yield Relation.ALREADY_ON_MAIN, "the other was merged there after its base"
     elif picked:
-        yield Relation.BACKPORT_OF, "its message names the other one's commit"
-    elif around.other_on_main:
-        yield Relation.BACKPORT_OF, "the other one has landed on another line"
+        yield Relation.BACKPORT_OF, "its message names a commit of the other"
+    elif git.other_on_main:
+        yield Relation.BACKPORT_OF, "the other is merged on another branch"
 
 
-def _stacked(around: GitRelations) -> Iterator[RelationReason]:
-    if around.other_in_branch and not around.other_below_base:
-        yield Relation.STACKED_ON, "the other one's head is one of its commits"
+def _find_stack_relation(git: GitRelations) -> Iterator[RelationReason]:
+    if git.other_in_branch and not git.other_below_base:
+        yield Relation.STACKED_ON, "its commits include the head of the other"
 
 
-def _parts(this: Signature, other: Signature, scored: PairScore, rules: DedupeRules) -> Iterator[RelationReason]:
-    """Where nearly all lines of one are in the other, which has clearly more."""
-    if scored.category is Category.SAME_CHANGE or min(this.lines.size, other.lines.size) < PART_LINES_MIN:
+def _find_containment_relations(
+    this: Signature, other: Signature, score: PairScore, rules: DedupeRules
+) -> Iterator[RelationReason]:
+    """Yield containment: nearly all lines of one change are in the clearly larger other."""
+    if score.category is Category.SAME_CHANGE or min(this.lines.size, other.lines.size) < PART_LINES_MIN:
         return
     for relation, part, whole in (
         (Relation.SUPERSET_OF, other, this),
         (Relation.SUBSET_OF, this, other),
     ):
-        share = containment(part.lines, whole.lines)
+        share = estimate_sketch_containment(part.lines, whole.lines)
         is_larger = whole.lines.size >= part.lines.size * (1 + rules.contain_growth_min)
         if share is not None and share > rules.contain_min and is_larger:
-            yield relation, f"{share:.0%} of the changed lines of the smaller one are in the larger one"
+            yield relation, f"{share:.0%} of the changed lines of the smaller are in the larger"

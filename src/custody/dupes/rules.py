@@ -1,4 +1,4 @@
-"""The settable numbers of duplicate search; the defaults are those of document 002 and of its page."""
+"""The rules of duplicate search; defaults follow document 002."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -7,11 +7,11 @@ from types import MappingProxyType
 from typing import Literal
 
 from custody.core.errors import RulesError
-from custody.core.rules import check_keys, check_one_of, check_order, check_ranges
+from custody.core.rules import check_rule_choice, check_rule_keys, check_rule_order, check_rule_ranges
 
-# Which paths belong to which channel, unless a repository's own rules say otherwise.
-# Each list is ordered: the last pattern that fits decides, and one that begins with ``!`` takes files out again. The
-# channels are tried in turn, production is the rest; so what is in doubt stays production.
+# Default path patterns of each channel.
+# The last matching pattern of a list decides; a pattern with ``!`` excludes files. Channels are tried in order, and all
+# other files are production.
 
 
 _VENDORED = "**/vendor/** **/vendored/** **/third_party/** **/third-party/** **/node_modules/**".split()
@@ -27,7 +27,7 @@ _AGENTS = """
     .github/copilot-instructions.md .github/instructions/** .github/prompts/** .github/chatmodes/**
 """.split()
 
-# A folder named test is one of tests only where projects keep theirs: elsewhere it may be a library's own test support.
+# A folder ``test`` holds tests only at the usual places: elsewhere it may be a library's test support.
 _TESTS = """
     **/*.test.?s **/*.test.?sx **/*.test.??s **/*.test-d.ts **/*.spec.?s **/*.spec.?sx **/*.spec.??s
     **/*.cy.?s **/*.cy.?sx **/*.e2e.?s **/*.e2e-spec.?s **/__tests__/** **/__test__/** **/__mocks__/**
@@ -47,7 +47,7 @@ _DOCS = """
 """.split()
 
 _META = "**/*trace*.* **/*traces*.* **/*log*.* **/*.log **/*prompt*.*".split()
-# What programs are set up with is a part of them, whatever word its name holds.
+# Settings are part of a program, whatever their names contain.
 _SETTINGS = "**/*.yml **/*.yaml **/*.toml **/*.xml **/*.ini **/*.properties **/*.schema.json **/*.svg".split()
 
 _GENERATED = """
@@ -61,20 +61,20 @@ _GENERATED = """
 """.split()
 
 
-def _but(*lists: Iterable[str]) -> Iterator[str]:
+def _negate_channel_patterns(*lists: Iterable[str]) -> Iterator[str]:
     return (f"!{pattern}" for patterns in lists for pattern in patterns)
 
 
 PATTERNS = MappingProxyType(
     {
-        "tests": (*_TESTS, *_but(_NEWS, _SNAPSHOTS, _VENDORED)),
+        "tests": (*_TESTS, *_negate_channel_patterns(_NEWS, _SNAPSHOTS, _VENDORED)),
         "docs": (
             *_DOCS,
             *_NEWS,
             *(f"**/{name}{ending}" for name in _READ_FIRST for ending in ("", ".txt")),
-            *_but(_AGENTS, _VENDORED),
+            *_negate_channel_patterns(_AGENTS, _VENDORED),
         ),
-        "meta": (*_META, *_but(_SETTINGS, _SNAPSHOTS, _VENDORED), *_AGENTS),
+        "meta": (*_META, *_negate_channel_patterns(_SETTINGS, _SNAPSHOTS, _VENDORED), *_AGENTS),
         "generated": (*_GENERATED, *_SNAPSHOTS, *_VENDORED),
     }
 )
@@ -83,9 +83,9 @@ PATTERNS = MappingProxyType(
 
 PROFILES = ("fitted", "document")
 CHANNELS = ("tests", "docs", "meta", "generated")
-"""The channels that patterns name, in the order in which they are tried; production is the rest."""
-CLUSTERED = ("SAME_CHANGE", "SAME_FEATURE", "COMPETING_IMPLEMENTATION", "RELATED")
-"""The categories by which changes can be put together."""
+"""The channels with patterns, in the order in which they are tried; all other files are production."""
+CLUSTER_CATEGORIES = ("SAME_CHANGE", "SAME_FEATURE", "COMPETING_IMPLEMENTATION", "RELATED")
+"""The categories that can put changes into one cluster."""
 PATTERN_BYTES_MAX = 1_000
 
 _WEIGHTS = MappingProxyType(
@@ -100,7 +100,7 @@ _WEIGHTS = MappingProxyType(
     }
 )
 _ROUNDING = 1e-9
-"""Weights that are meant to add up to 1 may miss it by this."""
+"""Tolerance of weights that should add up to 1."""
 _SHARES = (
     *("tests_score_max", "docs_score_max"),
     *("same_change_minhash_min", "same_change_files_min", "same_change_lines_min"),
@@ -111,117 +111,117 @@ _SHARES = (
 )
 """Rules with a value from 0 to 1."""
 _COUNTS = ("evidence_terms_min", "learnt_answers_min", "rewrite_lines_max", "rewrite_files_max")
-"""Rules that count and have no upper limit."""
+"""Rules that are counts without an upper limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DedupeRules:
-    """How changes are split, sketched, found again, compared and put into categories."""
+    """Rules for classifying, sketching, searching, comparing and clustering changes."""
 
     profile: Literal["fitted", "document"] = "fitted"
-    """``fitted``: a fitted model speaks beside the categories; ``document``: the categories of document 002 alone."""
+    """``fitted``: categories and a fitted model decide; ``document``: only the categories of document 002 decide."""
 
     channel_patterns: Mapping[str, tuple[str, ...]] = field(hash=False, default_factory=lambda: PATTERNS)
-    """Which paths are of this channel; channels are tried in turn, production is the rest; ``!`` takes files out."""
+    """Path patterns of this channel; ``!`` excludes files; files without a channel are production."""
 
     main_branches: tuple[str, ...] = (
         *("main", "master", "develop", "trunk", "default", "next"),
         *("stable/**", "release/**", "releases/**", "release-*", "maint-*", "*-stable", "*-maintenance", "*.x"),
     )
-    """Branches that changes land on, beside those that are named by a version; all others are changes themselves."""
+    """Main branches, in addition to those named by a version; all other branches are changes."""
 
     normalise_whitespace: bool = True
-    """Whether trailing space and line ends are left out of a change's exact hash."""
+    """Whether exact hashes ignore trailing space and line ends."""
     drop_comment_only_hunks: bool = False
-    """Whether hunks that change comments only are left out of a change's exact hash."""
+    """Whether exact hashes ignore hunks that change comments only."""
     mask_numbers: bool = True
-    """Whether numbers are alike in the masked view of tokens; the literal view keeps them."""
+    """Whether the masked view of tokens treats all numbers as equal."""
     mask_strings: bool = True
-    """Whether strings are alike in the masked view of tokens; the literal view keeps them."""
+    """Whether the masked view of tokens treats all strings as equal."""
 
     weights: Mapping[str, float] = field(hash=False, default_factory=lambda: _WEIGHTS)
-    """What this similarity weighs: the first five in the production score, the last two in the final score."""
+    """Weight of this similarity; the first five are in the production score, the last two in the final score."""
     tests_score_max: float = 0.2
-    """The most that tests add to the final score."""
+    """Maximum that tests add to the final score."""
     docs_score_max: float = 0.1
-    """The most that documents add to the final score."""
+    """Maximum that documents add to the final score."""
     same_change_minhash_min: float = 0.95
-    """A change is the same if its MinHash similarity is above this, with literal overlap."""
+    """SAME_CHANGE needs a MinHash similarity above this."""
     same_change_files_min: float = 0.8
-    """And if its similarity of files is above this."""
+    """SAME_CHANGE needs a similarity of files above this."""
     same_change_lines_min: float = 0.5
-    """And if at least this share of its changed lines is literally the same: masked numbers make all bumps alike."""
+    """SAME_CHANGE needs at least this share of literally equal lines: masked numbers make all version bumps equal."""
     same_feature_prod_min: float = 0.75
-    """A change is the same feature from this production score on."""
+    """SAME_FEATURE needs at least this production score."""
     same_feature_support_min: float = 0.5
-    """And if tests, documents or MinHash support it with at least this."""
+    """SAME_FEATURE needs at least this similarity of tests, documents or MinHash."""
     competing_tests_min: float = 0.85
-    """A change competes from this similarity of test intent on."""
+    """COMPETING_IMPLEMENTATION needs at least this similarity of test intent."""
     competing_prod_max: float = 0.6
-    """And if its production score is at most this."""
+    """COMPETING_IMPLEMENTATION needs at most this production score."""
     related_final_min: float = 0.3
-    """A change is related from this final score on."""
+    """RELATED needs at least this final score."""
 
     flag_low_min: float = 0.94
-    """A change is called a duplicate if the lower bound of its chance is at least this; below, custody is not sure."""
+    """Minimum lower bound of the probability to call a change a duplicate."""
     unsure_chance_min: float = 0.5
-    """From this chance on it is told as related, not sure."""
+    """Minimum probability to call a change possibly related."""
     evidence_terms_min: int = 3
-    """So many rare terms, lines or names must be shared before anything is said aloud; an exact match needs none."""
+    """Minimum number of shared rare terms to suggest a change; an exact match needs none."""
     learnt_answers_min: int = 20
-    """From so many answers of people on, the chances of a repository are calibrated by them."""
+    """Minimum number of answers to calibrate the probabilities of a repository."""
 
     contain_min: float = 0.9
     """A change descends from another if it contains more than this share of it."""
     contain_growth_min: float = 0.1
-    """And if it is larger by at least this share; document 002 leaves the number open, this one is ours."""
+    """A change descends from another if it is larger by at least this share."""
     rewrite_lines_max: int = 2_000
-    """A change of more lines is compared as a rewrite."""
+    """A change with more changed lines is compared as a rewrite."""
     rewrite_files_max: int = 50
-    """A change of more files is compared as a rewrite."""
+    """A change with more files is compared as a rewrite."""
     rewrite_renames_share_max: float = 0.25
-    """A change of which a larger share is renames is compared as a rewrite."""
+    """A change with a larger share of renamed files is compared as a rewrite."""
     rewrite_minhash_min: float = 0.2
-    """Two changes with a lower MinHash similarity are compared as rewrites if they share paths."""
+    """Two changes with a lower code similarity are compared as rewrites if they share paths."""
     rewrite_paths_max: float = 0.6
-    """And they share paths if their overlap is above this."""
+    """Two changes share paths if the similarity of their paths is above this."""
 
     cluster_categories: tuple[str, ...] = ("SAME_CHANGE", "SAME_FEATURE", "COMPETING_IMPLEMENTATION")
-    """Which categories put two changes into one cluster."""
+    """Categories that put two changes into one cluster."""
 
     def __post_init__(self) -> None:
-        check_one_of("dedupe.profile", self.profile, PROFILES)
+        check_rule_choice("dedupe.profile", self.profile, PROFILES)
         frozen = {channel: tuple(patterns) for channel, patterns in self.channel_patterns.items()}
         object.__setattr__(self, "channel_patterns", MappingProxyType(frozen))
         object.__setattr__(self, "weights", MappingProxyType(dict(self.weights)))
         self._check_patterns()
         self._check_weights()
-        check_ranges("dedupe", {name: getattr(self, name) for name in _SHARES}, least=0, most=1)
-        check_ranges("dedupe", {name: getattr(self, name) for name in _COUNTS}, least=0)
+        check_rule_ranges("dedupe", {name: getattr(self, name) for name in _SHARES}, least=0, most=1)
+        check_rule_ranges("dedupe", {name: getattr(self, name) for name in _COUNTS}, least=0)
         feature = ("dedupe.same_feature_prod_min", self.same_feature_prod_min)
-        check_order(("dedupe.competing_prod_max", self.competing_prod_max), feature)
-        check_order(("dedupe.related_final_min", self.related_final_min), feature)
+        check_rule_order(("dedupe.competing_prod_max", self.competing_prod_max), feature)
+        check_rule_order(("dedupe.related_final_min", self.related_final_min), feature)
         for category in self.cluster_categories:
-            check_one_of("dedupe.cluster_categories", category, CLUSTERED)
+            check_rule_choice("dedupe.cluster_categories", category, CLUSTER_CATEGORIES)
 
     def _check_patterns(self) -> None:
-        check_keys("dedupe.channel_patterns", self.channel_patterns, CHANNELS)
+        check_rule_keys("dedupe.channel_patterns", self.channel_patterns, CHANNELS)
         for channel, patterns in self.channel_patterns.items():
             for pattern in patterns:
-                if problem := _pattern_problem(pattern):
+                if problem := _find_channel_pattern_problem(pattern):
                     raise RulesError(f"dedupe.channel_patterns.{channel}", f"has a pattern that {problem}")
 
     def _check_weights(self) -> None:
-        check_keys("dedupe.weights", self.weights, _WEIGHTS)
-        check_ranges("dedupe.weights", self.weights, least=0, most=1)
+        check_rule_keys("dedupe.weights", self.weights, _WEIGHTS)
+        check_rule_ranges("dedupe.weights", self.weights, least=0, most=1)
         production = math.fsum(weight for name, weight in self.weights.items() if name.startswith("prod_"))
         if not 0 < production <= 1 + _ROUNDING:
             raise RulesError("dedupe.weights", f"of production add up to {production:g}, not to at most 1")
 
 
-def _pattern_problem(pattern: str) -> str | None:
+def _find_channel_pattern_problem(pattern: str) -> str | None:
     if not pattern.strip():
         return "is empty"
     if len(pattern) > PATTERN_BYTES_MAX:
         return f"is longer than {PATTERN_BYTES_MAX:,} characters"
-    return None if pattern.isprintable() else "holds a character that cannot be printed"
+    return None if pattern.isprintable() else "contains a non-printable character"

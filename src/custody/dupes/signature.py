@@ -1,7 +1,7 @@
-"""From a change as it was read to what is kept of it: its signature, its exact hashes, its terms.
+"""Sketches of changes: signature, exact hashes and terms.
 
-Tests and documents are sketched by what they say, not by their lines: eight hundred lines of harness must not drown
-the three names that tell what is tested.
+Tests and documents are sketched by their names and headings, not by their lines, so that a long test harness does not
+hide what is tested.
 """
 
 import hashlib
@@ -20,25 +20,31 @@ from custody.dupes.model import (
     LineRun,
     Signature,
 )
-from custody.dupes.relations import MessageReferences, is_bot, is_release, referred, without_pointers
+from custody.dupes.relations import (
+    MessageReferences,
+    find_message_references,
+    is_bot_author,
+    is_release_title,
+    strip_commit_pointers,
+)
 from custody.dupes.rules import DedupeRules
-from custody.sketch.hashing import BottomSketch, bands_of, bottom_of, hash32, hash64
-from custody.sketch.minhash import MINHASH_VERSION, minhash_of
+from custody.sketch.hashing import BottomSketch, compute_lsh_bands, hash32, hash64, make_bottom_sketch
+from custody.sketch.minhash import MINHASH_VERSION, compute_minhash
 from custody.sketch.tokens import (
-    identifiers_of,
+    identifiers_from_tokens,
     mask_literals,
-    normalised_line,
-    shingles_of,
+    normalize_line_spacing,
+    shingle_tokens,
     split_message_words,
-    tokens_of,
+    tokenize_text,
 )
 
-# Which lines are comments and nothing else, by the ending of their file.
+# Markers of comment lines by file extension.
 
 
 _SLASHES = ("//", "/*", "*/", "* ")
 _HASH = ("#",)
-_ENDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+_COMMENT_MARKERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         **dict.fromkeys(("c", "cc", "cpp", "cs", "go", "h", "hpp", "java", "js", "jsx", "kt", "mjs"), _SLASHES),
         **dict.fromkeys(("php", "rs", "scala", "scss", "swift", "ts", "tsx"), _SLASHES),
@@ -49,61 +55,63 @@ _ENDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 
 
-def is_comment(path: str, line: str) -> bool:
-    """Whether a line is blank or only comment; of an unknown kind of file only blank lines are.
+def is_comment_line(path: str, line: str) -> bool:
+    """Return whether a line is blank or a comment; in unknown files only blank lines count.
 
-    >>> is_comment("a.py", "  # why"), is_comment("a.py", "x = 1  # why"), is_comment("a.txt", "# why")
+    >>> is_comment_line("a.py", "  # why"), is_comment_line("a.py", "x = 1  # why"), is_comment_line("a.txt", "# why")
     (True, False, False)
     """
-    said = line.strip()
-    return not said or said == "*" or said.startswith(_ENDINGS.get(path.rpartition(".")[2].lower(), ("\0",)))
+    text = line.strip()
+    return not text or text == "*" or text.startswith(_COMMENT_MARKERS.get(path.rpartition(".")[2].lower(), ("\0",)))
 
 
-# Exact identity: two changes with the same hash did the same, whatever commit or branch they are on.
-# Headers and positions play no part, paths and changed lines do. Each channel has hashes of its own, so that a change
-# of documents or tests alone has an identity too.
+# Exact hashes: equal for equal diffs on any commit or branch.
+# They cover paths and changed lines, but no positions. Each channel has its own hashes, so that a change of
+# documents or tests only has an identity, too.
 
 
 CHANNELS: tuple[Channel | None, ...] = (None, *Channel)
-KINDS = tuple(ExactKind(channel, likeness) for channel in CHANNELS for likeness in HashVariant)
-"""Every kind of exact hash; the index stores a kind by its place here, so new ones go to the end."""
-STORED = tuple(kind for kind in KINDS if kind.likeness is not HashVariant.INVERTED)
-"""What the index holds: a change that takes another back has, inverted, the other's plain hash."""
+KINDS = tuple(ExactKind(channel, variant) for channel in CHANNELS for variant in HashVariant)
+"""Every kind of exact hash; the index stores a kind by its position, so new kinds go to the end."""
+STORED = tuple(kind for kind in KINDS if kind.variant is not HashVariant.INVERTED)
+"""The kinds in the index; the inverted hash of a revert is looked up among the plain hashes."""
 
 
-def exact_hashes(change: ChangeDescription, rules: DedupeRules) -> Mapping[ExactKind, str]:
-    """Every exact hash that the change has; a channel that it does not touch has none."""
-    found = {}
+def compute_exact_hashes(change: ChangeDescription, rules: DedupeRules) -> Mapping[ExactKind, str]:
+    """Return every exact hash of a change; an untouched channel has none."""
+    hashes = {}
     for kind in KINDS:
         pieces = change.pieces if kind.channel is None else change.of(kind.channel)
-        if texts := [text for piece in pieces if (text := _canonical(piece, kind.likeness, rules))]:
-            found[kind] = _digest(texts)
-    return found
+        if texts := [text for piece in pieces if (text := _canonicalize_piece(piece, kind.variant, rules))]:
+            hashes[kind] = _digest_piece_texts(texts)
+    return hashes
 
 
-def _digest(texts: list[str]) -> str:
-    """The order of files says nothing: a path-free hash must not know it, and the others hold the paths."""
-    each = sorted(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts)
-    return hashlib.sha256(b"".join(each)).hexdigest()
+def _digest_piece_texts(texts: list[str]) -> str:
+    """Return the digest of all texts in any order: path-free hashes must not depend on the order of files."""
+    digests = sorted(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts)
+    return hashlib.sha256(b"".join(digests)).hexdigest()
 
 
-def _canonical(piece: ChangedPiece, likeness: HashVariant, rules: DedupeRules) -> str:
-    """What a change did to a file, as text; empty where there is nothing that could be alike."""
-    backwards = likeness is HashVariant.INVERTED
-    lines = list(_lines(piece, likeness, rules))
-    if likeness is HashVariant.PATH_FREE:
+def _canonicalize_piece(piece: ChangedPiece, variant: HashVariant, rules: DedupeRules) -> str:
+    """Return the canonical text of a changed file; empty if nothing can be compared."""
+    backwards = variant is HashVariant.INVERTED
+    lines = list(_normalize_piece_lines(piece, variant, rules))
+    if variant is HashVariant.PATH_FREE:
         return "\n".join(lines)
-    return "\n".join([*_names(piece, backwards=backwards), *_outside(piece, backwards=backwards), *lines])
+    return "\n".join(
+        [*_format_piece_paths(piece, backwards=backwards), *_format_piece_modes(piece, backwards=backwards), *lines]
+    )
 
 
-def _names(piece: ChangedPiece, *, backwards: bool) -> Iterator[str]:
-    """Where the file was and is; both alike unless it moved."""
+def _format_piece_paths(piece: ChangedPiece, *, backwards: bool) -> Iterator[str]:
+    """Yield the old and the new path, which differ if the file moved."""
     names = (piece.old_path or piece.path, piece.path)
     yield "\0".join(reversed(names) if backwards else names)
 
 
-def _outside(piece: ChangedPiece, *, backwards: bool) -> Iterator[str]:
-    """What became of the file beside its lines: its mode, and its objects where no lines are shown."""
+def _format_piece_modes(piece: ChangedPiece, *, backwards: bool) -> Iterator[str]:
+    """Yield changes of the mode, and the blobs if the lines are opaque."""
     before, after = piece.modes
     if before and after and before != after:
         yield f"mode {after if backwards else before:o} {before if backwards else after:o}"
@@ -112,46 +120,46 @@ def _outside(piece: ChangedPiece, *, backwards: bool) -> Iterator[str]:
         yield f"object {new if backwards else old} {old if backwards else new}"
 
 
-def _lines(piece: ChangedPiece, likeness: HashVariant, rules: DedupeRules) -> Iterator[str]:
+def _normalize_piece_lines(piece: ChangedPiece, variant: HashVariant, rules: DedupeRules) -> Iterator[str]:
     for run in piece.runs:
-        if rules.drop_comment_only_hunks and _is_comment(piece.path, run):
+        if rules.drop_comment_only_hunks and _is_comment_run(piece.path, run):
             continue
-        gone, come = (run.added, run.removed) if likeness is HashVariant.INVERTED else (run.removed, run.added)
-        yield from (f"-{_alike(line, likeness, rules)}" for line in gone)
-        yield from (f"+{_alike(line, likeness, rules)}" for line in come)
+        removed, added = (run.added, run.removed) if variant is HashVariant.INVERTED else (run.removed, run.added)
+        yield from (f"-{_normalize_hunk_line(line, variant, rules)}" for line in removed)
+        yield from (f"+{_normalize_hunk_line(line, variant, rules)}" for line in added)
 
 
-def _alike(line: str, likeness: HashVariant, rules: DedupeRules) -> str:
-    if likeness is HashVariant.SPACELESS:
+def _normalize_hunk_line(line: str, variant: HashVariant, rules: DedupeRules) -> str:
+    if variant is HashVariant.SPACELESS:
         return "".join(line.split())
     return line.rstrip() if rules.normalise_whitespace else line
 
 
-def _is_comment(path: str, run: LineRun) -> bool:
-    return all(is_comment(path, line) for line in (*run.removed, *run.added))
+def _is_comment_run(path: str, run: LineRun) -> bool:
+    return all(is_comment_line(path, line) for line in (*run.removed, *run.added))
 
 
 SIGNATURE_VERSION = f"1.{FACTS_VERSION}.{MINHASH_VERSION}"
-"""Made anew when this, the reading of syntax or the sketching changes; a signature holds the version that made it."""
+"""The version of signatures: changes with this module, the facts and MinHash, and then the index is rebuilt."""
 
 PRODUCTION = ExactKind(Channel.PRODUCTION, HashVariant.PLAIN)
 WHOLE = ExactKind(None, HashVariant.PLAIN)
 
 SCORED = (Channel.PRODUCTION, Channel.TESTS, Channel.DOCS)
-"""What is compared; meta, generated and vendored files are not."""
+"""The channels that are compared; meta, generated and vendored files are not."""
 
 SHINGLE_TOKENS = 5
-"""Tokens in a shingle: document 002's k."""
+"""Tokens per shingle: document 002's k."""
 MINHASH_VALUES = 128
 """Values of the MinHash of production code: document 002's n."""
 INTENT_VALUES = 64
-"""Values of the MinHash of tests and of documents: fewer than of code, so that a signature stays small."""
+"""Values of the MinHash of tests and of documents; fewer, to keep signatures small."""
 LSH_BANDS = 16
-"""Bands into which a MinHash is cut for look-ups; divides both numbers of values."""
+"""LSH bands of a MinHash; divides both numbers of values."""
 LINE_CHARS_MIN = 6
-"""A changed line with fewer characters is not compared: a bracket or an ``else`` is everywhere."""
+"""Characters of a line to be compared: a bracket or an ``else`` is everywhere."""
 KEPT_LINES, KEPT_IDENTIFIERS, KEPT_NAMES = 32, 48, 16
-"""Sample sizes of a signature (names: of files, symbols, exports, imports and words each): it stays about 1 kB."""
+"""Sample sizes in a signature of about 1 kB; names are files, symbols, exports, imports and words."""
 FIELD_TERMS_MAX = MappingProxyType(
     {
         "commit": 16,
@@ -169,28 +177,28 @@ FIELD_TERMS_MAX = MappingProxyType(
         "word": 48,
     }
 )
-"""Terms of a change by field: enough to tell two changes apart, few enough for one search."""
+"""Terms per change and field: enough to tell changes apart, few enough for one search."""
 SHORT_DIGITS = 7
-"""Messages name commits by so many digits and more."""
+"""Digits of an abbreviated commit id in a message, at least."""
 COMMITS_MAX = 16
-"""Of a change with more commits, only so many are remembered by id."""
+"""Commits per change that a signature stores."""
 
 
 def sketch_change(change: ChangeDescription, rules: DedupeRules) -> ChangeSketch:
-    """Everything the index keeps of a change."""
-    exact = {str(kind): digest for kind, digest in exact_hashes(change, rules).items()}
-    seen = _SketchInput(change, rules)
-    return ChangeSketch(seen.signature(exact), exact, seen.terms())
+    """Return everything the index stores of a change."""
+    exact = {str(kind): digest for kind, digest in compute_exact_hashes(change, rules).items()}
+    source = _SketchInput(change, rules)
+    return ChangeSketch(source.signature(exact), exact, source.terms())
 
 
-def key_of(digest: str) -> int:
-    """The start of an exact hash, as the index stores it."""
+def key_from_exact_hash(digest: str) -> int:
+    """Return the prefix of an exact hash as the index stores it."""
     return int.from_bytes(bytes.fromhex(digest[:16]), "big", signed=True)
 
 
 @dataclass(slots=True)
 class _LineFeatures:
-    """What the changed lines of some pieces hold."""
+    """Shingles, lines and identifiers of changed lines."""
 
     shingles: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
@@ -198,155 +206,161 @@ class _LineFeatures:
 
 
 class _SketchInput:
-    """A change while it is sketched: everything that more than one part of the sketch needs."""
+    """Values that several parts of a sketch are computed from."""
 
     def __init__(self, change: ChangeDescription, rules: DedupeRules) -> None:
         self._change = change
         self._pieces = change.of(*SCORED)
         self._production = change.of(Channel.PRODUCTION)
-        self._code = _read(self._production, rules)
-        self._rest = _read(change.of(Channel.TESTS, Channel.DOCS), rules)
+        self._code = _read_line_features(self._production, rules)
+        self._rest = _read_line_features(change.of(Channel.TESTS, Channel.DOCS), rules)
         self._facts = [facts for piece in self._production for facts in (piece.before, piece.after)]
         texts = (change.title, *change.messages)
-        self._referred: MessageReferences = referred(texts)
-        self._words = dict.fromkeys(word for text in texts for word in split_message_words(without_pointers(text)))
-        self._minhash = minhash_of(self._code.shingles, MINHASH_VALUES)
-        self._intent_minhash = minhash_of(_intent(change.of(Channel.TESTS)), INTENT_VALUES)
-        self._structure = list(_structure(change.of(Channel.DOCS)))
+        self._references: MessageReferences = find_message_references(texts)
+        self._words = dict.fromkeys(word for text in texts for word in split_message_words(strip_commit_pointers(text)))
+        self._minhash = compute_minhash(self._code.shingles, MINHASH_VALUES)
+        self._intent_minhash = compute_minhash(_list_intent_features(change.of(Channel.TESTS)), INTENT_VALUES)
+        self._structure = list(_list_structure_features(change.of(Channel.DOCS)))
 
     def signature(self, exact: Mapping[str, str]) -> Signature:
-        """The signature."""
+        """Return the signature."""
         change = self._change
         production, whole = exact.get(str(PRODUCTION)), exact.get(str(WHOLE))
         return Signature(
-            prod_hash=None if production is None else key_of(production),
-            whole_hash=None if whole is None else key_of(whole),
+            prod_hash=None if production is None else key_from_exact_hash(production),
+            whole_hash=None if whole is None else key_from_exact_hash(whole),
             minhash=self._minhash,
             intent=self._intent_minhash,
-            structure=minhash_of(self._structure, INTENT_VALUES),
-            prod_lines=_bottom("line", self._code.lines, KEPT_LINES),
-            lines=_bottom("line", (*self._code.lines, *self._rest.lines), KEPT_LINES),
-            identifiers=_bottom("identifier", self._code.identifiers | self._rest.identifiers, KEPT_IDENTIFIERS),
-            prod_files=_bottom("path", paths_of(self._production), KEPT_NAMES),
-            files=_bottom("path", paths_of(self._pieces), KEPT_NAMES),
-            symbols=_bottom("symbol", self._symbols(), KEPT_NAMES),
-            exports=_bottom("export", (name for facts in self._facts for name in facts.exports), KEPT_NAMES),
-            imports=_bottom("import", (name for facts in self._facts for name in facts.imports), KEPT_NAMES),
-            context=_bottom("symbol", _context(self._pieces), KEPT_NAMES),
-            words=_bottom("word", self._words, KEPT_NAMES),
-            references=frozenset(hash32("closing", number) for number in self._referred.closing),
+            structure=compute_minhash(self._structure, INTENT_VALUES),
+            prod_lines=_sketch_field_values("line", self._code.lines, KEPT_LINES),
+            lines=_sketch_field_values("line", (*self._code.lines, *self._rest.lines), KEPT_LINES),
+            identifiers=_sketch_field_values(
+                "identifier", self._code.identifiers | self._rest.identifiers, KEPT_IDENTIFIERS
+            ),
+            prod_files=_sketch_field_values("path", list_piece_paths(self._production), KEPT_NAMES),
+            files=_sketch_field_values("path", list_piece_paths(self._pieces), KEPT_NAMES),
+            symbols=_sketch_field_values("symbol", self._symbols(), KEPT_NAMES),
+            exports=_sketch_field_values(
+                "export", (name for facts in self._facts for name in facts.exports), KEPT_NAMES
+            ),
+            imports=_sketch_field_values(
+                "import", (name for facts in self._facts for name in facts.imports), KEPT_NAMES
+            ),
+            context=_sketch_field_values("symbol", _list_context_symbols(self._pieces), KEPT_NAMES),
+            words=_sketch_field_values("word", self._words, KEPT_NAMES),
+            references=frozenset(hash32("closing", number) for number in self._references.closing),
             added=sum(piece.added for piece in self._pieces),
             removed=sum(piece.removed for piece in self._pieces),
             prod_changed=sum(piece.added + piece.removed for piece in self._production),
             renamed=sum(piece.old_path is not None for piece in self._pieces),
-            commits=frozenset(map(short_id, change.commits[:COMMITS_MAX])),
-            picked=frozenset(map(short_id, self._referred.picked)),
-            reverted=frozenset(map(short_id, self._referred.reverted)),
-            is_bot=is_bot(change.author),
-            is_release=is_release(change.title),
+            commits=frozenset(map(commit_sha_to_number, change.commits[:COMMITS_MAX])),
+            picked=frozenset(map(commit_sha_to_number, self._references.picked)),
+            reverted=frozenset(map(commit_sha_to_number, self._references.reverted)),
+            is_bot=is_bot_author(change.author),
+            is_release=is_release_title(change.title),
         )
 
     def terms(self) -> dict[str, tuple[int, ...]]:
-        """The terms of each field that has any.
+        """Return the terms by field.
 
-        Each field is in the order of its hashes: two changes that share more terms than can be kept keep the same ones.
-        ``named`` are other changes' commits, to be searched for and not to be found by.
+        Each field is sorted by hash, so that two changes with too many shared terms keep the same ones. ``named`` holds
+        commits of other changes: searched for, but not indexed.
         """
-        minhash, intent, said = self._minhash, self._intent_minhash, self._referred
-        paths = list(paths_of(self._pieces))
-        found = {
+        minhash, intent, references = self._minhash, self._intent_minhash, self._references
+        paths = list(list_piece_paths(self._pieces))
+        fields = {
             "commit": tuple(hash64("commit", sha[:SHORT_DIGITS]) for sha in self._change.commits),
-            "named": tuple(hash64("commit", sha[:SHORT_DIGITS]) for sha in sorted(said.picked | said.reverted)),
-            "closing": _terms("closing", said.closing),
-            "mention": _terms("mention", said.mentioned),
-            "path": _terms("path", paths),
-            "band": () if minhash is None else tuple(bands_of(minhash, LSH_BANDS)),
-            "intent": () if intent is None else tuple(bands_of(intent, LSH_BANDS, field="intent")),
-            "symbol": _terms("symbol", self._symbols()),
-            "test": _terms("test", (name for piece in self._pieces for name in _test_names(piece))),
-            "folder": _terms("folder", (path.rpartition("/")[0] for path in paths)),
-            "line": _terms("line", (*self._code.lines, *self._rest.lines)),
-            "identifier": _terms("identifier", self._code.identifiers | self._rest.identifiers),
-            "word": _terms("word", self._words),
+            "named": tuple(
+                hash64("commit", sha[:SHORT_DIGITS]) for sha in sorted(references.picked | references.reverted)
+            ),
+            "closing": _hash_field_terms("closing", references.closing),
+            "mention": _hash_field_terms("mention", references.mentioned),
+            "path": _hash_field_terms("path", paths),
+            "band": () if minhash is None else tuple(compute_lsh_bands(minhash, LSH_BANDS)),
+            "intent": () if intent is None else tuple(compute_lsh_bands(intent, LSH_BANDS, field="intent")),
+            "symbol": _hash_field_terms("symbol", self._symbols()),
+            "test": _hash_field_terms("test", (name for piece in self._pieces for name in _list_test_names(piece))),
+            "folder": _hash_field_terms("folder", (path.rpartition("/")[0] for path in paths)),
+            "line": _hash_field_terms("line", (*self._code.lines, *self._rest.lines)),
+            "identifier": _hash_field_terms("identifier", self._code.identifiers | self._rest.identifiers),
+            "word": _hash_field_terms("word", self._words),
         }
-        return {name: terms[: FIELD_TERMS_MAX[name]] for name, terms in found.items() if terms}
+        return {name: terms[: FIELD_TERMS_MAX[name]] for name, terms in fields.items() if terms}
 
     def _symbols(self) -> Iterator[str]:
         return (name for facts in self._facts for name in facts.symbols)
 
 
-def short_id(sha: str) -> int:
-    """A commit by its first digits, as messages name it."""
+def commit_sha_to_number(sha: str) -> int:
+    """Return the prefix of a commit id, as messages name it, as a number."""
     return int(sha[:SHORT_DIGITS], 16)
 
 
-def _bottom(name: str, values: Iterable[str], kept: int) -> BottomSketch:
-    return bottom_of((hash32(name, value) for value in values), kept)
+def _sketch_field_values(name: str, values: Iterable[str], size: int) -> BottomSketch:
+    return make_bottom_sketch((hash32(name, value) for value in values), size)
 
 
-def _terms(name: str, values: Iterable[str]) -> tuple[int, ...]:
+def _hash_field_terms(name: str, values: Iterable[str]) -> tuple[int, ...]:
     return tuple(sorted({hash64(name, value) for value in values}))
 
 
-def _read(pieces: Iterable[ChangedPiece], rules: DedupeRules) -> _LineFeatures:
-    """Changed lines, literally for identity and masked for likeness; which side a line is on is part of both."""
-    read = _LineFeatures()
+def _read_line_features(pieces: Iterable[ChangedPiece], rules: DedupeRules) -> _LineFeatures:
+    """Return the features of changed lines, each marked by its side: shingles are masked, the rest is literal."""
+    features = _LineFeatures()
     for piece in pieces:
         for run in piece.runs:
-            for sign, side in (("-", run.removed), ("+", run.added)):
-                if not side:
+            for mark, lines in (("-", run.removed), ("+", run.added)):
+                if not lines:
                     continue
-                text = "\n".join(side)
-                literal = tokens_of(text)
-                alike = mask_literals(literal, numbers=rules.mask_numbers, strings=rules.mask_strings)
-                read.shingles.extend(sign + shingle for shingle in shingles_of(alike, SHINGLE_TOKENS))
-                read.identifiers.update(identifiers_of(literal))
-                read.lines.extend(sign + line for line in _telling(side))
-    return read
+                literal = tokenize_text("\n".join(lines))
+                masked = mask_literals(literal, numbers=rules.mask_numbers, strings=rules.mask_strings)
+                features.shingles.extend(mark + shingle for shingle in shingle_tokens(masked, SHINGLE_TOKENS))
+                features.identifiers.update(identifiers_from_tokens(literal))
+                features.lines.extend(mark + line for line in _select_long_lines(lines))
+    return features
 
 
-def _telling(lines: Iterable[str]) -> Iterator[str]:
-    """The lines that say something: a bracket or an ``else`` is everywhere."""
-    return (text for line in lines if len(text := normalised_line(line)) >= LINE_CHARS_MIN)
+def _select_long_lines(lines: Iterable[str]) -> Iterator[str]:
+    return (text for line in lines if len(text := normalize_line_spacing(line)) >= LINE_CHARS_MIN)
 
 
-def paths_of(pieces: Iterable[ChangedPiece]) -> Iterator[str]:
-    """Both names of a file that moved: the other change may know only one."""
+def list_piece_paths(pieces: Iterable[ChangedPiece]) -> Iterator[str]:
+    """Yield the paths of all files, both names of a moved file."""
     for piece in pieces:
         yield piece.path
         if piece.old_path is not None:
             yield piece.old_path
 
 
-def _context(pieces: Iterable[ChangedPiece]) -> Iterator[str]:
-    """Where the change is: the declarations around its hunks, tests included."""
+def _list_context_symbols(pieces: Iterable[ChangedPiece]) -> Iterator[str]:
+    """Yield the declarations around the hunks, including tests."""
     for piece in pieces:
         yield from piece.before.symbols
         yield from piece.after.symbols
 
 
-def _test_names(piece: ChangedPiece) -> Iterator[str]:
+def _list_test_names(piece: ChangedPiece) -> Iterator[str]:
     for facts in (piece.before, piece.after):
         yield from facts.suites
         yield from facts.tests
 
 
-def _intent(pieces: Iterable[ChangedPiece]) -> Iterator[str]:
-    """What tests are about: the words of their names, their matchers, what they import."""
-    for facts in _each(pieces):
+def _list_intent_features(pieces: Iterable[ChangedPiece]) -> Iterator[str]:
+    """Yield the intent of tests: words of their names, matchers, imports."""
+    for facts in _list_touched_facts(pieces):
         for name in (*facts.suites, *facts.tests):
             yield from (f"name {word}" for word in name.split())
         yield from (f"matcher {name}" for name in facts.matchers)
         yield from (f"import {name}" for name in facts.imports)
 
 
-def _structure(pieces: Iterable[ChangedPiece]) -> Iterator[str]:
-    """What documents are made of: headings, code blocks, references."""
-    for facts in _each(pieces):
+def _list_structure_features(pieces: Iterable[ChangedPiece]) -> Iterator[str]:
+    """Yield the structure of documents: headings, code blocks, references."""
+    for facts in _list_touched_facts(pieces):
         yield from (f"heading {word}" for heading in facts.headings for word in split_message_words(heading))
         yield from (f"block {token}" for block in facts.blocks for token in block)
         yield from (f"reference {number}" for number in facts.references)
 
 
-def _each(pieces: Iterable[ChangedPiece]) -> Iterator[TouchedFacts]:
+def _list_touched_facts(pieces: Iterable[ChangedPiece]) -> Iterator[TouchedFacts]:
     return (facts for piece in pieces for facts in (piece.before, piece.after))

@@ -1,4 +1,4 @@
-"""The shipped model and what its numbers mean; ``python -m bench dupes`` prints this file."""
+"""The shipped model and its calibration; ``python -m bench dupes`` prints this file."""
 
 from types import MappingProxyType
 

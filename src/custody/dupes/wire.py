@@ -9,9 +9,6 @@ import msgspec
 
 from custody.core.wire.report import Report
 
-# What ``custody dupes`` answers: what was indexed, what a change is like, and what that rests on.
-
-
 CategoryName = Literal["SAME_CHANGE", "SAME_FEATURE", "COMPETING_IMPLEMENTATION", "RELATED", "NOT_RELATED"]
 
 
@@ -24,7 +21,7 @@ class UnreadChange(msgspec.Struct, frozen=True):
 
 
 class DupesIndexReport(Report, frozen=True, kw_only=True, tag="dupes-index"):
-    """What was indexed now, what had been before, what could not be read; ``degraded`` counts files without syntax."""
+    """Result of indexing; ``degraded`` counts files whose syntax could not be parsed."""
 
     asked: int
     known: int
@@ -37,7 +34,7 @@ class DupesIndexReport(Report, frozen=True, kw_only=True, tag="dupes-index"):
 
 
 class ChangeRefReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A change: from ``base`` to ``head``; ``name`` is the ref or range that it is known by, if any."""
+    """A change from ``base`` to ``head``; ``name`` is its ref or range, if any."""
 
     base: str
     head: str
@@ -48,7 +45,7 @@ class ChangeRefReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AccountLine(msgspec.Struct, frozen=True):
-    """One line of the account of a chance: weight times value is what it adds to the log-odds."""
+    """A term of a probability: it adds weight times value to the log-odds."""
 
     name: str
     weight: float
@@ -56,21 +53,21 @@ class AccountLine(msgspec.Struct, frozen=True):
 
 
 class RelationReport(msgspec.Struct, frozen=True):
-    """What a change is to another, and why."""
+    """A relation between two changes, and why it holds."""
 
     relation: str
     why: str
 
 
 class SharedNamesReport(msgspec.Struct, frozen=True):
-    """Names that both changes have: some of them, and how many there are."""
+    """Names that both changes share: ``some`` of them, and their ``count``."""
 
     some: list[str]
     count: int
 
 
 class SharedLinesReport(msgspec.Struct, frozen=True):
-    """Lines that both removed (-) or both added (+): where they begin in each, and how many there are."""
+    """A line range that both changes removed (-) or added (+), with its start in each."""
 
     sign: str
     path: str
@@ -81,7 +78,7 @@ class SharedLinesReport(msgspec.Struct, frozen=True):
 
 
 class OverlapReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What both changes have in common, read from git; ``rewrite`` says why they were compared as rewrites."""
+    """What both changes share, read from git."""
 
     files: SharedNamesReport
     folders: SharedNamesReport
@@ -99,17 +96,17 @@ class OverlapReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TermCount(msgspec.Struct, frozen=True):
-    """A term that was searched for, and in how many changes it stood."""
+    """A term of the search, and the number of changes that contain it."""
 
     term: int
     changes: int
 
 
 class DupesEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that a suggestion rests on, enough to make it again.
+    """The evidence of a suggestion, enough to replay the search.
 
-    ``as_of`` is the last change that was looked at, ``terms`` are those searched for with in how many changes each
-    stood. Without ``overlap``, ``overlap_missing`` says why it could not be read from git.
+    ``as_of`` is the newest change that was searched, ``terms`` are the searched terms with their frequencies. Without
+    ``overlap``, ``overlap_missing`` says why git could not read it.
     """
 
     evidence: int = 1
@@ -137,14 +134,14 @@ class DupesEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DuplicateSuggestion(msgspec.Struct, frozen=True, kw_only=True):
-    """A change that this one is like: in a word, in numbers, and the id of the stored evidence."""
+    """A suggested duplicate: its evidence, and the id of the evidence."""
 
     id: str
     evidence: DupesEvidence
 
 
 class DupesCheckReport(Report, frozen=True, kw_only=True, tag="dupes-check"):
-    """What a change is like among all that are indexed; without suggestions, ``nearest`` came closest."""
+    """Duplicates of a change among the indexed changes; without suggestions, ``nearest`` is the best match."""
 
     this: ChangeRefReport
     suggestions: list[DuplicateSuggestion]
@@ -158,7 +155,7 @@ class DupesCheckReport(Report, frozen=True, kw_only=True, tag="dupes-check"):
 
 
 class DupesShowReport(Report, frozen=True, kw_only=True, tag="dupes-show"):
-    """Stored evidence, and whether the index still gives the same answer."""
+    """Stored evidence, and whether a replay of the search gives the same result."""
 
     id: str
     at: str
@@ -168,7 +165,7 @@ class DupesShowReport(Report, frozen=True, kw_only=True, tag="dupes-show"):
 
 
 class DupesLabelReport(Report, frozen=True, kw_only=True, tag="dupes-label"):
-    """What was recorded, and whether there are answers enough by now to calibrate chances here."""
+    """A recorded answer, and whether there are enough answers to calibrate probabilities."""
 
     record: str
     head: str
@@ -182,7 +179,7 @@ class DupesLabelReport(Report, frozen=True, kw_only=True, tag="dupes-label"):
 
 
 class ClusterMember(msgspec.Struct, frozen=True, kw_only=True):
-    """A change in a cluster; ``is_base`` marks what others descend from, ``is_canonical`` the one advised to keep."""
+    """A change in a cluster; ``is_base`` marks an ancestor of others, ``is_canonical`` the change to keep."""
 
     change: ChangeRefReport
     is_base: bool
@@ -191,7 +188,7 @@ class ClusterMember(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DescentEdge(msgspec.Struct, frozen=True, kw_only=True):
-    """That one change is contained in another, in which way it was compared, and how much of it is there."""
+    """A change that another contains: how they were compared, and the contained share."""
 
     part: str
     whole: str
@@ -201,7 +198,7 @@ class DescentEdge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClusterReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Changes that should not all land."""
+    """Changes that duplicate each other."""
 
     id: str
     members: list[ClusterMember]
@@ -210,7 +207,7 @@ class ClusterReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DupesClusterReport(Report, frozen=True, kw_only=True, tag="dupes-cluster"):
-    """Clusters of changes among all indexed ones, the largest first."""
+    """Clusters of indexed changes, largest first."""
 
     clusters: list[ClusterReport]
     changes: int

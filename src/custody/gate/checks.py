@@ -1,4 +1,4 @@
-"""The checks of the gate, one function each, and the verdict that follows from their reasons. Pure."""
+"""The checks of the gate, one function each, and the verdict from their reasons. Pure."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,6 +10,7 @@ from custody.cite import Finding
 from custody.core.errors import InputError
 from custody.core.evidence import ChangePeriod
 from custody.core.paths import Lines
+from custody.core.plural import count_noun, noun_for_count
 from custody.core.record import RecordingGap
 from custody.dupes import Category, DuplicateVerdict
 from custody.gate.model import (
@@ -24,161 +25,176 @@ from custody.gate.model import (
     SimilarChange,
     TrustAnswer,
     VerdictLevel,
-    join_first,
+    join_reason_parts,
 )
 from custody.gate.rules import GateRules
 
-# The check of attribution: can it be shown, and well enough, who wrote the added lines?
+# Attribution: is it known, with enough evidence, who wrote the added lines?
 
 
 HOUR_NS = 3_600 * 1_000_000_000
 SHOWN_MAX = 3
-"""Files that a sentence names; it counts the others."""
+"""Files named in a sentence; the others are counted."""
 
-RECORD_IT = "run 'custody init' so that agents' work is recorded, or 'custody import' what was recorded elsewhere"
+RECORD_IT = "run 'custody init' to record agents, or 'custody import' to add their transcripts"
 
 FileRange = tuple[str, AddedRange]
-"""A stretch with the path of its file."""
+"""A range of added lines with the path of its file."""
 
 
-def attribution(seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
-    """What is to be said about who wrote the added lines; nothing about a change that adds none."""
-    if not seen.files:
+def check_attribution(evidence: GateEvidence, rules: GateRules) -> Iterator[Reason]:
+    """Yield the reasons about who wrote the added lines; none for a change that adds no lines."""
+    if not evidence.files:
         return
-    yield from _unseen(seen, rules)
-    # Where nothing was recorded, that no line has evidence is no finding: nobody looked.
-    if isinstance(seen.recorded, RecordState):
-        placed = seen.ranges
-        yield from _none(placed, rules)
-        yield from _weak(placed, rules)
-        yield from _share(placed, rules)
+    yield from _find_missing_evidence_reasons(evidence, rules)
+    # Without any records, lines without evidence are not a finding: nothing could be checked.
+    if isinstance(evidence.recorded, RecordState):
+        file_ranges = evidence.ranges
+        yield from _find_unknown_author_reasons(file_ranges, rules)
+        yield from _find_weak_evidence_reasons(file_ranges, rules)
+        yield from _find_agent_share_reasons(file_ranges, rules)
 
 
-def _unseen(seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
-    if seen.recorded is None:
-        yield rules.reason(ReasonCode.ATTR_UNSEEN, "nothing was ever recorded here", RECORD_IT)
-    elif isinstance(seen.recorded, MissingEvidence):
-        yield rules.reason(ReasonCode.ATTR_UNSEEN, seen.recorded.why, seen.recorded.remedy)
+def _find_missing_evidence_reasons(evidence: GateEvidence, rules: GateRules) -> Iterator[Reason]:
+    if evidence.recorded is None:
+        yield rules.reason(ReasonCode.ATTR_UNSEEN, "no agent activity has been recorded in this repository", RECORD_IT)
+    elif isinstance(evidence.recorded, MissingEvidence):
+        yield rules.reason(ReasonCode.ATTR_UNSEEN, evidence.recorded.why, evidence.recorded.remedy)
     else:
-        yield from _gaps([gap for gap in seen.recorded.gaps if _concerns(gap, seen.period, rules)], rules)
-    yield from _unread(seen, rules)
+        yield from _find_gap_reasons(
+            [gap for gap in evidence.recorded.gaps if _overlaps_change_period(gap, evidence.period, rules)], rules
+        )
+    yield from _find_unread_file_reasons(evidence, rules)
 
 
-def _concerns(gap: RecordingGap, period: ChangePeriod | None, rules: GateRules) -> bool:
-    """Whether a gap may belong to the change: unless it surely does not."""
+def _overlaps_change_period(gap: RecordingGap, period: ChangePeriod | None, rules: GateRules) -> bool:
+    """Return whether a gap may fall into the time of the change; true when either time is unknown."""
     if gap.at_ns is None or period is None:
         return True
     first_ns = min(period.base_ns, period.first_ns - int(rules.gap_hours_before * HOUR_NS))
     return first_ns <= gap.at_ns <= period.last_ns + int(rules.gap_hours_after * HOUR_NS)
 
 
-def _gaps(gaps: Sequence[RecordingGap], rules: GateRules) -> Iterator[Reason]:
+def _find_gap_reasons(gaps: Sequence[RecordingGap], rules: GateRules) -> Iterator[Reason]:
     if gaps:
         last = max(gaps, key=lambda gap: (gap.at_ns or 0, gap.what))
         yield rules.reason(
             ReasonCode.ATTR_UNSEEN,
-            f"{len(gaps)} gap(s) while the change was made: something could not be recorded; the last one: {last.what}",
-            "have a person read the change; 'custody doctor' names the file; delete from it what you have seen",
+            f"recording failed {count_noun(len(gaps), 'time')} while the change was made; last: {last.what}",
+            "have a person read the change; 'custody doctor' names the log of failures, delete the entries you checked",
         )
 
 
-def _unread(seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
-    unread = [(file.path, file.found) for file in seen.files if isinstance(file.found, MissingEvidence)]
+def _find_unread_file_reasons(evidence: GateEvidence, rules: GateRules) -> Iterator[Reason]:
+    unread = [(file.path, file.authorship) for file in evidence.files if isinstance(file.authorship, MissingEvidence)]
     if unread:
-        named = join_first([f"'{path}' {found.why}" for path, found in unread], SHOWN_MAX)
-        remedies = dict.fromkeys(found.remedy for _, found in unread)
+        named = join_reason_parts([f"'{path}' {missing.why}" for path, missing in unread], SHOWN_MAX)
+        remedies = dict.fromkeys(missing.remedy for _, missing in unread)
         yield rules.reason(
             ReasonCode.ATTR_UNSEEN,
-            f"nothing is known of what {len(unread)} file(s) got: {named}",
+            f"cannot check who wrote the additions to {count_noun(len(unread), 'file')}: {named}",
             "; ".join(list(remedies)[:SHOWN_MAX]),
             [ChangeSpot(path) for path, _ in unread],
         )
 
 
-def _none(placed: Sequence[FileRange], rules: GateRules) -> Iterator[Reason]:
-    unknown = [file_range for file_range in placed if file_range[1].whose is LineOwner.NONE]
+def _find_unknown_author_reasons(file_ranges: Sequence[FileRange], rules: GateRules) -> Iterator[Reason]:
+    unknown = [file_range for file_range in file_ranges if file_range[1].whose is LineOwner.NONE]
     if unknown:
         yield rules.reason(
-            ReasonCode.ATTR_NONE, f"nothing shows who wrote {_counted(unknown, placed)}", spots=_spots(unknown)
+            ReasonCode.ATTR_NONE,
+            f"nothing shows who wrote {_describe_line_share(unknown, file_ranges)}{_describe_first_place(unknown)}",
+            spots=_reason_spots_from_ranges(unknown),
         )
 
 
-def _weak(placed: Sequence[FileRange], rules: GateRules) -> Iterator[Reason]:
+def _find_weak_evidence_reasons(file_ranges: Sequence[FileRange], rules: GateRules) -> Iterator[Reason]:
     weak = [
         file_range
-        for file_range in placed
-        if file_range[1].whose is not LineOwner.NONE and _is_weak(file_range[1], rules)
+        for file_range in file_ranges
+        if file_range[1].whose is not LineOwner.NONE and _has_weak_evidence(file_range[1], rules)
     ]
     claimed = [file_range for file_range in weak if file_range[1].grade is None or file_range[1].grade is Grade.CLAIMED]
     strict = rules.stricter(ReasonCode.ATTR_WEAK, ReasonCode.ATTR_NONE)
-    # Without its claim a line would be nobody's: a claim, which anybody can write, must not be milder than none.
-    stood = [
+    # Anybody can write a claim, so a claimed line must not be milder than a line without any evidence.
+    by_level = [
         (claimed, strict),
         ([file_range for file_range in weak if file_range not in claimed], rules.level(ReasonCode.ATTR_WEAK)),
     ]
-    for file_ranges, level in stood if strict is not rules.level(ReasonCode.ATTR_WEAK) else [(weak, strict)]:
-        if file_ranges:
-            sentence = f"the evidence is weaker than tier {rules.tier_max} and grade '{rules.grade_min}' for"
+    for some, level in by_level if strict is not rules.level(ReasonCode.ATTR_WEAK) else [(weak, strict)]:
+        if some:
+            verb = noun_for_count(_count_lines(some), "has", "have")
+            share = _describe_line_share(some, file_ranges)
             reason = rules.reason(
-                ReasonCode.ATTR_WEAK, f"{sentence} {_counted(file_ranges, placed)}", spots=_spots(file_ranges)
+                ReasonCode.ATTR_WEAK,
+                f"{share} {verb} weak evidence ({_describe_weakness(some, rules)}){_describe_first_place(some)}",
+                spots=_reason_spots_from_ranges(some),
             )
             yield replace(reason, level=level)
 
 
-def _is_weak(stretch: AddedRange, rules: GateRules) -> bool:
-    """A person's lines have no tier, but that a record names a person may be no more than a claim as well."""
-    if stretch.whose.is_agent and (stretch.tier is None or stretch.tier > rules.tier_max):
+def _describe_weakness(weak: Sequence[FileRange], rules: GateRules) -> str:
+    if all(added_range.grade is Grade.CLAIMED for _, added_range in weak):
+        return "imported, not recorded live"
+    return f"required: tier {rules.tier_max} or better, grade '{rules.grade_min}' or better"
+
+
+def _has_weak_evidence(added_range: AddedRange, rules: GateRules) -> bool:
+    """Return whether evidence misses the required tier or grade; a person's lines have a grade only."""
+    if added_range.whose.is_agent and (added_range.tier is None or added_range.tier > rules.tier_max):
         return True
-    return stretch.grade is None or stretch.grade.standing < Grade(rules.grade_min).standing
+    return added_range.grade is None or added_range.grade.standing < Grade(rules.grade_min).standing
 
 
-def _share(placed: Sequence[FileRange], rules: GateRules) -> Iterator[Reason]:
-    """A mixed line counts whole: by its share, an edit that was lost would make agents' part of the change smaller."""
-    agents = [file_range for file_range in placed if file_range[1].whose.is_agent]
-    if agents and (share := _lines(agents) / _lines(placed)) > rules.agent_share_max:
+def _find_agent_share_reasons(file_ranges: Sequence[FileRange], rules: GateRules) -> Iterator[Reason]:
+    """Yield a reason if agents wrote too much; mixed lines count whole, so that a lost edit never lowers the share."""
+    agents = [file_range for file_range in file_ranges if file_range[1].whose.is_agent]
+    if agents and (share := _count_lines(agents) / _count_lines(file_ranges)) > rules.agent_share_max:
         yield rules.reason(
             ReasonCode.ATTR_SHARE,
             f"agents wrote {share:.1%} of the added lines, more than {rules.agent_share_max:.1%}:"
-            f" {_counted(agents, placed)}",
-            spots=_spots(agents),
+            f" {_describe_line_share(agents, file_ranges)}{_describe_first_place(agents)}",
+            spots=_reason_spots_from_ranges(agents),
         )
 
 
-def _spots(placed: Sequence[FileRange]) -> Iterator[ChangeSpot]:
-    return (ChangeSpot(path, stretch.lines) for path, stretch in placed)
+def _reason_spots_from_ranges(file_ranges: Sequence[FileRange]) -> Iterator[ChangeSpot]:
+    return (ChangeSpot(path, added_range.lines) for path, added_range in file_ranges)
 
 
-def _lines(placed: Sequence[FileRange]) -> int:
-    return sum(len(stretch.lines) for _, stretch in placed)
+def _count_lines(file_ranges: Sequence[FileRange]) -> int:
+    return sum(len(added_range.lines) for _, added_range in file_ranges)
 
 
-def _counted(some: Sequence[FileRange], every: Sequence[FileRange]) -> str:
-    path, stretch = some[0]
-    return f"{_lines(some)} of {_lines(every)} added line(s), the first at '{path}:{stretch.lines.first}'"
+def _describe_line_share(some: Sequence[FileRange], every: Sequence[FileRange]) -> str:
+    return f"{_count_lines(some):,} of {count_noun(_count_lines(every), 'added line')}"
 
 
-# The check of calls: did an agent do something unusual before it changed a risky file?
+def _describe_first_place(file_ranges: Sequence[FileRange]) -> str:
+    path, added_range = file_ranges[0]
+    return f", first at '{path}:{added_range.lines.first}'"
 
 
-def calls(seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
-    """One reason for each risky file before whose change unusual calls were made; nothing where nobody was to look."""
-    if seen.befores is None:
+# Calls: did an agent do something unusual before it changed a risky file?
+
+
+def check_calls(evidence: GateEvidence, rules: GateRules) -> Iterator[Reason]:
+    """Yield one reason for each risky file that was changed after unusual calls; none if the check is off."""
+    if evidence.calls is None:
         return
-    if isinstance(seen.befores, MissingEvidence):
-        yield rules.reason(ReasonCode.GRAPH_UNSEEN, seen.befores.why, seen.befores.remedy)
+    if isinstance(evidence.calls, MissingEvidence):
+        yield rules.reason(ReasonCode.GRAPH_UNSEEN, evidence.calls.why, evidence.calls.remedy)
         return
-    for before in seen.befores:
+    for before in evidence.calls:
         if before.chance < rules.call_chance_min:
             named = ", ".join(before.calls)
             sentence = f"before '{before.path}' was changed, session {before.session} called {named}"
-            chance = f"calls like these have a chance of {before.chance:.2%}"
-            yield rules.reason(ReasonCode.GRAPH_UNUSUAL, f"{sentence}; {chance}", spots=[ChangeSpot(before.path)])
+            rarity = f"such calls have a probability of {before.chance:.2%}"
+            yield rules.reason(ReasonCode.GRAPH_UNUSUAL, f"{sentence}; {rarity}", spots=[ChangeSpot(before.path)])
 
 
-# The check of citations: does what the change says rest on something?
+# Citations: do the texts of the change cite sources that hold?
 
-
-"""A reason names so many places; the audit names them all."""
 
 _CODES = {
     **dict.fromkeys((CiteCode.NONE, CiteCode.COVERAGE), ReasonCode.CITE_UNCITED),
@@ -187,130 +203,138 @@ _CODES = {
         (CiteCode.NOFILE, CiteCode.NOSYMBOL, CiteCode.NOISSUE, CiteCode.NOPACKAGE), ReasonCode.CITE_MISSING
     ),
 }
-"""What the gate says about a finding; any other is a citation that does not hold."""
+"""The reason for each finding of the audit; any other finding is a broken citation."""
 
 
-def citations(seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
-    """At most one reason of each code for a text, with the first places."""
-    for text in seen.texts:
-        if isinstance(text.lacks, MissingEvidence):
+def check_citations(evidence: GateEvidence, rules: GateRules) -> Iterator[Reason]:
+    """Yield at most one reason of each code for a text, with its first places."""
+    for text in evidence.texts:
+        if isinstance(text.findings, MissingEvidence):
             spots = [ChangeSpot(text.name)] if text.is_file else []
-            yield rules.reason(ReasonCode.CITE_UNSEEN, f"{text.name} {text.lacks.why}", text.lacks.remedy, spots)
+            yield rules.reason(ReasonCode.CITE_UNSEEN, f"{text.name} {text.findings.why}", text.findings.remedy, spots)
             continue
         by_code = defaultdict[ReasonCode, list[Finding]](list)
-        for lack in text.lacks:
-            by_code[_CODES.get(lack.code, ReasonCode.CITE_BROKEN)].append(lack)
-        for code, lacks in by_code.items():
-            spots = [ChangeSpot(text.name, Lines(lack.line, lack.line)) for lack in lacks] if text.is_file else []
-            yield rules.reason(code, f"{text.name}: {_describe_lacks(lacks)}", spots=spots)
+        for finding in text.findings:
+            by_code[_CODES.get(finding.code, ReasonCode.CITE_BROKEN)].append(finding)
+        for code, findings in by_code.items():
+            spots = (
+                [ChangeSpot(text.name, Lines(finding.line, finding.line)) for finding in findings]
+                if text.is_file
+                else []
+            )
+            yield rules.reason(code, f"{text.name}: {_describe_citation_reason(findings)}", spots=spots)
 
 
-def _describe_lacks(lacks: Sequence[Finding]) -> str:
-    return join_first([f"line {lack.line}: {lack.message} ({lack.code.value})" for lack in lacks], SHOWN_MAX)
+def _describe_citation_reason(findings: Sequence[Finding]) -> str:
+    return join_reason_parts(
+        [f"line {finding.line}: {finding.message} ({finding.code.value})" for finding in findings], SHOWN_MAX
+    )
 
 
-# The check of duplicates: is the change already there?
+# Duplicates: does the same change exist already?
 
 
-def duplicates(seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
-    """One reason for each change that should not land beside this one; nothing where nobody was to look."""
-    if seen.twins is None:
+def check_duplicates(evidence: GateEvidence, rules: GateRules) -> Iterator[Reason]:
+    """Yield one reason for each change that this one duplicates or competes with; none if the check is off."""
+    if evidence.duplicates is None:
         return
-    if isinstance(seen.twins, MissingEvidence):
-        yield rules.reason(ReasonCode.DUPE_UNSEEN, seen.twins.why, seen.twins.remedy)
+    if isinstance(evidence.duplicates, MissingEvidence):
+        yield rules.reason(ReasonCode.DUPE_UNSEEN, evidence.duplicates.why, evidence.duplicates.remedy)
         return
-    for twin in seen.twins:
-        yield rules.reason(_code(twin), f"{twin.name}: {twin.why}")
+    for duplicate in evidence.duplicates:
+        yield rules.reason(_reason_code_from_duplicate(duplicate), f"{duplicate.name}: {duplicate.why}")
 
 
-def _code(twin: SimilarChange) -> ReasonCode:
-    if twin.says is DuplicateVerdict.COMPETING:
+def _reason_code_from_duplicate(duplicate: SimilarChange) -> ReasonCode:
+    if duplicate.verdict is DuplicateVerdict.COMPETING:
         return ReasonCode.DUPE_COMPETING
-    return ReasonCode.DUPE_SAME if twin.category is Category.SAME_CHANGE else ReasonCode.DUPE_LIKELY
+    return ReasonCode.DUPE_SAME if duplicate.category is Category.SAME_CHANGE else ReasonCode.DUPE_LIKELY
 
 
-# The check of integrity: is what the answers rest on as it was written?
+# Integrity: are the records that the answers rest on unchanged?
 
 
-def integrity(seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
-    """Nothing where nothing was ever recorded: then there is nothing that could be damaged."""
-    if seen.recorded is None:
+def check_integrity(evidence: GateEvidence, rules: GateRules) -> Iterator[Reason]:
+    """Yield a reason if the store is damaged or unreadable; none where nothing has been recorded."""
+    if evidence.recorded is None:
         return
-    if isinstance(seen.recorded, MissingEvidence):
-        yield rules.reason(ReasonCode.INTEG_UNSEEN, seen.recorded.why, seen.recorded.remedy)
+    if isinstance(evidence.recorded, MissingEvidence):
+        yield rules.reason(ReasonCode.INTEG_UNSEEN, evidence.recorded.why, evidence.recorded.remedy)
         return
-    damage = seen.recorded.damage
+    damage = evidence.recorded.damage
     if damage:
-        named = join_first(damage, SHOWN_MAX)
-        yield rules.reason(ReasonCode.INTEG_DAMAGE, f"the store is not as it was written: {named}")
+        named = join_reason_parts(damage, SHOWN_MAX)
+        yield rules.reason(ReasonCode.INTEG_DAMAGE, f"the store was changed after recording: {named}")
 
 
-# The check of the policy: does the change edit the rules by which it is judged?
+# Policy: does the change edit the rules that judge it?
 
 
 POLICY_PATHS_SHOWN_MAX = 5
 
 
-def policy(seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
-    """One reason, with the first of the rules that would be others."""
-    if seen.policy:
+def check_policy(evidence: GateEvidence, rules: GateRules) -> Iterator[Reason]:
+    """Yield one reason with the first changed rules."""
+    if evidence.policy:
         yield rules.reason(
-            ReasonCode.POLICY_CHANGED, f"the change sets rules: {join_first(seen.policy, POLICY_PATHS_SHOWN_MAX)}"
+            ReasonCode.POLICY_CHANGED,
+            f"the change edits rules: {join_reason_parts(evidence.policy, POLICY_PATHS_SHOWN_MAX)}",
         )
 
 
-# The check of trust: do the records of the agents that wrote the added lines let them land without a person looking?
-# It says nothing of lines that no agent wrote. Lines of nobody known are the business of attribution, whose reasons
-# are never milder than these.
+# Trust: do the records of the agents that wrote the added lines allow a merge without review?
+# Lines of unknown authors belong to the attribution check; its reasons are never milder than these.
 
 
-def trust(seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
-    """What the agents' records have against the change; nothing where agents wrote none of it."""
-    placed = [(path, stretch) for path, stretch in seen.ranges if stretch.whose.is_agent]
-    if not placed:
+def check_trust(evidence: GateEvidence, rules: GateRules) -> Iterator[Reason]:
+    """Yield the reasons from the agents' records; none where agents wrote no lines."""
+    file_ranges = [(path, added_range) for path, added_range in evidence.ranges if added_range.whose.is_agent]
+    if not file_ranges:
         return
-    if isinstance(seen.trust, MissingEvidence):
-        yield rules.reason(ReasonCode.TRUST_UNKNOWN, seen.trust.why, seen.trust.remedy)
+    if isinstance(evidence.trust, MissingEvidence):
+        yield rules.reason(ReasonCode.TRUST_UNKNOWN, evidence.trust.why, evidence.trust.remedy)
         return
-    yield from _unanswered(placed, seen.trust, rules)
-    authors = {stretch.author for _, stretch in placed}
-    for answer in (trust_answer for trust_answer in seen.trust if trust_answer.author in authors):
+    yield from _find_unanswered_trust_reasons(file_ranges, evidence.trust, rules)
+    authors = {added_range.author for _, added_range in file_ranges}
+    for answer in (trust_answer for trust_answer in evidence.trust if trust_answer.author in authors):
         for against in answer.approval.against:
             yield rules.reason(ReasonCode(against.code.value), f"{answer.author.agent}: {against.sentence}")
 
 
-def _unanswered(
-    placed: Sequence[tuple[str, AddedRange]], answers: Sequence[TrustAnswer], rules: GateRules
+def _find_unanswered_trust_reasons(
+    file_ranges: Sequence[tuple[str, AddedRange]], answers: Sequence[TrustAnswer], rules: GateRules
 ) -> Iterator[Reason]:
-    """Lines of an agent whose name is not known, or whose record nobody asked about."""
+    """Yield a reason for lines of agents that have no name or no approval decision."""
     known = {answer.author for answer in answers}
-    open_ = [(path, stretch) for path, stretch in placed if stretch.author is None or stretch.author not in known]
-    if open_:
-        lines = sum(len(stretch.lines) for _, stretch in open_)
-        path, first = open_[0]
+    unanswered = [
+        (path, added_range)
+        for path, added_range in file_ranges
+        if added_range.author is None or added_range.author not in known
+    ]
+    if unanswered:
+        lines = count_noun(_count_lines(unanswered), "added line")
         yield rules.reason(
-            ReasonCode.TRUST_UNKNOWN,
-            f"it is not known whose record speaks for {lines} added line(s), the first at '{path}:{first.lines.first}'",
+            ReasonCode.TRUST_UNKNOWN, f"cannot tell which agent wrote {lines}{_describe_first_place(unanswered)}"
         )
 
 
-# From what was seen of a change to the verdict on it.
+# From the evidence to the verdict.
 
 
 GateCheck = Callable[[GateEvidence, GateRules], Iterable[Reason]]
-"""Says what it has to say about a change; nothing if all is well."""
+"""Yields the reasons against a change; none means pass."""
 
 _ORDER = tuple(ReasonCode)
 
 
-def judge(seen: GateEvidence, checks: Sequence[GateCheck], rules: GateRules) -> GateVerdict:
-    """The verdict of all ``checks`` together: as strict as the strictest reason, whatever their order."""
+def judge(evidence: GateEvidence, checks: Sequence[GateCheck], rules: GateRules) -> GateVerdict:
+    """Return the verdict of all ``checks``: as strict as the strictest reason, whatever their order."""
     if not checks:
-        raise InputError("a change cannot be judged by no check at all", hint="name at least one check")
-    reasons = sorted((reason for check in checks for reason in check(seen, rules)), key=_standing)
+        raise InputError("cannot judge a change without checks", hint="name at least one check")
+    reasons = sorted((reason for check in checks for reason in check(evidence, rules)), key=_reason_sort_key)
     return GateVerdict(reasons[0].level if reasons else VerdictLevel.APPROVE, tuple(reasons))
 
 
-def _standing(reason: Reason) -> tuple[int, int, str]:
-    """Reasons stand by strictness, then in the table's order, then by their words."""
+def _reason_sort_key(reason: Reason) -> tuple[int, int, str]:
+    """Sort by strictness, then by the table's order, then by text."""
     return -reason.level.strictness, _ORDER.index(reason.code), reason.sentence

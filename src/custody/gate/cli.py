@@ -1,41 +1,87 @@
 """The verbs of the gate.
 
-May touch the terminal. Asks use cases and renders their reports.
+May touch the terminal. Calls use cases and renders their reports.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import BinaryIO
 
 import click
-import msgspec
+from msgspec import Struct
 
 from custody import __version__
 from custody.core.errors import InputError
+from custody.core.plural import count_noun
 from custody.core.wire.report import encode_report
-from custody.gate.app.gate import GateRequest, first_place, formed, gate
-from custody.gate.wire.report import GateReport
-from custody.terminal.frame import answer, json_option, open_workspace
+from custody.gate.app.gate import GateRequest, encode_verdict_form, find_first_added_place, gate
+from custody.gate.wire.report import GateReport, PlaceReport, ReasonReport, count_lines_by_author, render_skipped_check
+from custody.terminal.frame import current_screen, json_option, open_command_workspace, print_command_report
+from custody.terminal.screen import Piece, Role, Screen, StyledText, TextLine, table_lines, text_columns, wrap_text
 from custody.trust.cli.trust import render_agent_approval
-from custody.workspace.machine import open_atomic
+from custody.trust.wire import AgentApproval
+from custody.workspace.machine import open_atomic_file
 from custody.workspace.workspace import Workspace
 
-SHA_DIGITS = 12
+SHA_DIGITS = 7
+STRONGEST_SHOWN_MAX = 2
+PLACES_SHOWN_MAX = 3
+PLACE_COLUMNS_MIN = 12
+NUMBER_COLUMNS = 6
+PLACE_WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "ATTR-UNSEEN": "author not checked",
+        "ATTR-NONE": "nothing shows who wrote it",
+        "ATTR-WEAK": "weak evidence of who wrote it",
+        "ATTR-SHARE": "written by agents",
+        "TRUST-UNKNOWN": "written by an unknown agent",
+        "CITE-UNSEEN": "citations not checked",
+        "CITE-UNCITED": "too few citations",
+        "CITE-BROKEN": "broken citation",
+        "CITE-UNREAD": "source not read, or it does not support this",
+        "CITE-MISSING": "names something that does not exist",
+        "GRAPH-UNUSUAL": "changed after unusual tool calls",
+    }
+)
+"""What is wrong with a place, in few words; the sentences of reasons are about all places."""
+AUTHOR_WORDS = MappingProxyType({"agent": "agent", "mixed": "both", "person": "person", "unknown": "unknown"})
 DESCRIPTION_BYTES_MAX = 64 * 1024 * 1024
-"""More is not read; far less is already too much to be judged."""
+"""More is not read; the gate rejects far less as too large."""
+
+
+class VerdictLook(Struct, frozen=True):
+    """How a verdict is shown: a mark, the mark of a terminal without Unicode, words and color."""
+
+    mark: str
+    plain_mark: str
+    words: str
+    role: Role
+
+
+VERDICT_LOOKS: Mapping[str, VerdictLook] = MappingProxyType(
+    {
+        "approve": VerdictLook("✓", "ok", "CAN MERGE", "ok"),
+        "review": VerdictLook("!", "!", "NEEDS REVIEW", "warn"),
+        "block": VerdictLook("x", "x", "BLOCKED", "bad"),
+    }
+)
 
 
 @click.command("gate")
 @click.argument("change", metavar="[BASE..HEAD]", required=False)
-@click.option("--worktree", is_flag=True, help="Judge what the work tree has over HEAD.")
+@click.option("--worktree", is_flag=True, help="Check the uncommitted changes of the work tree.")
 @click.option(
-    "--description", type=click.File("rb"), metavar="FILE", help="What its author says of the change (- for stdin)."
+    "--description",
+    type=click.File("rb"),
+    metavar="FILE",
+    help="Also check this description of the change (- for stdin).",
 )
 @click.option(
     "--format",
     "form",
     type=click.Choice(["markdown", "annotations", "sarif", "check-run", "statement"]),
-    help="For a pull request, a build's log, code hosts and editors, GitHub's API, or as an in-toto statement.",
+    help="Output for a pull request, a build log, code scanning, GitHub's checks API, or an in-toto statement.",
 )
 @click.option(
     "--sign-key",
@@ -43,7 +89,8 @@ DESCRIPTION_BYTES_MAX = 64 * 1024 * 1024
     metavar="PATH",
     help="Sign the statement with this private SSH key (a DSSE envelope).",
 )
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the answer there instead.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the verdict to FILE.")
+@click.option("-v", "--verbose", is_flag=True, help="Show every reason and the budgets of agents in full.")
 @json_option
 @click.pass_context
 def gate_command(  # noqa: PLR0913 - one for each option
@@ -55,14 +102,16 @@ def gate_command(  # noqa: PLR0913 - one for each option
     out: Path | None,
     *,
     worktree: bool,
+    verbose: bool,
     as_json: bool,
 ) -> int:
-    """Judge a change by what is known of its lines, and by what it says.
+    """Check whether a change can merge.
 
-    The answer is approve, review or block, with a line for each reason: its code, what was seen, and what to do; then a
-    line for each agent that wrote any of it: its score, its tier, and what is left of its budget. What counts are the
-    lines that HEAD has over the point where it left BASE; BASE alone stands for BASE..HEAD. The rules are those of
-    BASE, whatever the change sets. The exit status is 1 for block and 0 for the others.
+    The verdict is CAN MERGE, NEEDS REVIEW or BLOCKED (in JSON approve, review or block). Each reason has a code, a
+    finding and a remedy. Each agent that wrote added lines is listed with its trust; -v adds its remaining budget.
+
+    The gate checks the lines that HEAD adds since it forked from BASE. BASE alone means BASE..HEAD. The rules of BASE
+    apply, whatever the change sets. The exit status is 1 for block and 0 otherwise.
 
     \b
     Examples:
@@ -75,51 +124,166 @@ def gate_command(  # noqa: PLR0913 - one for each option
       custody gate origin/main --format statement --sign-key ~/.ssh/ci --out verdict.json
     """
     if worktree == (change is not None):
-        raise InputError("name a change or --worktree, and not both", hint="such as 'custody gate main..HEAD'")
+        raise InputError("pass either a change or --worktree", hint="for example 'custody gate main..HEAD'")
     if form is not None and as_json:
-        raise InputError("--format and --json are two shapes of one answer", hint="give one of them")
+        raise InputError("--format and --json are mutually exclusive", hint="pass one of them")
     if sign_key is not None and form != "statement":
-        raise InputError("only a statement is signed", hint="give --format statement with --sign-key")
+        raise InputError("--sign-key needs --format statement", hint="add --format statement")
     if out is not None and form is None and not as_json:
-        raise InputError("--out writes --json or a --format", hint="say which of them")
-    said = None if description is None else description.read(DESCRIPTION_BYTES_MAX)
-    workspace, request = open_workspace(ctx), GateRequest(change=change, description=said)
+        raise InputError("--out needs --json or --format", hint="add one of them")
+    text = None if description is None else description.read(DESCRIPTION_BYTES_MAX)
+    workspace, request = open_command_workspace(ctx), GateRequest(change=change, description=text)
     report = gate(workspace, request)
+    lines = render_verdict(report, current_screen(), _name_change(change), verbose=verbose)
     if form is None and out is None:
-        return answer(report, "\n".join(_render_verdict(report)), as_json=as_json)
-    data = encode_report(report) + b"\n" if form is None else _formed(report, form, sign_key, workspace, request)
+        return print_command_report(report, lines, as_json=as_json)
+    data = (
+        encode_report(report) + b"\n"
+        if form is None
+        else _encode_verdict_output(report, form, sign_key, workspace, request)
+    )
     if out is None:
         click.echo(data, nl=False)
         return 1 if report.outcome == "found" else 0
-    with open_atomic(out) as file:
+    with open_atomic_file(out) as file:
         file.write(data)
-    return answer(report, "\n".join(_render_verdict(report)), as_json=False)
+    return print_command_report(report, lines, as_json=False)
 
 
-def _formed(report: GateReport, form: str, key: Path | None, workspace: Workspace, request: GateRequest) -> bytes:
+def _name_change(change: str | None) -> str:
+    """Return the change as the user named it, with the head that a base alone implies."""
+    if change is None:
+        return "the work tree"
+    return change if ".." in change else f"{change}..HEAD"
+
+
+def _encode_verdict_output(
+    report: GateReport, form: str, key: Path | None, workspace: Workspace, request: GateRequest
+) -> bytes:
     if form != "statement":
-        return formed(report, form, __version__, first_place(workspace, request) if form == "sarif" else None)
-    from custody.gate.app.verify_verdict import stated  # it starts programs, which most verdicts need not
+        return encode_verdict_form(
+            report, form, __version__, find_first_added_place(workspace, request) if form == "sarif" else None
+        )
+    # Imported late: it starts programs that most verdicts do not need.
+    from custody.gate.app.verify_verdict import encode_verdict_statement
 
-    return stated(report, key)
+    return encode_verdict_statement(report, key)
 
 
-def _render_verdict(report: GateReport) -> Iterator[str]:
-    yield report.level
-    for reason in report.reasons:
-        yield f"  {reason.code} ({reason.level}): {reason.sentence}; {reason.remedy}"
-    yield from (render_agent_approval(agent) for agent in report.trust)
+def render_verdict(report: GateReport, screen: Screen, change: str, *, verbose: bool = False) -> Iterator[TextLine]:
+    """Yield the verdict, its strongest reasons, the places to read, every reason, and the authors of added lines.
+
+    ``verbose`` prints reasons and agents in full where a terminal would cut them.
+    """
+    reasons = list({(reason.code, reason.sentence): reason for reason in report.reasons}.values())
+    yield _render_verdict_title(report, screen, change)
+    yield ""
+    if reasons:
+        yield from _wrap_for_screen(_summarize_reasons(reasons), screen)
+        yield ""
+    if places := list(_render_places(reasons, screen)):
+        yield from (StyledText("Read these first", "strong"), *places, "")
+    if reasons:
+        yield StyledText("Reasons", "strong")
+        for reason in reasons:
+            yield from _render_reason(reason, screen, verbose=verbose)
+        yield ""
+    yield from _render_verdict_basis(report, screen, verbose=verbose)
+    if reasons and not verbose:
+        yield ""
+        argument = "--worktree" if report.worktree else change
+        yield StyledText(f"hint: custody gate {argument} -v shows reasons and budgets in full", "muted")
+
+
+def _render_verdict_title(report: GateReport, screen: Screen, change: str) -> TextLine:
+    look = VERDICT_LOOKS[report.level]
+    mark = look.mark if screen.has_unicode else look.plain_mark
+    added = sum(count_lines_by_author(report.added).values())
+    return (StyledText(f"{mark} {look.words}", look.role), f"  {change}", f"  +{added:,}" if added else "")
+
+
+def _summarize_reasons(reasons: Sequence[ReasonReport]) -> str:
+    """Return one sentence with the two strongest reasons; the first of each code, so that it does not repeat itself."""
+    strongest = list({reason.code: reason for reason in reversed(reasons)}.values())[::-1][:STRONGEST_SHOWN_MAX]
+    sentence = ", and ".join(reason.sentence.rstrip(".") for reason in strongest)
+    is_named = sentence.split(" ", 1)[0].endswith(":")  # a sentence about an agent or a file begins with its name
+    return f"{sentence if is_named else sentence[:1].upper() + sentence[1:]}."
+
+
+def _wrap_for_screen(text: str, screen: Screen) -> list[str]:
+    """Return ``text`` in lines that fit a terminal; one line elsewhere."""
+    return wrap_text(text, screen.columns) if screen.is_terminal else [text]
+
+
+def _render_places(reasons: Sequence[ReasonReport], screen: Screen) -> Iterator[TextLine]:
+    """Yield the first places of each reason that has some; codes are shown on a wide screen."""
+    rows = [row for reason in reasons for row in _list_reason_places(reason)]
+    places = [screen.cut(place, max(PLACE_COLUMNS_MIN, screen.columns // 2 - NUMBER_COLUMNS)) for place, _, _ in rows]
+    taken = NUMBER_COLUMNS + max(map(text_columns, places), default=0) + 2
+    if screen.is_wide:
+        taken += max((len(code) for _, _, code in rows), default=0) + 2
+    table: list[list[Piece]] = []
+    for number, (place, (_, words, code)) in enumerate(zip(places, rows, strict=True), 1):
+        row: list[Piece] = [f"  {number}", place, screen.cut(words, max(screen.columns - taken, 1))]
+        table.append([*row, StyledText(code, "muted")] if screen.is_wide else row)
+    yield from table_lines(table, screen)
+
+
+def _list_reason_places(reason: ReasonReport) -> Iterator[tuple[str, str, str]]:
+    """Yield the place, the words and the code of each row; the last row of a reason counts the places left out."""
+    shown = reason.places[:PLACES_SHOWN_MAX]
+    more = len(reason.places) - len(shown)
+    for at, place in enumerate(shown, 1):
+        rest = f", and {count_noun(more, 'more place')}" if more and at == len(shown) else ""
+        yield _name_place(place), f"{PLACE_WORDS.get(reason.code, reason.sentence)}{rest}", reason.code
+
+
+def _name_place(place: PlaceReport) -> str:
+    if place.start_line is None:
+        return place.path
+    end = "" if place.end_line in (None, place.start_line) else f"-{place.end_line}"
+    return f"{place.path}:{place.start_line}{end}"
+
+
+def _render_reason(reason: ReasonReport, screen: Screen, *, verbose: bool) -> Iterator[TextLine]:
+    """Yield a reason with its code, sentence and remedy: on one line that a terminal cuts, or in full."""
+    label = f"  {reason.code} ({reason.level}): "
+    text = f"{reason.sentence}; {reason.remedy}"
+    role = VERDICT_LOOKS[reason.level].role
+    if not (verbose and screen.is_terminal):
+        yield (StyledText(label, role), screen.cut(text, max(screen.columns - len(label), 1)))
+        return
+    yield StyledText(label.rstrip(), role)
+    yield from (f"    {line}" for line in wrap_text(text, screen.columns - 4))
+
+
+def _render_verdict_basis(report: GateReport, screen: Screen, *, verbose: bool) -> Iterator[TextLine]:
+    """Yield the authors of the added lines, their agents, and the skipped checks."""
+    yield _render_added_line_counts(report)
+    if verbose:
+        yield from (render_agent_approval(agent) for agent in report.trust)
+    elif report.trust:
+        agents = ", ".join(dict.fromkeys(_render_agent_trust(agent, screen) for agent in report.trust))
+        yield from _wrap_for_screen(f"agents: {agents}", screen)
     if report.skipped:
-        yield f"  not looked at: {'; '.join(f'{check.name}, since {check.why}' for check in report.skipped)}"
-    head = "the work tree" if report.worktree else report.head[:SHA_DIGITS]
-    yield f"{report.fork[:SHA_DIGITS]}..{head}: {_added(report)}"
+        skipped = ", ".join(render_skipped_check(check) for check in report.skipped)
+        yield from _wrap_for_screen(f"skipped: {skipped}", screen)
+    if verbose:
+        head = "the work tree" if report.worktree else report.head[:SHA_DIGITS]
+        yield f"compared {report.fork[:SHA_DIGITS]}..{head}"
 
 
-def _added(report: GateReport) -> str:
-    """The added lines by whose they are."""
-    counts: dict[str, int] = msgspec.to_builtins(report.added)
+def _render_agent_trust(agent: AgentApproval, screen: Screen) -> str:
+    reviews = f", {count_noun(agent.samples, 'review')}" if screen.is_wide else ""
+    return f"{agent.agent} {agent.score:.2f} ({agent.tier}{reviews})"
+
+
+def _render_added_line_counts(report: GateReport) -> str:
+    """Return the number of added lines by author."""
+    counts = count_lines_by_author(report.added)
     total = sum(counts.values())
-    unread = f"; {len(report.unread)} file(s) not read" if report.unread else ""
+    unread = f"; {count_noun(len(report.unread), 'file')} not checked" if report.unread else ""
     if not total:
         return f"no lines added{unread}"
-    return f"{total} added line(s): {', '.join(f'{n} {whose}' for whose, n in counts.items() if n)}{unread}"
+    parts = ", ".join(f"{count:,} {AUTHOR_WORDS[author]}" for author, count in counts.items() if count)
+    return f"{count_noun(total, 'added line')}: {parts}{unread}"

@@ -13,11 +13,11 @@ from custody.core.record import RecordingGap
 from custody.dupes import Category, DuplicateVerdict
 from custody.trust import Approval, ChangeAuthor
 
-# Every reason that a verdict can have, in one table; this file is the only one that says which may not be milder.
+# The table of all reasons; only this file says which reason may not be milder than which.
 
 
 class VerdictLevel(Enum):
-    """What a verdict, or one reason, asks for, from the mildest to the strictest."""
+    """The level of a verdict or a reason, from the mildest to the strictest."""
 
     APPROVE = "approve"
     REVIEW = "review"
@@ -25,12 +25,12 @@ class VerdictLevel(Enum):
 
     @property
     def strictness(self) -> int:
-        """Its place in the order, from 0."""
+        """Return its place in the order, from 0."""
         return list(VerdictLevel).index(self)
 
 
 class ReasonCode(Enum):
-    """The name of a reason; the part before the hyphen is the check that gives it."""
+    """The code of a reason; the part before the hyphen names the check."""
 
     ATTR_UNSEEN = "ATTR-UNSEEN"
     ATTR_NONE = "ATTR-NONE"
@@ -66,7 +66,7 @@ class ReasonCode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ReasonInfo:
-    """What a reason means, what to do about it, the reasons than which it may never be milder, and its usual level.
+    """The meaning of a reason, its remedy, its default level, and the reasons it may never be milder than.
 
     Lost evidence turns each of ``never_milder_than`` into this reason, and losing evidence must not help.
     """
@@ -85,7 +85,7 @@ _BY_AGENTS = (
     ReasonCode.GRAPH_UNSEEN,
     ReasonCode.GRAPH_UNUSUAL,
 )
-"""What is said only of lines that are known to be an agent's."""
+"""Reasons that apply only to lines known to be an agent's."""
 _CITE = tuple(code for code in ReasonCode if code.value.startswith("CITE-"))
 _ANSWERS = tuple(code for code in ReasonCode if code.value.partition("-")[0] not in ("INTEG", "POLICY"))
 READ_IT = "have a person read the change"
@@ -93,149 +93,146 @@ READ_IT = "have a person read the change"
 CODES: Mapping[ReasonCode, ReasonInfo] = MappingProxyType(
     {
         ReasonCode.ATTR_UNSEEN: ReasonInfo(
-            "Who wrote the added lines could not be looked up, or not everywhere: nothing was ever recorded here,"
-            " something could not be recorded while the change was made, the store cannot be read, or a file has no"
-            " lines that can be read.",
-            "have a person read the change; 'custody doctor' says what is missing",
+            "It could not be checked who wrote all of the added lines. Either nothing was recorded in this repository,"
+            " recording failed while the change was made, the store is unreadable, or a file is.",
+            "have a person read the change; 'custody doctor' shows what is missing",
             (ReasonCode.ATTR_NONE, ReasonCode.ATTR_WEAK, ReasonCode.ATTR_SHARE, *_BY_AGENTS),
         ),
         ReasonCode.ATTR_NONE: ReasonInfo(
-            "It was looked up, and for some added lines nothing shows who wrote them. That never means that a person"
-            " did.",
+            "Some added lines have an unknown author (no evidence either way).",
             "import the transcripts of the sessions that worked on it, or have a person read these lines",
             (ReasonCode.ATTR_WEAK, ReasonCode.ATTR_SHARE, *_BY_AGENTS),
         ),
         ReasonCode.ATTR_WEAK: ReasonInfo(
-            "It is known who wrote the lines, but not well enough: the tier is above `gate.tier_max`, or the grade is"
-            " below `gate.grade_min`.",
-            "have a person read these lines; 'custody blame -v' shows what the answer rests on",
+            "The author of some added lines is known on weak evidence: the tier is above `gate.tier_max`, or the grade"
+            " is below `gate.grade_min`.",
+            "have a person read these lines; 'custody blame -v' shows the evidence",
         ),
         ReasonCode.ATTR_SHARE: ReasonInfo(
-            "Agents wrote more of the added lines than `gate.agent_share_max` allows. A line of which an agent wrote a"
-            " part counts whole.",
+            "Agents wrote more of the added lines than `gate.agent_share_max` allows. A line that is partly an agent's"
+            " counts whole.",
             READ_IT,
         ),
         ReasonCode.TRUST_UNKNOWN: ReasonInfo(
-            "Agents wrote lines of the change, and it cannot be told whose record to ask, no record could be read, or a"
-            " decision that may have spoken against it was erased.",
-            "have a person read the change; 'custody blame' says whose lines they are",
+            "Agents wrote lines of the change, but the agent is unknown, its record cannot be read, or a decision about"
+            " the change was erased.",
+            "have a person read the change; 'custody blame' shows who wrote which lines",
             tuple(code for code in _TRUST if code is not ReasonCode.TRUST_UNKNOWN),
         ),
         ReasonCode.TRUST_UNTRUSTED: ReasonInfo(
-            "An agent that wrote lines of the change is UNTRUSTED: it lands nothing without review.",
-            f"{READ_IT}; 'custody trust why' says how the agent came to its score",
+            "An agent that wrote lines of the change is UNTRUSTED: it merges nothing without review.",
+            f"{READ_IT}; 'custody trust why' explains the agent's score",
         ),
         ReasonCode.TRUST_SAMPLES: ReasonInfo(
-            "Fewer than `trust.approve_samples_min` decisions were made about an agent; those about another model than"
-            " the one that it runs count for less.",
-            f"{READ_IT} and record what they decide: 'custody trust record'",
+            "An agent has fewer than `trust.approve_samples_min` reviews. Reviews of another model than its current one"
+            " count for less.",
+            f"{READ_IT} and record the decision: 'custody trust record'",
         ),
-        ReasonCode.TRUST_IDLE: ReasonInfo("An agent reached its tier only by being idle.", READ_IT),
+        ReasonCode.TRUST_IDLE: ReasonInfo(
+            "An agent reached its tier only because old rejections have decayed.", READ_IT
+        ),
         ReasonCode.TRUST_SIZE: ReasonInfo(
-            "The change has more lines than an agent's tier may land without review.", READ_IT
+            "The change has more lines than an agent's tier may merge without review.", READ_IT
         ),
         ReasonCode.TRUST_BUDGET: ReasonInfo(
-            "With what landed without review in the last `trust.budget_hours` hours, the change is more than the budget"
-            " of an agent, of whoever runs it, or of an area.",
+            "The change exceeds the budget of lines merged without review in `trust.budget_hours` hours. The budget may"
+            " be the agent's, its operator's or an area's.",
             f"{READ_IT}, or wait",
         ),
-        ReasonCode.TRUST_PATH: ReasonInfo("The change touches a path that `trust.review_paths` names.", READ_IT),
+        ReasonCode.TRUST_PATH: ReasonInfo("The change touches a path listed in `trust.review_paths`.", READ_IT),
         ReasonCode.TRUST_KIND: ReasonInfo(
             "A file of the change cannot be judged by its lines: it is binary, a link, a submodule or too large, or its"
-            " mode is another one.",
+            " mode changed.",
             READ_IT,
         ),
         ReasonCode.TRUST_REJECTED: ReasonInfo(
-            "A person rejected this very change, or it was taken back.",
-            "change what was rejected, or have it overridden",
+            "This change was already rejected or reverted.",
+            "fix what was rejected, or override the decision",
         ),
         ReasonCode.TRUST_CLOCK: ReasonInfo(
-            "The clock is behind what was recorded, or behind the change's own commits: how much of a budget is used"
-            " cannot be told.",
-            "set the clock; 'custody doctor' names records of the future",
+            "The clock is behind the records or the change's own commits, so the used budget is unknown.",
+            "set the clock; 'custody doctor' names records with a future time",
         ),
         ReasonCode.TRUST_CHANCE: ReasonInfo(
-            "The chance that the change is accepted is too low for the policy's risk target.", READ_IT
+            "The acceptance probability of the change is too low for the policy's risk target.", READ_IT
         ),
         ReasonCode.TRUST_AUDIT: ReasonInfo(
-            "The change would have passed, and was drawn for a person to look at; `trust.audit_share` of all are.",
-            f"{READ_IT} and record what they decide: 'custody trust record'",
+            "The change would have passed, but was selected for an audit; a share of `trust.audit_share` is.",
+            f"{READ_IT} and record the decision: 'custody trust record'",
         ),
         ReasonCode.DUPE_UNSEEN: ReasonInfo(
-            "Whether the change is there already could not be looked up, though `gate.duplicates` asks for it.",
-            "run 'custody dupes index', or have a person look for it",
+            "The change could not be checked for duplicates, though `gate.duplicates` requires it.",
+            "run 'custody dupes index', or have a person search for duplicates",
             (ReasonCode.DUPE_SAME, ReasonCode.DUPE_LIKELY, ReasonCode.DUPE_COMPETING),
         ),
         ReasonCode.DUPE_SAME: ReasonInfo(
-            "Another change has the same diff: it is open beside this one, or has landed already.",
+            "Another change, open or merged, has the same diff.",
             "keep one of them; 'custody dupes check' shows the evidence",
         ),
         ReasonCode.DUPE_LIKELY: ReasonInfo(
-            "Another change is so much like this one that people would call it a duplicate.",
+            "Another change is likely a duplicate of this one.",
             "compare both; 'custody dupes check' shows the evidence",
         ),
         ReasonCode.DUPE_COMPETING: ReasonInfo(
-            "Another change is tested for the same and does it differently.",
+            "Another change has tests for the same behavior and implements it differently.",
             "choose one of them; 'custody dupes check' shows the evidence",
         ),
         ReasonCode.CITE_UNSEEN: ReasonInfo(
-            "What the change says could not be read: a document, a message or the description is too large or damaged.",
+            "The citations could not be checked: a document, a message or the description is too large or damaged.",
             "have a person read it",
             tuple(code for code in _CITE if code is not ReasonCode.CITE_UNSEEN),
         ),
         ReasonCode.CITE_UNCITED: ReasonInfo(
-            "A report (a document that `gate.reports` names) cites nothing, or less than `cite.coverage_min` asks for.",
-            "cite what it rests on; 'custody cite audit' names the sentences",
+            "A report (a document matched by `gate.reports`) cites nothing, or less than `cite.coverage_min` requires.",
+            "add citations; 'custody cite audit' lists the sentences",
         ),
         ReasonCode.CITE_BROKEN: ReasonInfo(
-            "The change brings citations that do not hold: a marker without a source, one that leads elsewhere than its"
-            " number says, a source that is no page. What was so before the change is not told.",
-            "mend them; 'custody cite audit' says what each means and what to do",
+            "The change adds broken citations: a marker without a source, a marker with the wrong number, or a source"
+            " that is not a page. Citations that were broken before are not reported.",
+            "fix them; 'custody cite audit' explains each",
         ),
         ReasonCode.CITE_UNREAD: ReasonInfo(
-            "An agent cites what its session never opened, or opened only later, or what does not speak of the"
-            " statement as far as it was read, or quotes what it read only a summary of.",
-            "have a person check these sources; 'custody cite audit' names them",
+            "An agent cites a source that its session never opened, opened too late, or read only as a summary; or the"
+            " source does not support the statement.",
+            "have a person check these sources; 'custody cite audit' lists them",
         ),
         ReasonCode.CITE_MISSING: ReasonInfo(
-            "An agent names a file, a symbol, an issue or a package that is not there.",
-            "have a person check these names; 'custody cite audit' names them",
+            "An agent names a file, a symbol, an issue or a package that does not exist.",
+            "have a person check these names; 'custody cite audit' lists them",
         ),
         ReasonCode.GRAPH_UNSEEN: ReasonInfo(
-            "What an agent called before it changed a risky file could not be looked up, though `gate.calls` asks for"
-            " it.",
+            "The calls before a change to a risky file could not be checked, though `gate.calls` requires it.",
             READ_IT,
             (ReasonCode.GRAPH_UNUSUAL,),
         ),
         ReasonCode.GRAPH_UNUSUAL: ReasonInfo(
-            "Before an agent changed a file that `gate.risky_paths` names, it made calls that hardly ever come like"
-            " this.",
-            "have a person look at the session; 'custody graph show SESSION' shows its calls",
+            "An agent made unusual calls before it changed a file matched by `gate.risky_paths`.",
+            "have a person read the session; 'custody graph show SESSION' shows its calls",
         ),
         ReasonCode.INTEG_UNSEEN: ReasonInfo(
-            "There is a store, and it cannot be read: what the change was made with is not known any more.",
-            "run 'custody doctor'; 'custody import' brings a copy back",
+            "The store exists but cannot be read, so the evidence about the change is lost.",
+            "run 'custody doctor'; 'custody import' restores a copy",
             (*_ANSWERS, ReasonCode.INTEG_DAMAGE),
             VerdictLevel.BLOCK,
         ),
         ReasonCode.INTEG_DAMAGE: ReasonInfo(
-            "What was recorded is not as it was written: records were changed, lost, or put in between.",
-            "run 'custody verify'; 'custody import' brings a copy back",
+            "The store was changed after recording: records were edited, lost or inserted.",
+            "run 'custody verify'; 'custody import' restores a copy",
             _ANSWERS,
             VerdictLevel.BLOCK,
         ),
         ReasonCode.POLICY_CHANGED: ReasonInfo(
-            "The change sets other rules than those by which it is judged, which are the base's.",
-            "have a person who may decide about the rules read it",
+            "The change edits rules. It is judged by the rules of its base.",
+            "have a person who is responsible for the rules read it",
         ),
     }
 )
 
 
-def join_first(parts: Sequence[str], shown_max: int) -> str:
-    """The first ``shown_max`` parts of a sentence, and how many more there are.
+def join_reason_parts(parts: Sequence[str], shown_max: int) -> str:
+    """Join the first ``shown_max`` parts, and say how many more there are.
 
-    >>> join_first(["a", "b", "c"], 2)
+    >>> join_reason_parts(["a", "b", "c"], 2)
     'a; b; and 1 more'
     """
     rest = len(parts) - shown_max
@@ -252,7 +249,7 @@ class ChangeSpot:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One thing to be said about a change, what to do about it, and the places that it is about, if any."""
+    """A reason against a change: its code and level, a sentence, what to do, and the places concerned, if any."""
 
     code: ReasonCode
     level: VerdictLevel
@@ -263,9 +260,9 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class AddedRange:
-    """Added lines with the same answer; ``tier`` and ``grade`` say how good it is, None where that is not known.
+    """Added lines with the same author; ``tier`` and ``grade`` rate the evidence, None where unknown.
 
-    ``author`` is the agent that wrote them, wholly or in part; None where that is not known, or it was none.
+    ``author`` is the agent that wrote them, wholly or in part; None if unknown or not an agent.
     """
 
     lines: Lines
@@ -277,7 +274,7 @@ class AddedRange:
 
 @dataclass(frozen=True, slots=True)
 class MissingEvidence:
-    """That something was not looked at: why, and what to do."""
+    """Evidence that could not be gathered: why, and what to do."""
 
     why: str
     remedy: str
@@ -285,15 +282,15 @@ class MissingEvidence:
 
 @dataclass(frozen=True, slots=True)
 class FileAdditions:
-    """A file that the change adds lines to, and what is known of these lines."""
+    """A file that the change adds lines to, and who wrote these lines."""
 
     path: str
-    found: tuple[AddedRange, ...] | MissingEvidence
+    authorship: tuple[AddedRange, ...] | MissingEvidence
 
 
 @dataclass(frozen=True, slots=True)
 class RecordState:
-    """The state of what answers rest on: the gaps, and everything that is not as it was stored."""
+    """The state of the store: gaps in the recording, and damage found."""
 
     gaps: tuple[RecordingGap, ...] = ()
     damage: tuple[str, ...] = ()
@@ -301,7 +298,7 @@ class RecordState:
 
 @dataclass(frozen=True, slots=True)
 class TrustAnswer:
-    """Whether an agent's record lets the change land without review."""
+    """Whether an agent's record allows the change to merge without review."""
 
     author: ChangeAuthor
     approval: Approval
@@ -309,26 +306,26 @@ class TrustAnswer:
 
 @dataclass(frozen=True, slots=True)
 class SimilarChange:
-    """Another change that this one is like: its name for people, and what is said about the two."""
+    """Another change that is similar to this one: its display name, the verdict on the two, and why."""
 
     name: str
-    says: DuplicateVerdict
+    verdict: DuplicateVerdict
     category: Category
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeText:
-    """A text that the change brings (a document, a message, its description), and what its citations lack."""
+    """A text of the change (a document, a message, the description), and the findings about its citations."""
 
     name: str
-    lacks: tuple[Finding, ...] | MissingEvidence
+    findings: tuple[Finding, ...] | MissingEvidence
     is_file: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class CallsBeforeEdit:
-    """What an agent called before it changed a risky file: how usual that is (a geometric mean), and the calls."""
+    """The calls of an agent before it changed a risky file; ``chance`` is the geometric mean of their probabilities."""
 
     path: str
     session: str
@@ -338,32 +335,30 @@ class CallsBeforeEdit:
 
 @dataclass(frozen=True, slots=True)
 class GateEvidence:
-    """Everything that checks may look at: the files that the change adds to, its time if that can be told, the store.
+    """All evidence that the checks use.
 
-    A change without ``files`` adds nothing. ``recorded`` is None where nothing was ever recorded. ``trust`` has an
-    answer for every agent that wrote added lines. ``twins`` are changes that should not land beside this one; None when
-    they were not to be looked for. ``texts`` are those that cite, or should; empty too when nobody was to look.
-    ``befores`` are what agents called before they changed risky files; None when nobody was to look. ``policy`` says
-    which rules the change sets anew.
+    A change without ``files`` adds nothing. ``period`` is None where its time is unknown, ``recorded`` where nothing
+    has been recorded. ``trust`` has an answer for every agent that wrote added lines. ``duplicates`` and ``calls`` are
+    None if their check is off; ``texts``, those that cite or should, are then empty. ``policy`` lists edited rules.
     """
 
     files: tuple[FileAdditions, ...]
     period: ChangePeriod | None
     recorded: RecordState | MissingEvidence | None
     trust: tuple[TrustAnswer, ...] | MissingEvidence = ()
-    twins: tuple[SimilarChange, ...] | MissingEvidence | None = None
+    duplicates: tuple[SimilarChange, ...] | MissingEvidence | None = None
     texts: tuple[ChangeText, ...] = ()
-    befores: tuple[CallsBeforeEdit, ...] | MissingEvidence | None = None
+    calls: tuple[CallsBeforeEdit, ...] | MissingEvidence | None = None
     policy: tuple[str, ...] = ()
 
     @property
     def ranges(self) -> list[tuple[str, AddedRange]]:
-        """The added lines of every file that could be read, each range with the path of its file."""
+        """Return the added lines of every readable file, each range with the path of its file."""
         return [
             (file.path, added)
             for file in self.files
-            if not isinstance(file.found, MissingEvidence)
-            for added in file.found
+            if not isinstance(file.authorship, MissingEvidence)
+            for added in file.authorship
         ]
 
 

@@ -7,7 +7,13 @@ from typing import Literal
 
 from custody.attribution import TIERS, Grade
 from custody.core.errors import RulesError
-from custody.core.rules import check_keys, check_one_of, check_pattern, check_range, check_ranges
+from custody.core.rules import (
+    check_rule_choice,
+    check_rule_keys,
+    check_rule_path_pattern,
+    check_rule_range,
+    check_rule_ranges,
+)
 from custody.gate.model import CODES, ChangeSpot, Reason, ReasonCode, VerdictLevel
 
 LevelName = Literal["approve", "review", "block"]
@@ -33,73 +39,75 @@ class GateRules:
     """How good evidence about added lines has to be, and how strict the gate is where it is not."""
 
     tier_max: int = 4
-    """The least sure tier with which lines are taken for an agent's; 1 is the surest."""
+    """The weakest tier that counts as evidence for an agent's lines; 1 is the strongest."""
     grade_min: Literal["claimed", "recorded", "witnessed", "attested"] = "recorded"
-    """The least grade that evidence about added lines needs; what was imported is only claimed."""
+    """The lowest grade that evidence about added lines needs; imported transcripts are only ``claimed``."""
     agent_share_max: float = 1.0
     """The largest share of the added lines that agents may have written; a line that is partly theirs counts whole."""
     gap_hours_before: float = 24.0
-    """A gap counts from so long before the change's first commit, or from its base if that is older."""
+    """A gap counts from this long before the change's first commit, or from its base if that is older."""
     gap_hours_after: float = 1.0
-    """A gap counts until so long after the change's last commit."""
+    """A gap counts until this long after the change's last commit."""
     duplicates: Literal["when-indexed", "always", "off"] = "when-indexed"
-    """Whether to look for a change that is already there: once there is an index, in any case, or never."""
+    """Whether to check for duplicates: once there is an index, always, or never."""
     citations: Literal["on", "off"] = "on"
-    """Whether to look at the citations of what the change says."""
+    """Whether to check the citations in the change's texts."""
     reports: tuple[str, ...] = REPORTS
-    """Patterns of the Markdown documents that have to cite what they say; others may, and are held to it if they do."""
+    """Patterns of Markdown documents that must cite sources; in others only existing citations are checked."""
     calls: Literal["on", "off"] = "off"
-    """Whether to look at what agents called before they changed a risky file."""
+    """Whether to check what agents called before they changed a risky file."""
     risky_paths: tuple[str, ...] = RISKY
-    """Patterns of the files before whose change calls are looked at."""
+    """Patterns of the files for which calls are checked."""
     calls_learnt_min: int = 200
-    """With fewer calls of other sessions, nobody can say what is unusual."""
+    """Calls of other sessions that are needed to know what is unusual."""
     call_chance_min: float = 0.02
-    """Calls whose chances have a lower geometric mean are unusual."""
+    """Calls are unusual if the geometric mean of their probabilities is lower."""
     levels: Mapping[str, LevelName] = field(hash=False, default_factory=lambda: _LEVELS)
-    """What a reason with this code asks for; evidence that is missing is never milder than evidence that is bad."""
+    """The level of each reason; missing evidence is never milder than bad evidence."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "levels", MappingProxyType(dict(self.levels)))
-        check_range("gate.tier_max", self.tier_max, least=1, most=len(TIERS))
-        check_one_of("gate.grade_min", self.grade_min, [grade.value for grade in Grade])
-        check_range("gate.agent_share_max", self.agent_share_max, least=0, most=1)
-        check_one_of("gate.duplicates", self.duplicates, ("when-indexed", "always", "off"))
-        check_one_of("gate.citations", self.citations, ("on", "off"))
+        check_rule_range("gate.tier_max", self.tier_max, least=1, most=len(TIERS))
+        check_rule_choice("gate.grade_min", self.grade_min, [grade.value for grade in Grade])
+        check_rule_range("gate.agent_share_max", self.agent_share_max, least=0, most=1)
+        check_rule_choice("gate.duplicates", self.duplicates, ("when-indexed", "always", "off"))
+        check_rule_choice("gate.citations", self.citations, ("on", "off"))
         for pattern in self.reports:
-            check_pattern("gate.reports", pattern)
-        check_one_of("gate.calls", self.calls, ("on", "off"))
+            check_rule_path_pattern("gate.reports", pattern)
+        check_rule_choice("gate.calls", self.calls, ("on", "off"))
         for pattern in self.risky_paths:
-            check_pattern("gate.risky_paths", pattern)
-        check_range("gate.calls_learnt_min", self.calls_learnt_min, least=1)
-        check_range("gate.call_chance_min", self.call_chance_min, least=0, most=1)
+            check_rule_path_pattern("gate.risky_paths", pattern)
+        check_rule_range("gate.calls_learnt_min", self.calls_learnt_min, least=1)
+        check_rule_range("gate.call_chance_min", self.call_chance_min, least=0, most=1)
         hours = {"gap_hours_before": self.gap_hours_before, "gap_hours_after": self.gap_hours_after}
-        check_ranges("gate", hours, least=0)
+        check_rule_ranges("gate", hours, least=0)
         self._check_levels()
 
     def level(self, code: ReasonCode) -> VerdictLevel:
-        """What a reason with this code asks for."""
+        """Return the level of a reason with this code."""
         return VerdictLevel(self.levels[code.value])
 
     def stricter(self, code: ReasonCode, other: ReasonCode) -> VerdictLevel:
-        """What the stricter of two reasons asks for."""
+        """Return the stricter level of two codes."""
         return max(self.level(code), self.level(other), key=lambda level: level.strictness)
 
     def reason(
         self, code: ReasonCode, sentence: str, remedy: str | None = None, spots: Iterable[ChangeSpot] = ()
     ) -> Reason:
-        """A reason at the level that these rules give it; what to do is the code's own remedy unless one is given."""
+        """Return a reason at the level of its code; ``remedy`` replaces the code's own."""
         return Reason(code, self.level(code), sentence, remedy or CODES[code].remedy, tuple(spots))
 
     def _check_levels(self) -> None:
-        check_keys("gate.levels", self.levels, [code.value for code in ReasonCode])
+        check_rule_keys("gate.levels", self.levels, [code.value for code in ReasonCode])
         for level in self.levels.values():
-            check_one_of("gate.levels", level, [each.value for each in VerdictLevel])
+            check_rule_choice("gate.levels", level, [each.value for each in VerdictLevel])
         for code, about in CODES.items():
             for other in about.never_milder_than:
                 if self.level(code).strictness < self.level(other).strictness:
-                    raise RulesError("gate.levels", _milder(code, self.level(code), other, self.level(other)))
+                    raise RulesError(
+                        "gate.levels", _describe_milder_level(code, self.level(code), other, self.level(other))
+                    )
 
 
-def _milder(code: ReasonCode, level: VerdictLevel, other: ReasonCode, its: VerdictLevel) -> str:
-    return f"has {code.value} at {level.value}, milder than {other.value} at {its.value}: losing evidence would help"
+def _describe_milder_level(code: ReasonCode, level: VerdictLevel, other: ReasonCode, its: VerdictLevel) -> str:
+    return f"has {code.value} at {level.value}, milder than {other.value} at {its.value}, so losing evidence would help"

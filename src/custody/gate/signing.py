@@ -1,7 +1,7 @@
-"""The door to ``ssh-keygen``: sign bytes with a key that the user named, and check such a signature.
+"""The adapter of ``ssh-keygen``: signatures by a key that the user named, and their verification.
 
-May touch: it starts ``ssh-keygen``, and nothing else; it writes a private temporary folder while that runs, and reads
-the key files that it is handed. It asks nobody for a passphrase, knows no agent of keys and no file of the user's own.
+May start ``ssh-keygen``, write a private temporary folder while it runs, and read the key files passed in. It never
+prompts for a passphrase, and uses neither ssh-agent nor the user's own SSH files.
 """
 
 import os
@@ -14,83 +14,83 @@ from pathlib import Path
 
 from custody.core.errors import InputError, WorldError
 
-# ``ssh-keygen -Y``: no shell, a small environment, a time limit, a folder of its own.
+# ``ssh-keygen -Y`` runs without a shell, with a small environment, a time limit and a folder of its own.
 
 
 PROGRAM = "ssh-keygen"
 SECONDS_MAX = 60.0
-"""A key on a device may want to be touched."""
-WORDS_MAX = 300
+"""A key on a device may wait for a touch."""
+MESSAGE_CHARACTERS_MAX = 300
 ONE_KEY = "key"
-"""Whom a key speaks for that was named without a name."""
+"""The principal of a key that was passed without a name."""
 
 
 class SigningError(WorldError):
-    """``ssh-keygen`` is not there, or did not do its part."""
+    """``ssh-keygen`` is missing or failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class _KeygenResult:
-    """What the program said, and whether it went well."""
+    """The output of the program, its message, and whether it succeeded."""
 
     out: bytes
-    words: str
-    is_well: bool
+    message: str
+    is_success: bool
 
 
-def sign(message: bytes, key: Path, namespace: str) -> str:
-    """The SSH signature of ``message`` by the private key in a file; one with a passphrase cannot be used."""
+def sign_verdict_statement(message: bytes, key: Path, namespace: str) -> str:
+    """Return the SSH signature of ``message`` by the private key in a file; it must have no passphrase."""
     path = key.absolute()
     if not path.is_file():
-        raise InputError(f"there is no key '{key}'", hint="name the file of a private SSH key")
-    with _folder() as folder:
-        done = _run(folder, message, "-Y", "sign", "-n", namespace, "-f", str(path))
-    if not done.is_well:
+        raise InputError(f"cannot find the key '{key}'", hint="pass the file of a private SSH key")
+    with _open_signing_folder() as folder:
+        result = _run_ssh_keygen(folder, message, "-Y", "sign", "-n", namespace, "-f", str(path))
+    if not result.is_success:
         raise InputError(
-            f"cannot sign with '{key}': {done.words}",
-            hint="give a private key without a passphrase that only its owner may read, such as one made with"
+            f"cannot sign with '{key}': {result.message}",
+            hint="use a private key without a passphrase that only its owner can read, such as from"
             " 'ssh-keygen -t ed25519 -N \"\" -f FILE'",
         )
-    return done.out.decode("ascii", "replace")
+    return result.out.decode("ascii", "replace")
 
 
-def why_wrong(message: bytes, signature: str, namespace: str) -> str | None:
-    """What is wrong with a signature of ``message``, whosever it is; None when it is right."""
-    with _folder() as folder:
+def check_statement_signature(message: bytes, signature: str, namespace: str) -> str | None:
+    """Return what is wrong with a signature of ``message`` by any key; None if it is valid."""
+    with _open_signing_folder() as folder:
         (folder / "sig").write_text(signature)
-        done = _run(folder, message, "-Y", "check-novalidate", "-n", namespace, "-s", "sig")
-    return None if done.is_well else done.words
+        result = _run_ssh_keygen(folder, message, "-Y", "check-novalidate", "-n", namespace, "-s", "sig")
+    return None if result.is_success else result.message
 
 
-def signer_of(message: bytes, signature: str, namespace: str, allowed: bytes) -> str | None:
-    """The first of the ``allowed`` signers whose right signature of ``message`` it is; None when it is nobody's."""
-    with _folder() as folder:
+def find_statement_signer(message: bytes, signature: str, namespace: str, allowed: bytes) -> str | None:
+    """Return the first of the ``allowed`` signers that made this valid signature of ``message``; None if none did."""
+    with _open_signing_folder() as folder:
         (folder / "sig").write_text(signature)
         (folder / "allowed").write_bytes(allowed)
-        found = _run(folder, b"", "-Y", "find-principals", "-s", "sig", "-f", "allowed")
-        for name in found.out.decode("utf-8", "surrogateescape").splitlines() if found.is_well else ():
-            words = ("-Y", "verify", "-n", namespace, "-s", "sig", "-f", "allowed", "-I", name)
-            if _run(folder, message, *words).is_well:
+        principals = _run_ssh_keygen(folder, b"", "-Y", "find-principals", "-s", "sig", "-f", "allowed")
+        for name in principals.out.decode("utf-8", "surrogateescape").splitlines() if principals.is_success else ():
+            arguments = ("-Y", "verify", "-n", namespace, "-s", "sig", "-f", "allowed", "-I", name)
+            if _run_ssh_keygen(folder, message, *arguments).is_success:
                 return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     return None
 
 
-def allowed_key(line: str) -> bytes:
-    """The list of allowed signers with one public key, given as its type and its bytes."""
+def allowed_signers_from_key(line: str) -> bytes:
+    """Return the list of allowed signers for one public key, written as type and base64."""
     return f"{ONE_KEY} {line}\n".encode()
 
 
 @contextmanager
-def _folder() -> Iterator[Path]:
-    """A folder that only its owner may enter, gone afterwards."""
+def _open_signing_folder() -> Iterator[Path]:
+    """Yield a private folder that is deleted afterwards."""
     try:
         with tempfile.TemporaryDirectory(prefix="custody-sign-") as name:
             yield Path(name)
     except OSError as error:
-        raise SigningError(f"cannot use a temporary folder: {error.strerror}", hint="free space") from error
+        raise SigningError(f"cannot use a temporary folder: {error.strerror}", hint="free disk space") from error
 
 
-def _run(folder: Path, feed: bytes, *words: str) -> _KeygenResult:
+def _run_ssh_keygen(folder: Path, stdin: bytes, *arguments: str) -> _KeygenResult:
     environment = {
         "PATH": os.environ.get("PATH", os.defpath),
         "LC_ALL": "C",
@@ -98,31 +98,31 @@ def _run(folder: Path, feed: bytes, *words: str) -> _KeygenResult:
         "SSH_ASKPASS_REQUIRE": "never",
     }
     try:
-        done = subprocess.run(
-            [_program(environment["PATH"]), *words],
-            input=feed,
+        process = subprocess.run(
+            [_find_ssh_keygen(environment["PATH"]), *arguments],
+            input=stdin,
             capture_output=True,
             cwd=folder,
             env=environment,
             timeout=SECONDS_MAX,
-            start_new_session=True,  # without a terminal nobody is asked for a passphrase
+            start_new_session=True,  # without a terminal it cannot prompt for a passphrase
             check=False,
         )
     except OSError as error:
         raise SigningError(f"cannot start '{PROGRAM}': {error.strerror}", hint="try 'ssh-keygen -h'") from error
     except subprocess.TimeoutExpired as error:
         raise SigningError(
-            f"'{PROGRAM}' took longer than {SECONDS_MAX:.0f} seconds", hint="does the key wait for a touch?"
+            f"'{PROGRAM}' took longer than {SECONDS_MAX:.0f} seconds", hint="check whether the key waits for a touch"
         ) from error
-    said = (done.stderr or done.stdout).decode("utf-8", "replace").split("\n")
-    lines = [line.strip() for line in said if line.strip(" @\r\t")]
-    return _KeygenResult(done.stdout, "; ".join(lines)[:WORDS_MAX] or "it says nothing", done.returncode == 0)
+    output = (process.stderr or process.stdout).decode("utf-8", "replace").split("\n")
+    message = "; ".join(line.strip() for line in output if line.strip(" @\r\t"))[:MESSAGE_CHARACTERS_MAX]
+    return _KeygenResult(process.stdout, message or "it printed no message", process.returncode == 0)
 
 
-def _program(search_path: str) -> str:
-    """Where the program is; a relative entry is passed over: it could be a folder of the repository."""
+def _find_ssh_keygen(search_path: str) -> str:
+    """Return the path of the program; relative entries are skipped, they could be folders of the repository."""
     for folder in search_path.split(os.pathsep):
         candidate = os.path.join(folder, PROGRAM)
         if os.path.isabs(folder) and os.path.isfile(candidate) and os.access(candidate, os.X_OK):
             return candidate
-    raise SigningError(f"'{PROGRAM}' is not installed", hint="install OpenSSH; it makes and checks the signatures")
+    raise SigningError(f"'{PROGRAM}' is not installed", hint="install OpenSSH; custody uses it for signatures")

@@ -1,13 +1,13 @@
 """The hardened adapter to git: nothing in a repository can make it run a program.
 
-May start git (``process``) and read the work tree (``work_tree_file``). It writes nothing but temporary folders of its
-own (``private_repository``), custody's own folder of exchanged evidence and, when asked to, notes (``notes``). It opens
-no network except to a remote that it is asked to push to or to fetch from (``exchange``, ``mirror``). Its parsers are
-pure functions over bytes. It imports only ``core``. ``discover`` is the way in.
+May start git (``command``) and read the work tree (``work_tree_file``). It writes only its temporary folders
+(``private_repository``), custody's folder of exchanged evidence and, on request, notes (``exchange``). It uses the
+network only to push to or fetch from a remote (``exchange``). Its parsers are pure functions over bytes. It imports
+only ``core``. ``discover_repository`` is the entry point.
 """
 
 from custody.git.blame import BlameEntry
-from custody.git.command import AnswerStream, ProcessLimits, git_version
+from custody.git.command import AnswerStream, ProcessLimits, check_git_version
 from custody.git.commit_log import Ancestry, Commit, Person, Walk, ZonedTime, parse_commit
 from custody.git.diff import (
     ChangeKind,
@@ -21,10 +21,11 @@ from custody.git.diff import (
     HunkDetail,
     PatchLimits,
 )
-from custody.git.exchange import BRANCHES, PULLS, Exchange, Mirror, NoteWriteCount, RemoteMoveError, pull_of
+from custody.git.exchange import BRANCHES, PULLS, Exchange, Mirror, NoteWriteCount, RemoteMoveError, make_pull_refspec
 from custody.git.objects import FileAt, NoObject, Object, ObjectInfo, ObjectReader, TreeEntry
-from custody.git.refs import Ref, Remote, Remotes, RemoteUrl, RepositoryHead, address_of
-from custody.git.repository import BRANCH_PREFIXES, Repository, WorkCommit, discover
+from custody.git.refs import Ref, Remote, Remotes, RemoteUrl, RepositoryHead, parse_remote_url
+from custody.git.repository import BRANCH_PREFIXES, Repository, WorkCommit, discover_repository
+from custody.git.user_settings import read_user_pager
 from custody.git.work_commit import WorkLimits
 from custody.git.work_tree_file import NoWorkFile, WorkFile, read_small_file, read_work_file
 
@@ -70,11 +71,12 @@ __all__ = [
     "WorkFile",
     "WorkLimits",
     "ZonedTime",
-    "address_of",
-    "discover",
-    "git_version",
+    "check_git_version",
+    "discover_repository",
+    "make_pull_refspec",
     "parse_commit",
-    "pull_of",
+    "parse_remote_url",
     "read_small_file",
+    "read_user_pager",
     "read_work_file",
 ]

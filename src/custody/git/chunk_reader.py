@@ -1,4 +1,4 @@
-"""Reading git's answers piece by piece: the same result wherever the pieces end, a ``GitError`` for rubbish."""
+"""Parsing of git's output in pieces of any size; raises ``GitError`` for unexpected output."""
 
 import re
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from custody.core.errors import GitError, InputError
 from custody.core.ids import BlobSha, CommitSha
 from custody.core.paths import RepoPath
-from custody.git.failure import printable
+from custody.git.failure import escape_git_output
 
 _SHOWN_BYTES = 80
 _DIGITS_MAX = 20
@@ -15,19 +15,19 @@ _HEX = frozenset(b"0123456789abcdef")
 
 
 class ChunkReader:
-    """Takes lines, fields and counted bytes off a stream of pieces."""
+    """Reads lines, fields and counted bytes from a stream of pieces."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = iter(chunks)
         self._buffer = b""
         self._at = 0
 
-    def ended(self) -> bool:
-        """Whether nothing is left."""
+    def is_at_end(self) -> bool:
+        """Return whether nothing is left."""
         return not self.peek(1)
 
     def peek(self, count: int) -> bytes:
-        """The next ``count`` bytes without taking them; fewer at the end."""
+        """Return the next ``count`` bytes without consuming them; fewer at the end."""
         while len(self._buffer) - self._at < count:
             chunk = self._next_chunk()
             if not chunk:
@@ -37,12 +37,12 @@ class ChunkReader:
         return self._buffer[self._at : self._at + count]
 
     def until(self, mark: bytes) -> bytes:
-        """Everything before the next ``mark`` (a single byte), which is taken as well."""
+        """Return everything before the next ``mark`` (a single byte), and consume the mark."""
         end = self._buffer.find(mark, self._at)
         if end >= 0:
-            found = self._buffer[self._at : end]
+            field = self._buffer[self._at : end]
             self._at = end + 1
-            return found
+            return field
         pieces = [self._buffer[self._at :]]
         while chunk := self._next_chunk():
             end = chunk.find(mark)
@@ -50,18 +50,18 @@ class ChunkReader:
                 self._buffer, self._at = chunk, end + 1
                 return b"".join((*pieces, chunk[:end]))
             pieces.append(chunk)
-        raise rubbish("it breaks off", pieces[0])
+        raise make_git_output_error("unexpected end", pieces[0])
 
     def line(self) -> bytes:
-        """The next line without its end."""
+        """Return the next line without its end."""
         return self.until(b"\n")
 
-    def exactly(self, count: int) -> bytes:
-        """The next ``count`` bytes."""
+    def read_exactly(self, count: int) -> bytes:
+        """Return the next ``count`` bytes."""
         return b"".join(self._take(count, keep=True))
 
     def skip(self, count: int) -> None:
-        """Pass over the next ``count`` bytes without keeping them."""
+        """Skip the next ``count`` bytes."""
         self._take(count, keep=False)
 
     def _take(self, count: int, *, keep: bool) -> list[bytes]:
@@ -70,7 +70,7 @@ class ChunkReader:
             if self._at == len(self._buffer):
                 self._buffer, self._at = self._next_chunk(), 0
                 if not self._buffer:
-                    raise rubbish("it breaks off", b"")
+                    raise make_git_output_error("unexpected end", b"")
             piece = self._buffer[self._at : self._at + count]
             self._at += len(piece)
             count -= len(piece)
@@ -79,51 +79,49 @@ class ChunkReader:
         return pieces
 
     def _next_chunk(self) -> bytes:
-        # Only the end is empty here: a piece without bytes says nothing.
+        # Empty pieces are skipped: only the end is empty here.
         return next(filter(None, self._chunks), b"")
 
 
-def rubbish(problem: str, got: bytes) -> GitError:
-    """What every parser raises for bytes that git would not write."""
-    shown = printable(got[:_SHOWN_BYTES])
-    return GitError(
-        f"git's answer makes no sense: {problem}, at '{shown}'", hint="check 'git --version' and 'git fsck'"
-    )
+def make_git_output_error(problem: str, output: bytes) -> GitError:
+    """Return the error for output that git would not write."""
+    shown = escape_git_output(output[:_SHOWN_BYTES])
+    return GitError(f"unexpected output of git: {problem} at '{shown}'", hint="run 'git --version' and 'git fsck'")
 
 
-def number(raw: bytes) -> int:
-    """``raw`` as a whole number; nothing but ASCII digits."""
+def parse_git_number(raw: bytes) -> int:
+    """Parse a non-negative integer of ASCII digits."""
     if not raw.isdigit() or len(raw) > _DIGITS_MAX:
-        raise rubbish("a number is expected", raw)
+        raise make_git_output_error("expected a number", raw)
     return int(raw)
 
 
-def object_id(raw: bytes) -> str:
-    """``raw`` as a full object id."""
+def parse_object_id(raw: bytes) -> str:
+    """Parse a full object id."""
     if len(raw) not in _ID_LENGTHS or not _HEX.issuperset(raw):
-        raise rubbish("an object id is expected", raw)
+        raise make_git_output_error("expected an object id", raw)
     return raw.decode("ascii")
 
 
-def commit_sha(raw: bytes) -> CommitSha:
-    """``raw`` as a full commit id."""
-    return CommitSha(object_id(raw))
+def parse_commit_sha(raw: bytes) -> CommitSha:
+    """Parse a full commit id."""
+    return CommitSha(parse_object_id(raw))
 
 
-def blob_sha(raw: bytes) -> BlobSha | None:
-    """``raw`` as a full blob id; None for the zeros that stand for no blob."""
-    return BlobSha(object_id(raw)) if raw.strip(b"0") else None
+def parse_blob_sha(raw: bytes) -> BlobSha | None:
+    """Parse a full blob id; None for zeros, which mean no blob."""
+    return BlobSha(parse_object_id(raw)) if raw.strip(b"0") else None
 
 
-def repo_path(raw: bytes) -> RepoPath:
-    """``raw`` as a path; a tree made by hand may hold names that no repository may have."""
+def parse_repo_path(raw: bytes) -> RepoPath:
+    """Parse a path; raises ``GitError`` for invalid paths, which a hand-made tree may contain."""
     try:
         return RepoPath(raw)
     except InputError as error:
-        raise GitError(f"git names a path that no repository may hold: {error.message}") from error
+        raise GitError(f"invalid path in the output of git: {error.message}") from error
 
 
-# git's C-style quotes around names (``"a\"b\n\303\244"``), where a format has no ``-z``.
+# git's C-style quoting of names (``"a\"b\n\303\244"``), in formats without ``-z``.
 
 
 _ESCAPE = re.compile(rb'\\(?:([abtnvfr"\\])|([0-3][0-7]{2}))')
@@ -132,29 +130,29 @@ _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456
 _LETTERS = dict(zip(b'abtnvfr"\\', b'\a\b\t\n\v\f\r"\\', strict=True))
 
 
-def unquoted(name: bytes) -> bytes:
-    r"""The bytes of a name as git printed it: a name without need for quotes stands as it is.
+def unquote_git_name(name: bytes) -> bytes:
+    r"""Return the bytes of a name that git printed, with or without quotes.
 
-    >>> unquoted(b"plain name"), unquoted(rb'"tab\there \303\244"')
+    >>> unquote_git_name(b"plain name"), unquote_git_name(rb'"tab\there \303\244"')
     (b'plain name', b'tab\there \xc3\xa4')
     """
     if not name.startswith(b'"'):
         return name
     if not _QUOTED.fullmatch(name):
-        raise rubbish("a quoted name is expected", name)
-    return _ESCAPE.sub(_decode_escape, name[1:-1])
+        raise make_git_output_error("expected a quoted name", name)
+    return _ESCAPE.sub(_decode_git_escape, name[1:-1])
 
 
-def quote_name(name: bytes) -> str:
-    r"""``name`` in quotes, every byte that could mean something as three octal digits.
+def quote_git_name(name: bytes) -> str:
+    r"""Return ``name`` in quotes, with every special byte as three octal digits.
 
-    >>> print(quote_name(b'/a b:c"'))
+    >>> print(quote_git_name(b'/a b:c"'))
     "/a b\072c\042"
     """
-    signs = (chr(byte) if byte in _PLAIN else f"\\{byte:03o}" for byte in name)
-    return f'"{"".join(signs)}"'
+    characters = (chr(byte) if byte in _PLAIN else f"\\{byte:03o}" for byte in name)
+    return f'"{"".join(characters)}"'
 
 
-def _decode_escape(escape: re.Match[bytes]) -> bytes:
+def _decode_git_escape(escape: re.Match[bytes]) -> bytes:
     letter, octal = escape.groups()
     return bytes([_LETTERS[letter[0]] if letter else int(octal, 8)])

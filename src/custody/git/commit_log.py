@@ -1,4 +1,4 @@
-"""Commits and walks over them: ``git rev-list`` asked and parsed, commit objects parsed."""
+"""Commits and walks over them: ``git rev-list`` and commit objects with their parsers."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator
@@ -7,20 +7,20 @@ from itertools import chain
 
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
-from custody.git.chunk_reader import ChunkReader, commit_sha, object_id, rubbish
+from custody.git.chunk_reader import ChunkReader, make_git_output_error, parse_commit_sha, parse_object_id
 from custody.git.command import AnswerStream, Git
-from custody.git.failure import full_id, id_lines, pathspecs
-from custody.git.objects import NoObject, ObjectInfo, look_up
+from custody.git.failure import check_full_object_id, encode_commit_id_lines, to_pathspec_arguments
+from custody.git.objects import NoObject, ObjectInfo, look_up_objects
 
-# Who and when, as a commit says it: claims in bytes, never checked.
+# People and times of a commit: claims in bytes, never checked.
 
 
-_MOMENT = re.compile(rb"(-?\d{1,20}) ([+-]\d{1,12})")
+_TIME = re.compile(rb"(-?\d{1,20}) ([+-]\d{1,12})")
 
 
 @dataclass(frozen=True, slots=True)
 class ZonedTime:
-    """Seconds since 1970 in UTC and the zone that the writer's clock showed, as ``+0530``."""
+    """Seconds since 1970 in UTC, and the zone of the writer, such as ``+0530``."""
 
     seconds: int
     zone: str
@@ -28,9 +28,9 @@ class ZonedTime:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A name and an address; ``at`` is None when the commit's line is damaged.
+    """A name and an email address; ``at`` is None if the line of the commit is damaged.
 
-    Bytes: UTF-8 as far as the commit tells the truth about its encoding.
+    Bytes are UTF-8 if the commit declares its encoding correctly.
     """
 
     name: bytes
@@ -38,25 +38,25 @@ class Person:
     at: ZonedTime | None
 
 
-def moment(raw: bytes) -> ZonedTime:
-    """Read git's raw date.
+def parse_git_time(raw: bytes) -> ZonedTime:
+    """Parse git's raw date.
 
-    >>> moment(b"1700000000 +0530")
+    >>> parse_git_time(b"1700000000 +0530")
     ZonedTime(seconds=1700000000, zone='+0530')
     """
-    match = _MOMENT.fullmatch(raw)
+    match = _TIME.fullmatch(raw)
     if not match:
-        raise rubbish("seconds and zone are expected", raw)
+        raise make_git_output_error("expected seconds and zone", raw)
     return ZonedTime(int(match[1]), match[2].decode("ascii"))
 
 
-# git ends a string at NUL, so no field can hold one.
+# git ends a string at NUL, so no field can contain one.
 _FIELDS = ("%H", "%P", "%T", "%an", "%ae", "%ad", "%cn", "%ce", "%cd", "%B")
 LOG_OPTIONS = (
     "--no-commit-header",
     "--date=raw",
     "--encoding=UTF-8",
-    # A NUL in front too: with --parents git writes them once more before our own first field.
+    # With a leading NUL: with --parents git also prints the parents before our first field.
     "--format=%x00" + "%x00".join(_FIELDS) + "%x00",
 )
 
@@ -66,7 +66,7 @@ CommitParents = tuple[CommitSha, tuple[CommitSha, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit; names and message are UTF-8 as far as it tells the truth about its encoding."""
+    """A commit; names and message are UTF-8 if it declares its encoding correctly."""
 
     id: CommitSha
     parents: tuple[CommitSha, ...]
@@ -78,91 +78,91 @@ class Commit:
     @property
     def subject(self) -> bytes:
         """The first paragraph of the message on one line."""
-        return b" ".join(_paragraph(self.message)[0].split(b"\n"))
+        return b" ".join(_split_commit_message(self.message)[0].split(b"\n"))
 
     @property
     def body(self) -> bytes:
         """The message after its first paragraph."""
-        return _paragraph(self.message)[1]
+        return _split_commit_message(self.message)[1]
 
 
-def parse_log(chunks: Iterable[bytes]) -> Iterator[Commit]:
-    """The commits of ``git rev-list`` with ``LOG_OPTIONS``, perhaps with ``--parents``, in git's order."""
+def parse_commit_log(chunks: Iterable[bytes]) -> Iterator[Commit]:
+    """Yield the commits of ``git rev-list`` with ``LOG_OPTIONS``, with or without ``--parents``, in git's order."""
     reader = ChunkReader(chunks)
-    while not reader.ended():
+    while not reader.is_at_end():
         reader.until(b"\0")
-        yield _commit([reader.until(b"\0") for _ in _FIELDS])
+        yield _commit_from_fields([reader.until(b"\0") for _ in _FIELDS])
         if end := reader.until(b"\n"):
-            raise rubbish("the end of a commit is expected", end)
+            raise make_git_output_error("expected the end of a commit", end)
 
 
-def parse_parents(chunks: Iterable[bytes]) -> Iterator[CommitParents]:
-    """The commits of ``git rev-list --parents`` with their parents, in git's order."""
+def parse_commit_parents(chunks: Iterable[bytes]) -> Iterator[CommitParents]:
+    """Yield the commits of ``git rev-list --parents`` with their parents, in git's order."""
     reader = ChunkReader(chunks)
-    while not reader.ended():
-        commit, *parents = (commit_sha(field) for field in reader.line().split(b" "))
+    while not reader.is_at_end():
+        commit, *parents = (parse_commit_sha(field) for field in reader.line().split(b" "))
         yield commit, tuple(parents)
 
 
-def _commit(fields: list[bytes]) -> Commit:
+def _commit_from_fields(fields: list[bytes]) -> Commit:
     commit, parents, tree, *people, message = fields
     return Commit(
-        id=commit_sha(commit),
-        parents=tuple(commit_sha(parent) for parent in parents.split()),
-        tree=object_id(tree),
-        author=_person(*people[:3]),
-        committer=_person(*people[3:]),
+        id=parse_commit_sha(commit),
+        parents=tuple(parse_commit_sha(parent) for parent in parents.split()),
+        tree=parse_object_id(tree),
+        author=_person_from_fields(*people[:3]),
+        committer=_person_from_fields(*people[3:]),
         message=message,
     )
 
 
-def _person(name: bytes, email: bytes, at: bytes) -> Person:
-    return Person(name, email, moment(at) if at else None)
+def _person_from_fields(name: bytes, email: bytes, at: bytes) -> Person:
+    return Person(name, email, parse_git_time(at) if at else None)
 
 
-def _paragraph(message: bytes) -> tuple[bytes, bytes]:
+def _split_commit_message(message: bytes) -> tuple[bytes, bytes]:
     first, _, rest = message.lstrip(b"\n").partition(b"\n\n")
     return first.rstrip(b"\n"), rest
 
 
-# Parsing a commit object as git stores it. Pure: bytes in, a commit out.
+# Parsing of commit objects. Pure.
 
 
 _PERSON = re.compile(rb"(.*?) ?<(.*?)>(?: (-?\d{1,20} [+-]\d{1,12}))?.*", re.DOTALL)
 
 
 def parse_commit(commit: CommitSha, content: bytes) -> Commit:
-    """The commit that an object's content describes; its message as it is written, whatever its encoding."""
+    """Parse the content of a commit object; the message keeps its encoding."""
     head, _, message = content.partition(b"\n\n")
     fields: dict[bytes, list[bytes]] = {}
     for line in head.split(b"\n"):
         name, _, value = line.partition(b" ")
         fields.setdefault(name, []).append(value)
     if b"tree" not in fields:
-        raise rubbish("a commit is expected", content[:100])
+        raise make_git_output_error("expected a commit", content[:100])
     return Commit(
         id=commit,
-        parents=tuple(commit_sha(parent) for parent in fields.get(b"parent", ())),
-        tree=object_id(fields[b"tree"][0]),
-        author=_object_person(fields.get(b"author", [b""])[0]),
-        committer=_object_person(fields.get(b"committer", [b""])[0]),
+        parents=tuple(parse_commit_sha(parent) for parent in fields.get(b"parent", ())),
+        tree=parse_object_id(fields[b"tree"][0]),
+        author=_parse_commit_person(fields.get(b"author", [b""])[0]),
+        committer=_parse_commit_person(fields.get(b"committer", [b""])[0]),
         message=message,
     )
 
 
-def _object_person(line: bytes) -> Person:
+def _parse_commit_person(line: bytes) -> Person:
     match = _PERSON.fullmatch(line)
     if match is None:
         return Person(line, b"", None)
-    return Person(match[1], match[2], moment(match[3]) if match[3] else None)
+    return Person(match[1], match[2], parse_git_time(match[3]) if match[3] else None)
 
 
-# Which commits descend from which, for any number of pairs in one walk. Pure: the walk comes from ``rev-list``.
+# Ancestry of any number of pairs in one walk. Pure.
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Ancestry:
-    """``ancestor`` can be reached from ``descendant`` by following parents; a commit is its own ancestor."""
+    """``ancestor`` is reachable from ``descendant`` by parents; a commit is its own ancestor."""
 
     ancestor: CommitSha
     descendant: CommitSha
@@ -171,12 +171,12 @@ class Ancestry:
 def filter_ancestor_pairs(
     pairs: Collection[Ancestry], walk: Iterable[tuple[CommitSha, tuple[CommitSha, ...]]]
 ) -> frozenset[Ancestry]:
-    """Those of ``pairs`` that are true, given commits with their parents, children first.
+    """Return the true ``pairs``, given commits with their parents, children first.
 
-    Each descendant is one bit that commits pass on to their parents: O(commits walked × descendants / 64). The walk is
-    left as soon as every ancestor was met, since with children first no more bits can reach it.
+    Each descendant is one bit that commits pass on to their parents: O(commits walked × descendants / 64). The walk
+    ends as soon as every ancestor was reached, since no more bits can reach it.
     """
-    bits = {sha: 1 << place for place, sha in enumerate(sorted({pair.descendant for pair in pairs}))}
+    bits = {sha: 1 << position for position, sha in enumerate(sorted({pair.descendant for pair in pairs}))}
     open_ends: dict[CommitSha, int] = dict(bits)
     unmet = {pair.ancestor for pair in pairs}
     reached: dict[CommitSha, int] = {}
@@ -192,19 +192,19 @@ def filter_ancestor_pairs(
     return frozenset(pair for pair in pairs if reached.get(pair.ancestor, 0) & bits[pair.descendant])
 
 
-# Asking ``git rev-list``: commits, and which descend from which.
+# Calls of ``git rev-list``.
 
 
 _STOP_SEARCHED_MAX = 32
-"""For how many ancestors it is worth to search where a walk may stop: git compares them one by one."""
+"""Ancestors up to which searching for the end of a walk pays: git compares them one by one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
-    """How far to walk: not into what ``without`` descends from, perhaps not all.
+    """The extent of a walk: without the ancestors of ``without``, at most ``count_max`` commits.
 
-    ``since_seconds`` leaves out commits that were made earlier. ``simplified``: children before parents, and parents
-    are the next commits of the walk, whatever lies between them.
+    ``since_seconds`` excludes earlier commits. ``simplified`` returns children before parents, and as parents the next
+    commits of the walk.
     """
 
     without: Collection[CommitSha] = ()
@@ -216,45 +216,51 @@ class Walk:
 WHOLE = Walk()
 
 
-def log(git: Git, commits: Iterable[CommitSha], paths: Iterable[RepoPath], walk: Walk) -> AnswerStream[Commit]:
-    """``commits`` and what they descend from, newest first."""
+def read_commit_log(
+    git: Git, commits: Iterable[CommitSha], paths: Iterable[RepoPath], walk: Walk
+) -> AnswerStream[Commit]:
+    """Read ``commits`` and their ancestors, newest first."""
     options = [*LOG_OPTIONS, *(("--topo-order", "--parents") if walk.simplified else ())]
     if walk.count_max is not None:
         options.append(f"--max-count={int(walk.count_max)}")
     if walk.since_seconds is not None:
         options.append(f"--max-age={int(walk.since_seconds)}")
-    feed = chain(id_lines(commits), (b"^" + line for line in id_lines(walk.without)))
-    return AnswerStream(git.start("rev-list", "--stdin", *options, *pathspecs(paths), feed=feed), parse_log)
+    feed = chain(encode_commit_id_lines(commits), (b"^" + line for line in encode_commit_id_lines(walk.without)))
+    return AnswerStream(
+        git.start("rev-list", "--stdin", *options, *to_pathspec_arguments(paths), feed=feed), parse_commit_log
+    )
 
 
-def parents(git: Git, commits: Iterable[CommitSha], stops: Iterable[bytes] = ()) -> AnswerStream[CommitParents]:
-    """``commits`` and what they descend from with their parents, children first; ``stops`` says where to end."""
-    feed = chain(id_lines(commits), stops)
-    return AnswerStream(git.start("rev-list", "--stdin", "--topo-order", "--parents", feed=feed), parse_parents)
+def read_commit_parents(
+    git: Git, commits: Iterable[CommitSha], stops: Iterable[bytes] = ()
+) -> AnswerStream[CommitParents]:
+    """Read ``commits`` and their ancestors with parents, children first; ``stops`` limits the walk."""
+    feed = chain(encode_commit_id_lines(commits), stops)
+    return AnswerStream(git.start("rev-list", "--stdin", "--topo-order", "--parents", feed=feed), parse_commit_parents)
 
 
-def ancestries(git: Git, pairs: Collection[Ancestry]) -> frozenset[Ancestry]:
-    """Those of ``pairs`` that are true, by three processes and one walk."""
-    named = sorted({full_id(sha) for pair in pairs for sha in (pair.ancestor, pair.descendant)})
-    here = {sha for sha, info in zip(named, look_up(git, named), strict=True) if _is_commit(info)}
-    known = [pair for pair in pairs if pair.ancestor in here and pair.descendant in here]
+def find_ancestries(git: Git, pairs: Collection[Ancestry]) -> frozenset[Ancestry]:
+    """Return the true ``pairs``, by three processes and one walk."""
+    ids = sorted({check_full_object_id(sha) for pair in pairs for sha in (pair.ancestor, pair.descendant)})
+    present = {sha for sha, info in zip(ids, look_up_objects(git, ids), strict=True) if _is_commit_object(info)}
+    known = [pair for pair in pairs if pair.ancestor in present and pair.descendant in present]
     if not known:
         return frozenset()
-    stops = _stops(git, sorted({pair.ancestor for pair in known}))
-    with parents(git, sorted({pair.descendant for pair in known}), stops) as walk:
+    stops = _find_walk_stops(git, sorted({pair.ancestor for pair in known}))
+    with read_commit_parents(git, sorted({pair.descendant for pair in known}), stops) as walk:
         return filter_ancestor_pairs(known, walk)
 
 
-def _stops(git: Git, ancestors: list[CommitSha]) -> list[bytes]:
-    """Where a walk may stop: at the parents of what all ``ancestors`` descend from, for none of them is below.
+def _find_walk_stops(git: Git, ancestors: list[CommitSha]) -> list[bytes]:
+    """Return where a walk may end: at the parents of the common base of all ``ancestors``.
 
-    git may walk further where clocks went backwards, never less far, so the answer stays right.
+    With wrong clocks git may walk further, but never less far, so the result stays correct.
     """
     if len(ancestors) > _STOP_SEARCHED_MAX:
         return []
-    base = git.run("merge-base", "--octopus", *ancestors, fine=(0, 1))
+    base = git.run("merge-base", "--octopus", *ancestors, statuses=(0, 1))
     return [b"^" + sha + b"^@\n" for sha in base.split()]
 
 
-def _is_commit(info: ObjectInfo | NoObject) -> bool:
+def _is_commit_object(info: ObjectInfo | NoObject) -> bool:
     return isinstance(info, ObjectInfo) and info.kind == "commit"

@@ -1,25 +1,22 @@
-"""What every git process is given and what it is denied: the only file that decides settings and environment.
+"""Settings and environment of every git process; only this file decides them.
 
 A repository's configuration can name programs (fsmonitor, hooks, filters, textconv, external diff, ssh, pager, proxy,
 credential and signature helpers) and files anywhere (attributes, mail map, ignored revisions, diff order). So there are
-four ways in, and a git process belongs to exactly one:
+four environments, and every git process has exactly one:
 
-* **open**: git finds the repository, names its commits, lists its index and moves a reference of notes (``rev-parse``,
+* **open**: git finds the repository, resolves commits, lists its index and moves a reference of notes (``rev-parse``,
   ``symbolic-ref``, ``for-each-ref``, ``ls-files``, ``config``, ``update-ref``). It must read the repository's
-  configuration to do so; nothing in these commands but the hook of ``update-ref`` uses what that configuration could
-  execute, and ``SETTINGS`` and ``open_environment`` disarm it all the same.
+  configuration to do so. Except for the hook of ``update-ref``, these commands execute nothing that the configuration
+  names, and ``SETTINGS`` and ``make_open_environment`` disarm it anyway.
 * **sealed**: everything else. ``GIT_DIR`` is a repository of our own without any configuration, attributes, grafts,
-  references or remotes (the folder ``sealed``); only the objects are the user's. What is never read need not be
-  disarmed: drivers, filters, mail maps, ``blame.ignoreRevsFile``, ``diff.orderFile``, ``core.worktree``, promisor
-  remotes, ``info/attributes`` and ``info/grafts`` do not exist there, and the same objects give the same bytes on
-  every machine.
-* **private**: ``GIT_DIR`` is a folder that we made for one question about the work tree and that goes with it. git
-  lists names there and says what attributes are (it reads ``.gitignore`` and ``.gitattributes``); it opens no other
-  file of the work tree, and there is no configuration either.
-* **exchange**: the one way to a network, for evidence that is pushed and pulled. ``GIT_DIR`` is a folder of our own,
-  so that nothing of the repository's configuration is read; the user's own is, since it knows how to reach a remote
-  (ssh command, credentials, proxy). Only https, ssh and file are spoken, hooks never run, and nobody is asked for a
-  password.
+  references or remotes (the folder ``sealed``); only the objects are the user's. Drivers, filters, mail maps,
+  ``blame.ignoreRevsFile``, ``diff.orderFile``, ``core.worktree``, promisor remotes, ``info/attributes`` and
+  ``info/grafts`` do not exist there, and the same objects give the same bytes on every machine.
+* **private**: ``GIT_DIR`` is a temporary folder of ours. git lists names and attributes there (it reads
+  ``.gitignore`` and ``.gitattributes``); it opens no other file of the work tree, and reads no configuration.
+* **exchange**: the only environment with a network, to push and pull evidence. ``GIT_DIR`` is a folder of our own, so
+  that the repository's configuration is not read; the user's is, since it says how to reach a remote (ssh command,
+  credentials, proxy). Only https, ssh and file are allowed, hooks never run, and passwords are never prompted for.
 """
 
 import os
@@ -27,35 +24,35 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from custody.git.chunk_reader import quote_name
+from custody.git.chunk_reader import quote_git_name
 
-NOWHERE = "/dev/null"
+NULL_FILE = "/dev/null"
 
 SETTINGS: tuple[str, ...] = (
     "--no-pager",  # core.pager, pager.<command>, PAGER, LESSOPEN
-    "--no-replace-objects",  # refs/replace would show other contents than the ids say
+    "--no-replace-objects",  # refs/replace would show contents that do not match the ids
     "--literal-pathspecs",  # ':(top)x' and '*' are names
     *("-c", "core.fsmonitor=false"),  # names a program
-    *("-c", f"core.hooksPath={NOWHERE}"),
+    *("-c", f"core.hooksPath={NULL_FILE}"),
     *("-c", "diff.external="),  # with --no-ext-diff on every diff
     *("-c", "log.showSignature=false"),  # gpg.program
-    *("-c", "protocol.allow=never"),  # see GIT_ALLOW_PROTOCOL, which also outranks protocol.<name>.allow
+    *("-c", "protocol.allow=never"),  # GIT_ALLOW_PROTOCOL also outranks protocol.<name>.allow
     *("-c", "core.sshCommand=false"),
     *("-c", "core.gitProxy=false"),
     *("-c", "core.askPass=false"),
-    *("-c", "credential.helper="),  # an empty value forgets every helper named before
+    *("-c", "credential.helper="),  # an empty value clears all helpers
     *("-c", "core.alternateRefsCommand="),
-    *("-c", f"core.attributesFile={NOWHERE}"),
-    *("-c", f"core.excludesFile={NOWHERE}"),
-    *("-c", f"mailmap.file={NOWHERE}"),
+    *("-c", f"core.attributesFile={NULL_FILE}"),
+    *("-c", f"core.excludesFile={NULL_FILE}"),
+    *("-c", f"mailmap.file={NULL_FILE}"),
 )
 
 _ALWAYS = MappingProxyType(
     {
-        "LC_ALL": "C",  # we read git's words to tell one failure from another
+        "LC_ALL": "C",  # failures are recognized by git's messages
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_OPTIONAL_LOCKS": "0",
-        # Not every git from 2.34 on knows this; for those the next line stops the fetch at its transport.
+        # Older git versions do not know this; for them the next line stops the fetch.
         "GIT_NO_LAZY_FETCH": "1",
         "GIT_ALLOW_PROTOCOL": "none",
         "GIT_ATTR_NOSYSTEM": "1",
@@ -63,11 +60,11 @@ _ALWAYS = MappingProxyType(
     }
 )
 
-# Of git's own variables these stay, because they are the user's to set and only say where to look: the user's own
-# configuration (it holds safe.directory) and how far up a repository may be found. All others go: a hook runs with
-# GIT_DIR and GIT_INDEX_FILE of the commit in progress, and GIT_TRACE writes files, GIT_EXTERNAL_DIFF,
-# GIT_SSH_COMMAND, GIT_PROXY_COMMAND, GIT_EXEC_PATH and GIT_CONFIG_COUNT execute, GIT_OBJECT_DIRECTORY reads elsewhere.
-_OF_THE_USER = frozenset(
+# Only these of git's variables are passed on: where the user's configuration is (it has safe.directory), and how far up
+# a repository may be. All others are removed: a hook runs with GIT_DIR and GIT_INDEX_FILE of the commit in progress,
+# GIT_TRACE writes files, GIT_EXTERNAL_DIFF, GIT_SSH_COMMAND, GIT_PROXY_COMMAND, GIT_EXEC_PATH and GIT_CONFIG_COUNT
+# execute programs, and GIT_OBJECT_DIRECTORY reads elsewhere.
+_PASSED_ON = frozenset(
     {
         "GIT_CONFIG_GLOBAL",
         "GIT_CONFIG_SYSTEM",
@@ -80,49 +77,49 @@ _OF_THE_USER = frozenset(
 _SEALED = Path(__file__).parent / "sealed"
 
 
-def open_environment(around: Mapping[str, str], git_dir: Path | None = None) -> dict[str, str]:
-    """The environment in which git may look for a repository, or at ``git_dir`` once it is found."""
-    kept = {name: value for name, value in around.items() if not name.startswith("GIT_") or name in _OF_THE_USER}
-    return kept | dict(_ALWAYS) | ({"GIT_DIR": os.fspath(git_dir)} if git_dir else {})
+def make_open_environment(environment: Mapping[str, str], git_dir: Path | None = None) -> dict[str, str]:
+    """Return the environment to find a repository, or to read names in ``git_dir``."""
+    passed = {name: value for name, value in environment.items() if not name.startswith("GIT_") or name in _PASSED_ON}
+    return passed | dict(_ALWAYS) | ({"GIT_DIR": os.fspath(git_dir)} if git_dir else {})
 
 
-def sealed_environment(
-    around: Mapping[str, str], common_dir: Path, object_format: str, more_objects: Path | None = None
+def make_sealed_environment(
+    environment: Mapping[str, str], common_dir: Path, object_format: str, more_objects: Path | None = None
 ) -> dict[str, str]:
-    """The environment in which git sees the objects below ``common_dir``, perhaps more, and no configuration at all."""
-    kept = {name: value for name, value in around.items() if not name.startswith("GIT_")}
+    """Return the environment with the objects below ``common_dir`` and ``more_objects``, without configuration."""
+    passed = {name: value for name, value in environment.items() if not name.startswith("GIT_")}
     sealed = {
         "GIT_DIR": os.fspath(_SEALED / object_format),
         "GIT_OBJECT_DIRECTORY": os.fspath(common_dir / "objects"),
-        "GIT_SHALLOW_FILE": os.fspath(common_dir / "shallow"),  # where history was cut; may be missing
-        "GIT_CONFIG_GLOBAL": NOWHERE,
-        "GIT_CONFIG_SYSTEM": NOWHERE,
+        "GIT_SHALLOW_FILE": os.fspath(common_dir / "shallow"),  # boundary of a shallow clone; may be missing
+        "GIT_CONFIG_GLOBAL": NULL_FILE,
+        "GIT_CONFIG_SYSTEM": NULL_FILE,
         "GIT_CONFIG_NOSYSTEM": "1",
     }
-    more = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": quote_name(os.fsencode(more_objects))} if more_objects else {}
-    return kept | dict(_ALWAYS) | sealed | more
+    more = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": quote_git_name(os.fsencode(more_objects))} if more_objects else {}
+    return passed | dict(_ALWAYS) | sealed | more
 
 
-def private_environment(
-    around: Mapping[str, str], git_dir: Path, objects: Path, common_dir: Path, work_tree: Path
+def make_private_environment(
+    environment: Mapping[str, str], git_dir: Path, objects: Path, common_dir: Path, work_tree: Path
 ) -> dict[str, str]:
-    """The environment in which git lives in our ``git_dir`` and would write to our ``objects``, the user's beside."""
+    """Return the environment with our ``git_dir`` and ``objects``, and the user's objects as alternates."""
     private = {
         "GIT_DIR": os.fspath(git_dir),
         "GIT_WORK_TREE": os.fspath(work_tree),
         "GIT_OBJECT_DIRECTORY": os.fspath(objects),
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES": quote_name(os.fsencode(common_dir / "objects")),
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES": quote_git_name(os.fsencode(common_dir / "objects")),
     }
-    return sealed_environment(around, common_dir, "sha1") | private
+    return make_sealed_environment(environment, common_dir, "sha1") | private
 
 
 EXCHANGE_SETTINGS: tuple[str, ...] = (
     "--no-pager",
     "--no-replace-objects",
     *("-c", "core.fsmonitor=false"),
-    *("-c", f"core.hooksPath={NOWHERE}"),
+    *("-c", f"core.hooksPath={NULL_FILE}"),
     *("-c", "core.alternateRefsCommand="),
-    *("-c", "core.askPass="),  # a window that asks for a password is a prompt too
+    *("-c", "core.askPass="),  # a password window is a prompt, too
     *("-c", "protocol.allow=never"),  # see GIT_ALLOW_PROTOCOL
     *("-c", "push.gpgSign=false"),
     *("-c", "push.followTags=false"),
@@ -133,36 +130,36 @@ EXCHANGE_SETTINGS: tuple[str, ...] = (
     *("-c", "gc.auto=0"),
     *("-c", "maintenance.auto=false"),
 )
-"""What a git that reaches a remote is told; how to reach it stands in the user's own configuration."""
+"""Settings of a git that uses a remote; the user's configuration says how to reach it."""
 
-OTHER_SIDE: tuple[str, ...] = (
-    *("-c", f"core.hooksPath={NOWHERE}"),
+LOCAL_REMOTE_SETTINGS: tuple[str, ...] = (
+    *("-c", f"core.hooksPath={NULL_FILE}"),
     *("-c", "core.alternateRefsCommand="),
     *("-c", "core.fsmonitor=false"),
     *("-c", "receive.autogc=false"),
 )
-"""What the git is told that serves a remote on this machine: it runs as this user, whoever made that repository."""
+"""Settings of the git that serves a remote on this machine: it runs as this user, whoever made that repository."""
 
 
-def exchange_environment(around: Mapping[str, str], git_dir: Path, objects: Path) -> dict[str, str]:
-    """The environment in which git reaches a remote from ``git_dir``, with the user's configuration and no other."""
+def make_exchange_environment(environment: Mapping[str, str], git_dir: Path, objects: Path) -> dict[str, str]:
+    """Return the environment to use a remote from ``git_dir``, with the user's configuration only."""
     exchange = {
         "GIT_DIR": os.fspath(git_dir),
         "GIT_OBJECT_DIRECTORY": os.fspath(objects),
         "GIT_ALLOW_PROTOCOL": "https:ssh:file",
         "SSH_ASKPASS_REQUIRE": "never",
     }
-    kept = {name: value for name, value in open_environment(around).items() if name != "SSH_ASKPASS"}
-    return kept | exchange
+    passed = {name: value for name, value in make_open_environment(environment).items() if name != "SSH_ASKPASS"}
+    return passed | exchange
 
 
-def sealed_file(object_format: str, name: str) -> Path:
-    """A file of the sealed repository for ``object_format``, as a pattern for a private one."""
+def find_sealed_repository_file(object_format: str, name: str) -> Path:
+    """Return the path of a file of the sealed repository, to be copied into a private one."""
     return _SEALED / object_format / name
 
 
 def find_program(search_path: str, name: str = "git") -> str | None:
-    """Where ``name`` is; a relative entry of ``search_path`` is passed over: it could be a folder of the repository."""
+    """Return the path of a program; relative entries of ``search_path`` are skipped: they may be untrusted."""
     for folder in search_path.split(os.pathsep):
         candidate = os.path.join(folder, name)
         if os.path.isabs(folder) and os.path.isfile(candidate) and os.access(candidate, os.X_OK):

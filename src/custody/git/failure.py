@@ -1,4 +1,4 @@
-"""What git's failures mean, and the check of every id, revision and path before git sees it. Pure."""
+"""Explanations of git's failures, and checks of ids, revisions and paths before git sees them. Pure."""
 
 import re
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from custody.core.paths import RepoPath
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What about a clone may explain that an object is not there."""
+    """Properties of a clone that may explain a missing object."""
 
     partial: bool = False
     shallow: bool = False
@@ -19,24 +19,24 @@ class Circumstances:
 
 @dataclass(frozen=True, slots=True)
 class _KnownFailure:
-    words: re.Pattern[str]
+    pattern: re.Pattern[str]
     family: type[CustodyError]
     hint: str
 
 
-_OURS = "this is a mistake in custody; please report it with the message above"
-_REVISION = "name a commit, branch or tag that 'git rev-parse' finds here; a shortened id may need more digits"
-_PARTIAL = "this is a partial clone and custody never fetches: 'git fetch --refetch --no-filter' brings the rest"
-_DEEPEN = "'git fetch --unshallow' brings the rest"
-_FSCK = "run 'git fsck' to see what is damaged; a fresh clone or 'git fetch' may bring it back"
+_OURS = "this is a bug in custody; please report it with the message above"
+_REVISION = "name a commit, branch or tag of this repository; an abbreviated id may need more digits"
+_PARTIAL = "this is a partial clone, and custody never fetches: run 'git fetch --refetch --no-filter'"
+_DEEPEN = "run 'git fetch --unshallow'"
+_FSCK = "run 'git fsck' to see what is damaged; a fresh clone or 'git fetch' may repair it"
 
 _DAMAGE = (
     r"corrupt|inflate|bad object|(unable to|could not|cannot) (read|parse|open|unpack|find|stream)|is empty"
     r"|hash mismatch|missing (blob|tree|commit)|bad (tree|config)"
 )
 
-_REACH = "see that 'git ls-remote' reaches it; nothing was lost, and the next push or pull goes on from here"
-_LOG_IN = "log in as git does it (an ssh agent, a credential helper of your own); custody asks for no password"
+_REACH = "check that 'git ls-remote' works; nothing was lost, the next push or pull continues from here"
+_LOG_IN = "set up an ssh agent or a credential helper for git; custody never prompts for a password"
 
 _NO_ENTRY = (
     r"terminal prompts disabled|could not read (Username|Password)|Authentication failed"
@@ -47,10 +47,10 @@ _NO_WAY = (
     r"|does not appear to be a git repository|the remote end hung up|transport '.*' not allowed"
 )
 
-# The first that fits wins.
+# The first match decides.
 _KNOWN = tuple(
-    _KnownFailure(re.compile(words), family, hint)
-    for words, family, hint in (
+    _KnownFailure(re.compile(pattern), family, hint)
+    for pattern, family, hint in (
         (
             _NO_ENTRY,
             GitError,
@@ -69,7 +69,7 @@ _KNOWN = tuple(
         (
             r"detected dubious ownership|unsafe repository",
             GitError,
-            "the repository is another user's; if you trust it: git config --global --add safe.directory <folder>",
+            "another user owns the repository; if you trust it, run git config --global --add safe.directory <folder>",
         ),
         (
             r"Needed a single revision|(unknown|bad) revision|ambiguous argument|is ambiguous|invalid object name",
@@ -77,16 +77,16 @@ _KNOWN = tuple(
             _REVISION,
         ),
         (r"no such path|no such ref|does not exist in", InputError, "paths are relative to the repository root"),
-        (r"has only \d+ lines?", InputError, "ask for lines that the file has in that revision"),
+        (r"has only \d+ lines?", InputError, "the line range must be within the file at that revision"),
         (
             r"cannot blame|not a blob|non-blob",
             InputError,
-            "only files have lines: name a file",
+            "name a file, not a folder",
         ),
         (
             r"[Ee]xpected git repo version|unknown repository extension",
             GitError,
-            "the repository was made by a newer git; upgrade git",
+            "a newer git made the repository; upgrade git",
         ),
         (r"lazy fetching disabled|promisor", GitError, _PARTIAL),
         (
@@ -100,102 +100,104 @@ _KNOWN = tuple(
 )
 
 
-def printable(words: bytes) -> str:
-    """``words`` on one line that any terminal can show; a hostile name cannot move the cursor."""
-    text = " ".join(words.decode("utf-8", "backslashreplace").split())
+def escape_git_output(output: bytes) -> str:
+    """Return ``output`` on one printable line; a hostile name cannot move the cursor."""
+    text = " ".join(output.decode("utf-8", "backslashreplace").split())
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
-def explain(verb: str, status: int, words: bytes, around: Circumstances) -> CustodyError:
-    """The error for a git that ended with ``status`` after saying ``words`` on its standard error."""
-    said = printable(words)
+def explain_git_failure(verb: str, status: int, stderr: bytes, circumstances: Circumstances) -> CustodyError:
+    """Return the error for a git that ended with ``status`` and wrote ``stderr``."""
+    text = escape_git_output(stderr)
     if status < 0:
-        said = f"killed by signal {-status}" + (f": {said}" if said else "")
-    message = f"git {verb} failed: {said or f'exit status {status} without a word'}"
+        text = f"killed by signal {-status}" + (f": {text}" if text else "")
+    message = f"git {verb} failed: {text or f'exit status {status} without a message'}"
     for known in _KNOWN:
-        if known.words.search(said):
-            return known.family(message, hint=_hint(known, around))
+        if known.pattern.search(text):
+            return known.family(message, hint=_choose_failure_hint(known, circumstances))
     return GitError(message)
 
 
-def missing_hint(around: Circumstances) -> str:
-    """What to do about an object that is not there or cannot be read."""
-    if around.partial:
+def hint_missing_object(circumstances: Circumstances) -> str:
+    """Return the hint for a missing or unreadable object."""
+    if circumstances.partial:
         return _PARTIAL
-    return f"this clone is shallow: {_DEEPEN}; otherwise {_FSCK}" if around.shallow else _FSCK
+    return f"this clone is shallow: {_DEEPEN}; otherwise {_FSCK}" if circumstances.shallow else _FSCK
 
 
-def _hint(known: _KnownFailure, around: Circumstances) -> str:
+def _choose_failure_hint(known: _KnownFailure, circumstances: Circumstances) -> str:
     if known.hint == _FSCK:
-        return missing_hint(around)
-    if known.hint == _REVISION and around.shallow:
+        return hint_missing_object(circumstances)
+    if known.hint == _REVISION and circumstances.shallow:
         return f"this clone is shallow: {_DEEPEN}; otherwise {_REVISION}"
     return known.hint
 
 
-# Checking what callers name before git sees it: ids, revisions, paths. What looks like an option gets no further.
+# Checks of ids, revisions and paths before git sees them; options are rejected.
 
 
 REVISION_BYTES_MAX = 4096
 PATHS_BYTES_MAX = 100_000
-"""All paths of one question together: some systems allow no more than 256 kB of arguments."""
+"""Bytes of all paths of one command: some systems allow only 256 kB of arguments."""
 
 _FULL_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _SOME_ID = re.compile(r"[0-9a-f]{4,64}")
 
 
-def full_id(sha: str) -> str:
-    """``sha`` when it is a full object id."""
+def check_full_object_id(sha: str) -> str:
+    """Return ``sha`` if it is a full object id; raises ``InputError`` otherwise."""
     if not _FULL_ID.fullmatch(sha):
-        raise InputError(f"{sha!a} is not a full object id", hint="40 or 64 lower-case hex digits")
+        raise InputError(f"invalid object id {sha!a}", hint="use 40 or 64 lower-case hex digits")
     return sha
 
 
-def some_id(sha: str) -> str:
-    """``sha`` when it is an object id or the start of one."""
+def check_object_id_prefix(sha: str) -> str:
+    """Return ``sha`` if it is an object id or a prefix of one; raises ``InputError`` otherwise."""
     if not _SOME_ID.fullmatch(sha):
-        raise InputError(f"{sha!a} is not an object id", hint="4 to 64 lower-case hex digits")
+        raise InputError(f"invalid object id {sha!a}", hint="use 4 to 64 lower-case hex digits")
     return sha
 
 
-def typed_bytes(typed: str) -> bytes:
-    """The bytes that a user typed; what came in as no UTF-8 stands as lone surrogates (PEP 383)."""
+def encode_git_argument(typed: str) -> bytes:
+    """Return the bytes that a user typed; lone surrogates stand for invalid UTF-8 (PEP 383)."""
     try:
         return typed.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
-        raise InputError(f"{typed!a} has a lone surrogate that stands for no byte") from error
+        raise InputError(f"invalid character in {typed!a}") from error
 
 
-def revision(typed: str) -> bytes:
-    """What a user typed for a commit, when git can only take it for one."""
-    raw = typed_bytes(typed)
-    if problem := _revision_problem(raw):
-        raise InputError(f"the revision {typed!a} {problem}", hint="name a commit, branch or tag, such as 'HEAD~1'")
+def check_revision(typed: str) -> bytes:
+    """Return the bytes of a revision; raises ``InputError`` if git could take it for something else."""
+    raw = encode_git_argument(typed)
+    if problem := _find_revision_problem(raw):
+        raise InputError(
+            f"invalid revision {typed!a}: {problem}", hint="name a commit, branch or tag, such as 'HEAD~1'"
+        )
     return raw
 
 
-def _revision_problem(raw: bytes) -> str | None:
+def _find_revision_problem(raw: bytes) -> str | None:
     if not raw:
-        return "is empty"
+        return "empty"
     if raw.startswith(b"-"):
-        return "looks like an option"
+        return "starts with '-'"
     if raw.startswith(b":"):
-        return "names no commit of its own"  # ':/text' searches messages, ':path' is in the index
+        return "starts with ':'"  # ':/text' searches messages, ':path' is in the index
     if len(raw) > REVISION_BYTES_MAX:
-        return f"is longer than {REVISION_BYTES_MAX} bytes"
+        return f"longer than {REVISION_BYTES_MAX:,} bytes"
     if any(byte < 0x20 or byte == 0x7F for byte in raw):
-        return "holds a control character"
+        return "contains a control character"
     return None
 
 
-def id_lines(ids: Iterable[CommitSha]) -> Iterable[bytes]:
-    """``ids`` as lines for git's standard input."""
-    return (f"{full_id(sha)}\n".encode("ascii") for sha in ids)
+def encode_commit_id_lines(ids: Iterable[CommitSha]) -> Iterable[bytes]:
+    """Return ``ids`` as lines for git's standard input."""
+    return (f"{check_full_object_id(sha)}\n".encode("ascii") for sha in ids)
 
 
-def pathspecs(paths: Iterable[RepoPath]) -> tuple[str | bytes, ...]:
-    """``paths`` as the last arguments of a command; none stands for all."""
+def to_pathspec_arguments(paths: Iterable[RepoPath]) -> tuple[str | bytes, ...]:
+    """Return ``paths`` as the last arguments of a command; no paths mean all."""
     raw = [path.raw for path in paths]
     if sum(map(len, raw)) > PATHS_BYTES_MAX:
-        raise InputError(f"{len(raw)} paths are too many for one question", hint="name the folder that holds them")
+        raise InputError(f"too many paths: {len(raw):,}", hint="name their folder instead")
     return ("--", *raw)

@@ -1,4 +1,4 @@
-"""Objects and trees: ``git cat-file`` kept open, ``git ls-tree``, their parsers, and loose objects written."""
+"""Objects and trees: ``git cat-file`` and ``git ls-tree`` with their parsers, and writing of loose objects."""
 
 import os
 import re
@@ -8,26 +8,25 @@ from dataclasses import dataclass, field
 from hashlib import new
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import Generic, TypeVar
 
 from custody.core.errors import WorldError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
-from custody.git.chunk_reader import ChunkReader, object_id, repo_path, rubbish
-from custody.git.command import AnswerStream, Child, Git
-from custody.git.failure import full_id, pathspecs, printable, some_id
+from custody.git.chunk_reader import ChunkReader, make_git_output_error, parse_object_id, parse_repo_path
+from custody.git.command import AnswerStream, Child, Closeable, Git
+from custody.git.failure import check_full_object_id, check_object_id_prefix, escape_git_output, to_pathspec_arguments
 
-# Parsing ``git cat-file --batch`` and ``--batch-check``. Pure: pieces of bytes in, objects out.
+# Parsing of ``git cat-file --batch`` and ``--batch-check``. Pure.
 
 
-_FOUND = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64}) (blob|tree|commit|tag) (\d{1,20})")
+_PRESENT = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64}) (blob|tree|commit|tag) (\d{1,20})")
 _ABSENT = re.compile(rb"(.+) (missing|ambiguous|submodule)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class FileAt:
-    """The contents of ``path`` in ``commit``, to be looked up by that name."""
+    """The name of the contents of ``path`` in ``commit``."""
 
     commit: CommitSha
     path: RepoPath
@@ -55,79 +54,95 @@ class Object:
 
 @dataclass(frozen=True, slots=True)
 class NoObject:
-    """Why there is none: missing, damaged, ambiguous, submodule or too large; ``name`` is for people."""
+    """Why an object cannot be read: missing, damaged, ambiguous, submodule or too large; ``name`` is for people."""
 
     name: str
     reason: str
 
 
-def read_info(reader: ChunkReader) -> ObjectInfo | NoObject:
-    """Take one answer without contents off ``reader``."""
+def read_object_info(reader: ChunkReader) -> ObjectInfo | NoObject:
+    """Read one answer without contents."""
     line = reader.line()
-    if found := _FOUND.fullmatch(line):
-        return ObjectInfo(found[1].decode("ascii"), found[2].decode("ascii"), int(found[3]))
+    if present := _PRESENT.fullmatch(line):
+        return ObjectInfo(present[1].decode("ascii"), present[2].decode("ascii"), int(present[3]))
     if absent := _ABSENT.fullmatch(line):
-        return NoObject(printable(absent[1]), absent[2].decode("ascii"))
-    raise rubbish("an object is expected", line)
+        return NoObject(escape_git_output(absent[1]), absent[2].decode("ascii"))
+    raise make_git_output_error("expected an object", line)
 
 
 def read_object(reader: ChunkReader, bytes_max: int) -> Object | NoObject:
-    """Take one answer off ``reader``; contents over ``bytes_max`` are passed over, never held."""
-    info = read_info(reader)
+    """Read one answer; contents over ``bytes_max`` are skipped, never held in memory."""
+    info = read_object_info(reader)
     if isinstance(info, NoObject):
         return info
     if info.size_bytes > bytes_max:
         reader.skip(info.size_bytes)
         answer: Object | NoObject = NoObject(info.id, "too large")
     else:
-        answer = Object(info, reader.exactly(info.size_bytes))
-    if reader.exactly(1) != b"\n":
-        raise rubbish("the end of an object is expected", info.id.encode())
+        answer = Object(info, reader.read_exactly(info.size_bytes))
+    if reader.read_exactly(1) != b"\n":
+        raise make_git_output_error("expected the end of an object", info.id.encode())
     return answer
 
 
-# Writing loose objects, as git writes them: the id of an object is that of its content, whoever writes it.
+# Writing of loose objects, as git writes them.
 
 
-SPACE = "free space there, or make it writable; nothing was lost"
+SPACE = "free space, or make the folder writable; nothing was lost"
 OUR_NAME, OUR_EMAIL = "custody", "custody@localhost"
 """The author of commits that custody makes."""
 
-_LEVEL = 1
+_COMPRESSION_LEVEL = 1
+"""Speed matters more than size: most objects are read once."""
 
 
-def keep_loose(objects: Path, object_format: str, kind: str, content: bytes) -> str:
-    """Keep an object below the folder ``objects``; its id."""
-    whole = b"%s %d\0%s" % (kind.encode("ascii"), len(content), content)
-    sha = new(object_format, whole, usedforsecurity=False).hexdigest()
+def write_loose_object(objects: Path, object_format: str, kind: str, content: bytes) -> str:
+    """Write an object into the folder ``objects``, and return its id."""
+    sha = compute_object_id(object_format, kind, content)
     path = objects / sha[:2] / sha[2:]
     if not path.exists():
-        write_at_once(path, zlib.compress(whole, _LEVEL))
+        write_file_atomically(path, compress_loose_object(kind, content))
     return sha
 
 
-def commit_content(tree: str, parents: Iterable[str], message: str, at_seconds: int) -> bytes:
-    """The content of a commit of custody's own."""
-    head = "\n".join([f"tree {tree}", *(f"parent {full_id(parent)}" for parent in parents)])
+def compute_object_id(object_format: str, kind: str, content: bytes) -> str:
+    """Return the id of an object."""
+    digest = new(object_format, _encode_object_header(kind, content), usedforsecurity=False)
+    digest.update(content)
+    return digest.hexdigest()
+
+
+def compress_loose_object(kind: str, content: bytes) -> bytes:
+    """Return the bytes of a loose object file."""
+    return zlib.compress(_encode_object_header(kind, content) + content, _COMPRESSION_LEVEL)
+
+
+def _encode_object_header(kind: str, content: bytes) -> bytes:
+    return b"%s %d\0" % (kind.encode("ascii"), len(content))
+
+
+def format_commit_content(tree: str, parents: Iterable[str], message: str, at_seconds: int) -> bytes:
+    """Return the content of a commit by custody."""
+    head = "\n".join([f"tree {tree}", *(f"parent {check_full_object_id(parent)}" for parent in parents)])
     signature = f"{OUR_NAME} <{OUR_EMAIL}> {at_seconds} +0000"
     return f"{head}\nauthor {signature}\ncommitter {signature}\n\n{message}\n".encode()
 
 
-def write_at_once(path: Path, content: bytes) -> None:
-    """Put ``content`` at ``path`` in one step."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
+def write_file_atomically(path: Path, content: bytes) -> None:
+    """Write ``content`` to ``path`` atomically."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        with aside.open("wb") as file:
+        with temporary.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        aside.rename(path)
+        temporary.rename(path)
     except OSError as error:
         raise WorldError(f"cannot write to '{path.parent}': {error.strerror}", hint=SPACE) from error
 
 
-# Parsing ``git ls-tree -z``: the files of a commit. Pure: pieces of bytes in, entries out.
+# Parsing of ``git ls-tree -z``: the files of a commit. Pure.
 
 
 _ENTRY = re.compile(rb"([0-7]{6}) (blob|tree|commit) ([0-9a-f]+)\t(.+)", re.DOTALL)
@@ -135,7 +150,7 @@ _ENTRY = re.compile(rb"([0-7]{6}) (blob|tree|commit) ([0-9a-f]+)\t(.+)", re.DOTA
 
 @dataclass(frozen=True, slots=True)
 class TreeEntry:
-    """One name in a commit; ``kind`` is ``blob``, ``tree`` or ``commit`` (a submodule)."""
+    """A path in a commit; ``kind`` is ``blob``, ``tree`` or ``commit`` (a submodule)."""
 
     path: RepoPath
     mode: int
@@ -143,123 +158,120 @@ class TreeEntry:
     id: str
 
 
-def parse_tree(chunks: Iterable[bytes]) -> Iterator[TreeEntry]:
-    """The entries of ``git ls-tree -z`` in git's order (by bytes)."""
+def parse_tree_entries(chunks: Iterable[bytes]) -> Iterator[TreeEntry]:
+    """Yield the entries of ``git ls-tree -z`` in git's order (by bytes)."""
     reader = ChunkReader(chunks)
-    while not reader.ended():
+    while not reader.is_at_end():
         raw = reader.until(b"\0")
         match = _ENTRY.fullmatch(raw)
         if not match:
-            raise rubbish("an entry of a tree is expected", raw)
+            raise make_git_output_error("expected an entry of a tree", raw)
         mode, kind, sha, path = match.groups()
-        yield TreeEntry(repo_path(path), int(mode, 8), kind.decode("ascii"), object_id(sha))
+        yield TreeEntry(parse_repo_path(path), int(mode, 8), kind.decode("ascii"), parse_object_id(sha))
 
 
 ParsedObject = TypeVar("ParsedObject")
 
-_TOGETHER = 512
+_BATCH = 512
 _NO_ID = b"0" * 40
 
 
 @dataclass(frozen=True, slots=True)
-class _BatchHeader:
+class _BatchConnection:
     child: Child
     reader: ChunkReader
 
 
-class ObjectReader(Generic[ParsedObject]):
-    """Finds objects by id, by the unique start of one, or as ``FileAt``; git starts with the first question."""
+class ObjectReader(Closeable, Generic[ParsedObject]):
+    """Reads objects by id, by a unique prefix, or as ``FileAt``; git starts with the first request."""
 
-    def __init__(self, git: Git, form: str, take: Callable[[ChunkReader], ParsedObject | NoObject]) -> None:
+    def __init__(self, git: Git, option: str, parse: Callable[[ChunkReader], ParsedObject | NoObject]) -> None:
         self._git = git
-        self._form = form
-        self._take = take
-        self._idle: list[_BatchHeader] = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        self._option = option
+        self._parse = parse
+        self._idle: list[_BatchConnection] = []
 
     def close(self) -> None:
-        """End git; a later question starts it again."""
+        """End git; a later request starts it again."""
         while self._idle:
             self._idle.pop().child.close()
 
     def read(self, name: str | FileAt) -> ParsedObject | NoObject:
-        """The object called ``name``, or why there is none."""
+        """Return the object ``name``, or why there is none."""
         (answer,) = self.read_all((name,))
         return answer
 
     def read_all(self, names: Iterable[str | FileAt]) -> Iterator[ParsedObject | NoObject]:
-        """One answer for each of ``names``, in their order, as they come; only one is in memory at a time."""
-        # A line serves one reading at a time: questions asked while another is under way get a line of their own.
-        line = self._idle.pop() if self._idle else self._connect()
+        """Yield one answer for each of ``names``, in order; only one is in memory at a time."""
+        # A connection serves one reading at a time; a concurrent reading gets its own.
+        connection = self._idle.pop() if self._idle else self._connect()
         try:
-            yield from self._converse(line, iter(names))
+            yield from self._read_batches(connection, iter(names))
         except BaseException:
-            line.child.close()  # answers may still be on the line, so nobody can use it again
+            connection.child.close()  # unread answers make it unusable
             raise
-        self._idle.append(line)
+        self._idle.append(connection)
 
-    def _converse(self, line: _BatchHeader, names: Iterator[str | FileAt]) -> Iterator[ParsedObject | NoObject]:
-        while together := tuple(islice(names, _TOGETHER)):
-            said_bytes = line.child.said_bytes()
-            questions = [self._question(name) for name in together]
-            line.child.ask(b"".join(questions))
-            for name, question in zip(together, questions, strict=True):
-                answer = self._take(line.reader)
+    def _read_batches(
+        self, connection: _BatchConnection, names: Iterator[str | FileAt]
+    ) -> Iterator[ParsedObject | NoObject]:
+        while batch := tuple(islice(names, _BATCH)):
+            stderr_bytes = connection.child.count_stderr_bytes()
+            lines = [self._make_request_line(name) for name in batch]
+            connection.child.request(b"".join(lines))
+            for name, line in zip(batch, lines, strict=True):
+                answer = self._parse(connection.reader)
                 if isinstance(answer, NoObject):
-                    complained = line.child.said_bytes() > said_bytes
-                    damaged = complained and answer.reason == "missing" and self._is_damaged(question)
+                    has_complained = connection.child.count_stderr_bytes() > stderr_bytes
+                    damaged = has_complained and answer.reason == "missing" and self._is_damaged(line)
                     yield NoObject(str(name), "damaged" if damaged else answer.reason)
                 else:
                     yield answer
 
-    def _is_damaged(self, question: bytes) -> bool:
-        """Whether git complains when it is asked this alone: it calls a damaged object missing, but not silently."""
-        line = self._connect()
-        with line.child:
-            line.child.ask(question)
-            self._take(line.reader)
-            return line.child.said_bytes() > 0
+    def _is_damaged(self, line: bytes) -> bool:
+        """Return whether git prints an error for this request alone: it calls a damaged object missing."""
+        connection = self._connect()
+        with connection.child:
+            connection.child.request(line)
+            self._parse(connection.reader)
+            return connection.child.count_stderr_bytes() > 0
 
-    def _connect(self) -> _BatchHeader:
-        child = self._git.connect("cat-file", self._form)
-        return _BatchHeader(child, ChunkReader(child.chunks()))
+    def _connect(self) -> _BatchConnection:
+        child = self._git.connect("cat-file", self._option)
+        return _BatchConnection(child, ChunkReader(child.chunks()))
 
-    def _question(self, name: str | FileAt) -> bytes:
+    def _make_request_line(self, name: str | FileAt) -> bytes:
         if isinstance(name, str):
-            return some_id(name).encode("ascii") + b"\n"
+            return check_object_id_prefix(name).encode("ascii") + b"\n"
         raw = name.path.raw
-        # cat-file reads lines and drops a carriage return at their end; these few names are looked up otherwise.
+        # cat-file reads lines and drops a trailing carriage return; these rare names are resolved otherwise.
         if b"\n" in raw or raw.endswith(b"\r"):
-            return self._looked_up(name) + b"\n"
-        return full_id(name.commit).encode("ascii") + b":" + raw + b"\n"
+            return self._resolve_path_id(name) + b"\n"
+        return check_full_object_id(name.commit).encode("ascii") + b":" + raw + b"\n"
 
-    def _looked_up(self, name: FileAt) -> bytes:
-        answer = self._git.run("ls-tree", "-z", "--full-tree", full_id(name.commit), "--", name.path.raw)
-        return next((entry.id.encode("ascii") for entry in parse_tree((answer,))), _NO_ID)
-
-
-# Asking ``git ls-tree`` and ``git cat-file``: what a commit holds, and what an object is.
+    def _resolve_path_id(self, name: FileAt) -> bytes:
+        answer = self._git.run("ls-tree", "-z", "--full-tree", check_full_object_id(name.commit), "--", name.path.raw)
+        return next((entry.id.encode("ascii") for entry in parse_tree_entries((answer,))), _NO_ID)
 
 
-def tree(git: Git, commit: CommitSha, paths: Iterable[RepoPath]) -> AnswerStream[TreeEntry]:
-    """All files of ``commit``, or those below ``paths``."""
-    return AnswerStream(git.start("ls-tree", "-r", "-z", "--full-tree", full_id(commit), *pathspecs(paths)), parse_tree)
+# Calls of ``git ls-tree`` and ``git cat-file``.
 
 
-def look_up(git: Git, names: Iterable[str | FileAt]) -> Iterator[ObjectInfo | NoObject]:
-    """What the objects with these names are: one answer for each, in their order."""
-    with ObjectReader(git, "--batch-check", read_info) as reader:
+def list_commit_tree(git: Git, commit: CommitSha, paths: Iterable[RepoPath]) -> AnswerStream[TreeEntry]:
+    """List all files of ``commit``, or those below ``paths``."""
+    return AnswerStream(
+        git.start("ls-tree", "-r", "-z", "--full-tree", check_full_object_id(commit), *to_pathspec_arguments(paths)),
+        parse_tree_entries,
+    )
+
+
+def look_up_objects(git: Git, names: Iterable[str | FileAt]) -> Iterator[ObjectInfo | NoObject]:
+    """Yield the kind and size of each object, or why there is none, in the order of ``names``."""
+    with ObjectReader(git, "--batch-check", read_object_info) as reader:
         yield from reader.read_all(names)
 
 
-# Making trees of a list of files, as git writes them. Pure: entries in, contents of objects out.
+# Tree objects of a list of files, as git writes them. Pure.
 
 
 FOLDER = 0o040000
@@ -267,31 +279,31 @@ FOLDER = 0o040000
 
 @dataclass(frozen=True, slots=True)
 class _OpenTree:
-    """A folder some of whose entries are still to come."""
+    """A folder whose entries are not complete yet."""
 
     name: bytes
     lines: list[bytes] = field(default_factory=list)
 
 
-def write_trees(entries: Iterable[tuple[bytes, int, str]], keep: Callable[[bytes], str]) -> str:
-    """The id of the tree with these paths, modes and ids; ``keep`` is given every tree's content and tells its id.
+def write_tree_objects(entries: Iterable[tuple[bytes, int, str]], write: Callable[[bytes], str]) -> str:
+    """Return the id of the tree of these paths, modes and ids; ``write`` stores the content of a tree, returns its id.
 
-    In the order of whole paths the entries of each folder come in git's own order, and a folder's all together.
+    Sorted by whole paths, the entries of each folder are in git's order and adjacent.
     """
     stack = [_OpenTree(b"")]
     for path, mode, sha in sorted(entries):
         *folders, name = path.split(b"/")
-        _close(stack, _shared(stack, folders) + 1, keep)
+        _close_open_trees(stack, _count_shared_folders(stack, folders) + 1, write)
         stack.extend(_OpenTree(folder) for folder in folders[len(stack) - 1 :])
-        stack[-1].lines.append(_line(mode, name, sha))
-    _close(stack, 1, keep)
-    return keep(b"".join(stack[0].lines))
+        stack[-1].lines.append(_encode_tree_entry(mode, name, sha))
+    _close_open_trees(stack, 1, write)
+    return write(b"".join(stack[0].lines))
 
 
-def folders_of(path: bytes) -> Iterator[bytes]:
-    """The folders around ``path``, from the top.
+def list_tree_folders(path: bytes) -> Iterator[bytes]:
+    """Yield the folders that contain ``path``, from the top.
 
-    >>> list(folders_of(b"a/b/c"))
+    >>> list(list_tree_folders(b"a/b/c"))
     [b'a', b'a/b']
     """
     end = path.find(b"/")
@@ -300,21 +312,21 @@ def folders_of(path: bytes) -> Iterator[bytes]:
         end = path.find(b"/", end + 1)
 
 
-def _shared(stack: list[_OpenTree], folders: list[bytes]) -> int:
+def _count_shared_folders(stack: list[_OpenTree], folders: list[bytes]) -> int:
     count = 0
-    for opened, folder in zip(stack[1:], folders, strict=False):
-        if opened.name != folder:
+    for open_tree, folder in zip(stack[1:], folders, strict=False):
+        if open_tree.name != folder:
             break
         count += 1
     return count
 
 
-def _close(stack: list[_OpenTree], count: int, keep: Callable[[bytes], str]) -> None:
+def _close_open_trees(stack: list[_OpenTree], count: int, write: Callable[[bytes], str]) -> None:
     """Leave only the outer ``count`` folders open."""
     while len(stack) > count:
-        done = stack.pop()
-        stack[-1].lines.append(_line(FOLDER, done.name, keep(b"".join(done.lines))))
+        tree = stack.pop()
+        stack[-1].lines.append(_encode_tree_entry(FOLDER, tree.name, write(b"".join(tree.lines))))
 
 
-def _line(mode: int, name: bytes, sha: str) -> bytes:
+def _encode_tree_entry(mode: int, name: bytes, sha: str) -> bytes:
     return b"%o %s\0%s" % (mode, name, bytes.fromhex(sha))

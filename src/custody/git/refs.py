@@ -1,4 +1,4 @@
-"""References and remotes: parsed, and whether custody talks to a remote."""
+"""References and remotes: parsers, and the check of remote URLs."""
 
 import os
 import re
@@ -8,9 +8,9 @@ from pathlib import Path
 
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
-from custody.git.chunk_reader import ChunkReader, object_id, rubbish
+from custody.git.chunk_reader import ChunkReader, make_git_output_error, parse_object_id
 from custody.git.command import Git
-from custody.git.failure import printable
+from custody.git.failure import escape_git_output
 
 REF_FORMAT = "--format=%(refname)%00%(objectname)%00"
 _PREFIX = re.compile(r"refs/([\w./@+=,%-]*/)?", re.ASCII)
@@ -18,7 +18,7 @@ _PREFIX = re.compile(r"refs/([\w./@+=,%-]*/)?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class RepositoryHead:
-    """HEAD: the ``branch`` it is on (None: detached) and its ``commit`` (None: the branch has none yet)."""
+    """HEAD: its ``branch`` (None if detached) and its ``commit`` (None if the branch is empty)."""
 
     branch: bytes | None
     commit: CommitSha | None
@@ -33,38 +33,37 @@ class Ref:
 
 
 def parse_refs(chunks: Iterable[bytes]) -> Iterator[Ref]:
-    """The references of ``git for-each-ref`` with ``REF_FORMAT``, by name."""
+    """Yield the references of ``git for-each-ref`` with ``REF_FORMAT``, by name."""
     reader = ChunkReader(chunks)
-    while not reader.ended():
-        name, sha = reader.until(b"\0"), object_id(reader.until(b"\0"))
+    while not reader.is_at_end():
+        name, sha = reader.until(b"\0"), parse_object_id(reader.until(b"\0"))
         if end := reader.line():
-            raise rubbish("the end of a reference is expected", end)
+            raise make_git_output_error("expected the end of a reference", end)
         yield Ref(name, sha)
 
 
-def ref_prefix(typed: str) -> str:
-    """``typed`` when it names a folder of references and nothing else."""
+def check_ref_prefix(typed: str) -> str:
+    """Return ``typed`` if it is a prefix of references; raises ``InputError`` otherwise."""
     if not _PREFIX.fullmatch(typed):
-        raise InputError(f"{typed!a} is not a folder of references", hint="for example 'refs/heads/'")
+        raise InputError(f"invalid prefix of references {typed!a}", hint="write for example 'refs/heads/'")
     return typed
 
 
-# The remotes that a repository names, and whether custody would speak to one.
-# ``open`` in surroundings.py. Of a remote only its name and address are read: which program to run for it, which
-# proxy or other address to use, a repository's configuration cannot say to us.
+# The remotes of a repository, read in the ``open`` environment.
+# Only names and URLs are read: a repository's configuration cannot choose programs, proxies or other URLs for us.
 
 
-ADDRESS_BYTES_MAX = 4096
-_WANTED = r"^(remote\..*\.(url|pushurl)|branch\..*\.remote)$"
+URL_BYTES_MAX = 4096
+_SETTINGS = r"^(remote\..*\.(url|pushurl)|branch\..*\.remote)$"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 _HELPER = re.compile(r"[A-Za-z0-9]+::")
 _SSH = ("ssh", "git+ssh", "ssh+git")
-_HINT = "custody speaks https, ssh and file to a git remote"
+_HINT = "custody supports https, ssh and file remotes"
 
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A remote as the repository names it; ``push`` is where pushes go."""
+    """A remote with its URLs to fetch from and to push to."""
 
     name: str
     fetch: str
@@ -73,7 +72,7 @@ class Remote:
 
 @dataclass(frozen=True, slots=True)
 class Remotes:
-    """All remotes by name, and which of them each branch follows."""
+    """All remotes by name, and the remote of each branch."""
 
     named: dict[str, Remote]
     followed: dict[str, str]
@@ -81,19 +80,19 @@ class Remotes:
 
 @dataclass(frozen=True, slots=True)
 class RemoteUrl:
-    """Where a remote is: ``url`` as git takes it; ``local``: on this machine, so that its git runs as this user."""
+    """The URL of a remote as git takes it; ``local`` means on this machine, where its git runs as this user."""
 
     url: str
     local: bool
 
 
 def read_remotes(git: Git) -> Remotes:
-    """The remotes of a repository, from its own configuration and the user's."""
-    return parse_remotes(git.run("config", "-z", "--get-regexp", _WANTED, fine=(0, 1)))
+    """Read the remotes from the configuration of the repository and of the user."""
+    return parse_remotes(git.run("config", "-z", "--get-regexp", _SETTINGS, statuses=(0, 1)))
 
 
 def parse_remotes(answer: bytes) -> Remotes:
-    """Read what ``git config -z --get-regexp`` says; of several addresses the first is the one to fetch from."""
+    """Parse ``git config -z --get-regexp``; of several URLs, the first is used to fetch."""
     urls: dict[str, dict[str, str]] = {}
     followed: dict[str, str] = {}
     for entry in answer.split(b"\0")[:-1]:
@@ -101,38 +100,38 @@ def parse_remotes(answer: bytes) -> Remotes:
         section, _, rest = key.partition(".")
         name, _, word = rest.rpartition(".")
         if not mark or not name:
-            raise rubbish("a setting with a value is expected", entry)
+            raise make_git_output_error("expected a setting with a value", entry)
         if section == "branch":
             followed[name] = value
         else:
             urls.setdefault(name, {}).setdefault(word, value)
     named = {
-        name: Remote(name, found.get("url", ""), found.get("pushurl", found.get("url", "")))
-        for name, found in urls.items()
+        name: Remote(name, values.get("url", ""), values.get("pushurl", values.get("url", "")))
+        for name, values in urls.items()
     }
     return Remotes(named, followed)
 
 
-def address_of(url: str, folder: Path) -> RemoteUrl:
-    """The address that ``url`` is, a path seen from ``folder``; an ``InputError`` when custody does not go there."""
-    shown = printable(os.fsencode(url))[:200]
-    if not url or url.startswith("-") or len(os.fsencode(url)) > ADDRESS_BYTES_MAX or not url.isprintable():
-        raise InputError(f"'{shown}' is no address of a git remote", hint=_HINT)
+def parse_remote_url(url: str, folder: Path) -> RemoteUrl:
+    """Parse a URL, or a path relative to ``folder``; raises ``InputError`` if custody does not support it."""
+    shown = escape_git_output(os.fsencode(url))[:200]
+    if not url or url.startswith("-") or len(os.fsencode(url)) > URL_BYTES_MAX or not url.isprintable():
+        raise InputError(f"invalid URL of a git remote: '{shown}'", hint=_HINT)
     if _HELPER.match(url):
-        raise InputError(f"'{shown}' names a program, not an address", hint=_HINT)
+        raise InputError(f"invalid URL of a git remote: '{shown}' names a program", hint=_HINT)
     if scheme := _SCHEME.fullmatch(url):
-        return _by_scheme(scheme[1].lower(), scheme[2], url, shown)
+        return _check_remote_scheme(scheme[1].lower(), scheme[2], url, shown)
     host, colon, _ = url.partition(":")
-    if colon and "/" not in host:  # as git reads it: HOST:PATH is ssh
+    if colon and "/" not in host:  # HOST:PATH is ssh, as in git
         return RemoteUrl(url, local=False)
     return RemoteUrl(os.fspath(folder / url), local=True)
 
 
-def _by_scheme(scheme: str, rest: str, url: str, shown: str) -> RemoteUrl:
+def _check_remote_scheme(scheme: str, rest: str, url: str, shown: str) -> RemoteUrl:
     if rest.startswith("-"):
-        raise InputError(f"'{shown}' is no address of a git remote", hint=_HINT)
+        raise InputError(f"invalid URL of a git remote: '{shown}'", hint=_HINT)
     if scheme == "file":
         return RemoteUrl(url, local=True)
     if scheme != "https" and scheme not in _SSH:
-        raise InputError(f"custody does not speak '{scheme}' to a git remote", hint=_HINT)
+        raise InputError(f"unsupported protocol '{scheme}' of a git remote", hint=_HINT)
     return RemoteUrl(url, local=False)

@@ -1,14 +1,14 @@
-"""A commit of the work tree as it is on disk, in a private repository beside the user's.
+"""A commit of the work tree on disk, in a private repository beside the user's.
 
-This file is the only one that decides what such a commit holds:
+The commit contains:
 
-* a tracked file as it is on disk, a link as a link, a submodule as its HEAD; what is not there is not in the commit;
-* a tracked file that git does not look at (outside a sparse checkout, said to be unchanged) as the index has it;
-* an untracked file that is not ignored;
-* line endings as git would commit them (``line_endings``). Other conversions (filters, ``ident``, other encodings) are
-  never made: such a file is as the index has it, and named unless its stat says that it has not changed.
+* tracked files as they are on disk, links as links, submodules as their HEAD; deleted files are not in the commit;
+* tracked files that git does not check (outside a sparse checkout, assumed unchanged) as they are in the index;
+* untracked files that are not ignored;
+* line endings as git would commit them. Other conversions (filters, ``ident``, other encodings) are never made: such a
+  file is taken from the index, and reported unless its stat shows that it is unchanged.
 
-What cannot be told is left out and named: a tracked file then stays as the index has it, an untracked one is missing.
+Files that cannot be read are reported: a tracked file is taken from the index, an untracked file is missing.
 """
 
 import os
@@ -23,41 +23,39 @@ from custody.core.ids import CommitSha
 from custody.git.command import Git, ProcessLimits
 from custody.git.commit_log import parse_commit
 from custody.git.discovery import RepositoryPlace
-from custody.git.objects import NoObject, Object, ObjectInfo, ObjectReader, write_trees
-from custody.git.private_repository import PrivateRepository, WorkTreePatterns, a_private_repository
+from custody.git.objects import NoObject, Object, ObjectInfo, ObjectReader, write_tree_objects
+from custody.git.private_repository import PrivateRepository, WorkTreePatterns, open_private_repository
 from custody.git.work_tree_file import Disk, NoWorkFile, read_work_file
 from custody.git.work_tree_index import (
     IndexedFile,
     PendingFile,
     SkippedFile,
     WorkTreeScan,
-    is_unchanged,
+    git_mode_from_stat,
+    is_index_entry_unchanged,
     keep_index_entry,
-    mode_on_disk,
-    tracked_files,
-    untracked_files,
+    scan_tracked_files,
+    scan_untracked_files,
 )
 from custody.git.work_tree_settings import (
     Attributes,
-    as_committed,
-    attributes,
-    endings,
-    other_conversion,
-    patterns,
-    user_patterns,
-    work_settings,
+    choose_line_endings,
+    find_unsupported_conversion,
+    normalize_line_endings,
+    read_git_attributes,
+    read_pattern_file,
+    read_user_patterns,
+    read_work_settings,
 )
-
-# Reading the files of a work tree into objects, as git would commit them.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkLimits:
-    """How much of a work tree is read; what is beyond is left out and named."""
+    """Limits of reading a work tree; files beyond them are left out and reported."""
 
     file_bytes_max: int = 16 << 20
     all_bytes_max: int = 1 << 30
-    """Of all files that are read, changed and untracked ones together."""
+    """Bytes of all changed and untracked files together."""
     untracked_files_max: int = 10_000
 
 
@@ -65,74 +63,76 @@ USUAL_WORK = WorkLimits()
 
 
 class WorkReader:
-    """Makes objects of files; ``indexed`` is where their versions in the index are read."""
+    """Writes files as objects; ``indexed`` reads their versions in the index."""
 
-    def __init__(self, here: WorkTreeScan, limits: WorkLimits, indexed: ObjectReader[Object]) -> None:
-        self._here = here
+    def __init__(self, scan: WorkTreeScan, limits: WorkLimits, indexed: ObjectReader[Object]) -> None:
+        self._scan = scan
         self._limits = limits
         self._indexed = indexed
         self._left_bytes = limits.all_bytes_max
 
-    def read_all(self, wanted: Sequence[PendingFile]) -> Iterator[IndexedFile | NoWorkFile]:
-        """What the commit has at each of these paths, and what is left out."""
-        for file, file_attributes in self._with_attributes(wanted):
+    def read_all(self, files: Sequence[PendingFile]) -> Iterator[IndexedFile | NoWorkFile]:
+        """Yield the entries of the commit at these paths, and the files that are left out."""
+        for file, file_attributes in self._with_attributes(files):
             answer = self._read(file, file_attributes)
             if isinstance(answer, IndexedFile):
                 yield answer
-            elif file.entry and is_unchanged(self._here, file.entry, file.found, by_seconds=False):
+            elif file.entry and is_index_entry_unchanged(self._scan, file.entry, file.found, by_seconds=False):
                 yield IndexedFile(file.path, file.entry.mode, file.entry.id)
             else:
                 yield from keep_index_entry(file.entry, answer)
 
-    def _with_attributes(self, wanted: Sequence[PendingFile]) -> Iterator[tuple[PendingFile, Attributes]]:
-        if not wanted:
+    def _with_attributes(self, files: Sequence[PendingFile]) -> Iterator[tuple[PendingFile, Attributes]]:
+        if not files:
             return
-        with attributes(self._here.git, (file.path for file in wanted)) as answers:
-            yield from zip(wanted, answers, strict=True)
+        with read_git_attributes(self._scan.git, (file.path for file in files)) as attributes:
+            yield from zip(files, attributes, strict=True)
 
-    def _read(self, file: PendingFile, found: Attributes) -> IndexedFile | NoWorkFile:
-        mode = mode_on_disk(file.found, file.entry, self._here.settings)
+    def _read(self, file: PendingFile, attributes: Attributes) -> IndexedFile | NoWorkFile:
+        mode = git_mode_from_stat(file.found, file.entry, self._scan.settings)
         if stat.S_ISLNK(file.found.st_mode):
-            return self._kept(file, mode, self._link(file))
-        if why := other_conversion(found, self._here.settings.filters):
+            return self._store_file(file, mode, self._link(file))
+        if why := find_unsupported_conversion(attributes, self._scan.settings.filters):
             return NoWorkFile(file.path, why)
-        return self._kept(file, mode, self._content(file, found))
+        return self._store_file(file, mode, self._content(file, attributes))
 
     def _link(self, file: PendingFile) -> bytes | NoWorkFile:
         try:
-            return os.readlink(self._here.disk.name(file.path))
+            return os.readlink(self._scan.disk.name(file.path))
         except OSError as error:
             return NoWorkFile(file.path, f"cannot be read: {error.strerror}")
 
-    def _content(self, pending_file: PendingFile, found: Attributes) -> bytes | NoWorkFile:
+    def _content(self, pending_file: PendingFile, attributes: Attributes) -> bytes | NoWorkFile:
         if pending_file.found.st_size > self._left_bytes:
-            return NoWorkFile(pending_file.path, f"would make more than {self._limits.all_bytes_max} bytes to be read")
-        file = read_work_file(self._here.work_tree, pending_file.path, self._limits.file_bytes_max)
+            return NoWorkFile(
+                pending_file.path, f"exceeds the limit of {self._limits.all_bytes_max:,} bytes for all files"
+            )
+        file = read_work_file(self._scan.work_tree, pending_file.path, self._limits.file_bytes_max)
         if isinstance(file, NoWorkFile):
             return file
         self._left_bytes -= len(file.content)
-        how = endings(found, guess=self._here.settings.guesses_endings)
-        return as_committed(file.content, how, lambda: self._version_in_index(pending_file))
+        endings = choose_line_endings(attributes, guess=self._scan.settings.guesses_endings)
+        return normalize_line_endings(file.content, endings, lambda: self._version_in_index(pending_file))
 
-    def _kept(self, file: PendingFile, mode: int, content: bytes | NoWorkFile) -> IndexedFile | NoWorkFile:
+    def _store_file(self, file: PendingFile, mode: int, content: bytes | NoWorkFile) -> IndexedFile | NoWorkFile:
         if isinstance(content, NoWorkFile):
             return content
         known = file.entry.id if file.entry else None
-        return IndexedFile(file.path, mode, self._here.private.keep("blob", content, known))
+        return IndexedFile(file.path, mode, self._scan.private.write("blob", content, known))
 
     def _version_in_index(self, file: PendingFile) -> bytes:
         known = self._indexed.read(file.entry.id) if file.entry else None
         return known.content if isinstance(known, Object) and known.info.kind == "blob" else b""
 
 
-NOBODY = b"Not Committed Yet <not.committed.yet>"
-"""Who git blame says wrote what is only in the work tree."""
+NOT_COMMITTED = b"Not Committed Yet <not.committed.yet>"
+"""The author that git blame shows for uncommitted lines."""
 MESSAGE = b"the work tree as it is on disk\n"
 
 
 @dataclass(frozen=True, slots=True)
 class WorkCommitRequest:
-    """The work tree to be made a commit of; ``parent`` is what HEAD names, if anything."""
+    """The work tree to commit; ``parent`` is the commit of HEAD, if any."""
 
     place: RepositoryPlace
     work_tree: Path
@@ -143,7 +143,7 @@ class WorkCommitRequest:
 
 @dataclass(frozen=True, slots=True)
 class WorkTreeCommit:
-    """The commit, the folder with what is new of its objects, and what is not in it and why, in the order of paths."""
+    """The commit, the folder of its new objects, and the files left out, by path."""
 
     objects: Path
     commit: CommitSha
@@ -152,72 +152,75 @@ class WorkTreeCommit:
 
 @dataclass(frozen=True, slots=True)
 class SealedObjects:
-    """The objects that the user's repository has."""
+    """The objects of the user's repository."""
 
     objects: ObjectReader[Object]
     look_up: Callable[[Iterable[str]], Iterator[ObjectInfo | NoObject]]
 
 
 @contextmanager
-def work_commit(asked: WorkCommitRequest, user: Git, sealed: SealedObjects) -> Iterator[WorkTreeCommit]:
-    """Make the commit; ``user`` is the ``open`` git of the repository. All that was made goes with the block."""
-    place, work_tree = asked.place, asked.work_tree
-    settings = work_settings(user)
-    with a_private_repository(place, work_tree, _patterns(user, place, work_tree)) as private:
-        git = private.git(place, work_tree, settings, asked.process_limits.brief())
-        here = WorkTreeScan(place, work_tree, private, git, settings, asked.process_limits, Disk(work_tree))
-        entries = list(tracked_files(here))
-        unseen = [entry for entry in entries if isinstance(entry, SkippedFile)]
-        entries += untracked_files(here, asked.limits.untracked_files_max, unseen)
-        read = WorkReader(here, asked.limits, sealed.objects).read_all(
+def make_work_tree_commit(request: WorkCommitRequest, user: Git, sealed: SealedObjects) -> Iterator[WorkTreeCommit]:
+    """Make the commit; ``user`` is the ``open`` git of the repository. Its files are deleted after the block."""
+    place, work_tree = request.place, request.work_tree
+    settings = read_work_settings(user)
+    with open_private_repository(place, work_tree, _read_work_tree_patterns(user, place, work_tree)) as private:
+        git = private.git(place, work_tree, settings, request.process_limits.brief())
+        scan = WorkTreeScan(place, work_tree, private, git, settings, request.process_limits, Disk(work_tree))
+        entries = list(scan_tracked_files(scan))
+        skipped = [entry for entry in entries if isinstance(entry, SkippedFile)]
+        entries += scan_untracked_files(scan, request.limits.untracked_files_max, skipped)
+        files = WorkReader(scan, request.limits, sealed.objects).read_all(
             [entry for entry in entries if isinstance(entry, PendingFile)]
         )
-        known = [*(entry for entry in entries if not isinstance(entry, PendingFile)), *read]
-        tree = _tree([file for file in known if isinstance(file, IndexedFile)], private, sealed)
-        commit = private.keep("commit", _commit(tree, asked.parent, _when(asked.parent, sealed.objects)))
-        out = sorted((file for file in known if isinstance(file, NoWorkFile)), key=lambda file: file.path)
-        yield WorkTreeCommit(private.objects, CommitSha(commit), tuple(out))
+        known = [*(entry for entry in entries if not isinstance(entry, PendingFile)), *files]
+        tree = _write_work_tree_objects([file for file in known if isinstance(file, IndexedFile)], private, sealed)
+        commit = private.write(
+            "commit",
+            _encode_work_commit(tree, request.parent, _read_parent_commit_time(request.parent, sealed.objects)),
+        )
+        left_out = sorted((file for file in known if isinstance(file, NoWorkFile)), key=lambda file: file.path)
+        yield WorkTreeCommit(private.objects, CommitSha(commit), tuple(left_out))
 
 
-def _patterns(user: Git, place: RepositoryPlace, work_tree: Path) -> WorkTreePatterns:
+def _read_work_tree_patterns(user: Git, place: RepositoryPlace, work_tree: Path) -> WorkTreePatterns:
     info = place.common_dir / "info"
     return WorkTreePatterns(
-        user_ignores=user_patterns(user, "core.excludesFile", "ignore", work_tree, os.environ),
-        ignores=patterns(info / "exclude"),
-        user_attributes=user_patterns(user, "core.attributesFile", "attributes", work_tree, os.environ),
-        attributes=patterns(info / "attributes"),
+        user_ignores=read_user_patterns(user, "core.excludesFile", "ignore", work_tree, os.environ),
+        ignores=read_pattern_file(info / "exclude"),
+        user_attributes=read_user_patterns(user, "core.attributesFile", "attributes", work_tree, os.environ),
+        attributes=read_pattern_file(info / "attributes"),
     )
 
 
-def _tree(files: Iterable[IndexedFile], private: PrivateRepository, sealed: SealedObjects) -> str:
-    """Write the trees that the user's repository does not have; git itself would touch those that it has."""
+def _write_work_tree_objects(files: Iterable[IndexedFile], private: PrivateRepository, sealed: SealedObjects) -> str:
+    """Write the trees that the user's repository lacks; git itself would touch existing ones."""
     trees: dict[str, bytes] = {}
 
-    def note(content: bytes) -> str:
-        sha = private.name("tree", content)
+    def collect(content: bytes) -> str:
+        sha = private.compute_id("tree", content)
         trees[sha] = content
         return sha
 
-    root = write_trees(((file.path.raw, file.mode, file.id) for file in files), note)
+    root = write_tree_objects(((file.path.raw, file.mode, file.id) for file in files), collect)
     for sha, info in zip(trees, sealed.look_up(trees), strict=True):
         if isinstance(info, NoObject):
-            private.keep("tree", trees[sha])
+            private.write("tree", trees[sha])
     return root
 
 
-def _when(parent: CommitSha | None, objects: ObjectReader[Object]) -> int:
-    """When the commit says that it was made: when its parent was."""
+def _read_parent_commit_time(parent: CommitSha | None, objects: ObjectReader[Object]) -> int:
+    """Return the time of the parent, which the commit uses as its own."""
     if parent is None:
         return 0
-    found = objects.read(parent)
-    if not isinstance(found, Object):
-        raise GitError(f"the commit '{parent}' that HEAD names is {found.reason}", hint="try 'git fsck'")
-    at = parse_commit(parent, found.content).committer.at
+    head = objects.read(parent)
+    if not isinstance(head, Object):
+        raise GitError(f"the commit of HEAD, '{parent}', is {head.reason}", hint="run 'git fsck'")
+    at = parse_commit(parent, head.content).committer.at
     return at.seconds if at else 0
 
 
-def _commit(tree: str, parent: CommitSha | None, seconds: int) -> bytes:
+def _encode_work_commit(tree: str, parent: CommitSha | None, seconds: int) -> bytes:
     at = b"%d +0000" % max(0, seconds)
     parents = [b"parent " + parent.encode("ascii")] if parent else []
-    heads = (b"tree " + tree.encode("ascii"), *parents, b"author %s %s" % (NOBODY, at))
-    return b"\n".join((*heads, b"committer %s %s" % (NOBODY, at), b"", MESSAGE))
+    heads = (b"tree " + tree.encode("ascii"), *parents, b"author %s %s" % (NOT_COMMITTED, at))
+    return b"\n".join((*heads, b"committer %s %s" % (NOT_COMMITTED, at), b"", MESSAGE))

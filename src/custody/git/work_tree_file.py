@@ -1,4 +1,4 @@
-"""Files of the work tree, read by ourselves: git would run the repository's filters, and links may lead elsewhere."""
+"""Reading of work tree files without git, which would run filters, and without following links."""
 
 import errno
 import os
@@ -9,31 +9,32 @@ from pathlib import Path
 
 from custody.core.errors import InputError, WorldError
 from custody.core.paths import RepoPath
-from custody.git.failure import typed_bytes
+from custody.core.platform import CLOEXEC, DIRECTORY, NOCTTY, NOFOLLOW, NONBLOCK
+from custody.git.failure import encode_git_argument
 
-# Reading one file that others may have prepared: a pipe must not make us wait, nor a huge file fill the memory.
-
-
-FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+# Reading of untrusted files: a pipe must not block, and a huge file must not fill the memory.
 
 
-def read_regular(descriptor: int, bytes_max: int) -> bytes | str:
-    """The bytes of an open file, or why they are not to be had."""
+FOLDER = os.O_RDONLY | DIRECTORY | NOFOLLOW | CLOEXEC
+FILE = os.O_RDONLY | NONBLOCK | NOCTTY | CLOEXEC
+
+
+def read_regular_file(descriptor: int, bytes_max: int) -> bytes | str:
+    """Return the bytes of an open file, or why it cannot be read."""
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         return "is not a regular file"
     pieces, left = [], bytes_max + 1
     while left and (piece := os.read(descriptor, min(left, 1 << 20))):
         pieces.append(piece)
         left -= len(piece)
-    return b"".join(pieces) if left else f"is larger than {bytes_max} bytes"
+    return b"".join(pieces) if left else f"is larger than {bytes_max:,} bytes"
 
 
 def read_small_file(path: Path, bytes_max: int) -> bytes | str:
-    """The bytes of the file ``path``, or why they are not to be had; an ``OSError`` is left to the caller."""
+    """Return the bytes of a file, or why it cannot be read; raises ``OSError``."""
     descriptor = os.open(path, FILE)
     try:
-        return read_regular(descriptor, bytes_max)
+        return read_regular_file(descriptor, bytes_max)
     finally:
         os.close(descriptor)
 
@@ -42,17 +43,17 @@ FILE_BYTES_MAX = 64 << 20
 
 _REASONS = {
     errno.ENOENT: "does not exist",
-    errno.ENAMETOOLONG: "does not exist",  # nor could it
-    errno.ENOTDIR: "lies behind a symbolic link or a file",
+    errno.ENAMETOOLONG: "does not exist",  # it cannot exist
+    errno.ENOTDIR: "is behind a symbolic link or a file",
     errno.ELOOP: "is a symbolic link",
     errno.ENXIO: "is not a regular file",
-    errno.EACCES: "may not be read",
+    errno.EACCES: "cannot be read: permission denied",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class WorkFile:
-    """The bytes of a regular file as they are on disk."""
+    """A regular file with its bytes on disk."""
 
     path: RepoPath
     content: bytes
@@ -60,23 +61,23 @@ class WorkFile:
 
 @dataclass(frozen=True, slots=True)
 class NoWorkFile:
-    """Why there is nothing to read at ``path``."""
+    """Why ``path`` cannot be read."""
 
     path: RepoPath
     reason: str
 
 
 def read_work_file(work_tree: Path, path: RepoPath, bytes_max: int = FILE_BYTES_MAX) -> WorkFile | NoWorkFile:
-    """The regular file ``path`` below ``work_tree``: never through a symbolic link, never out of ``.git``."""
+    """Read a regular file of the work tree, never through a symbolic link and never from ``.git``."""
     *parents, name = path.raw.split(b"/")
     if any(part.lower() == b".git" for part in (*parents, name)):
         return NoWorkFile(path, "belongs to git")
     with ExitStack() as opened:
         try:
-            folder = _open(opened, work_tree, FOLDER, None)
+            folder = _open_work_tree_entry(opened, work_tree, FOLDER, None)
             for parent in parents:
-                folder = _open(opened, parent, FOLDER, folder)
-            content = read_regular(_open(opened, name, FILE | os.O_NOFOLLOW, folder), bytes_max)
+                folder = _open_work_tree_entry(opened, parent, FOLDER, folder)
+            content = read_regular_file(_open_work_tree_entry(opened, name, FILE | NOFOLLOW, folder), bytes_max)
         except OSError as error:
             if error.errno in _REASONS:
                 return NoWorkFile(path, _REASONS[error.errno])
@@ -84,17 +85,20 @@ def read_work_file(work_tree: Path, path: RepoPath, bytes_max: int = FILE_BYTES_
     return NoWorkFile(path, content) if isinstance(content, str) else WorkFile(path, content)
 
 
-def _open(opened: ExitStack, name: Path | bytes, flags: int, folder: int | None) -> int:
+def _open_work_tree_entry(opened: ExitStack, name: Path | bytes, flags: int, folder: int | None) -> int:
     descriptor = os.open(name, flags, dir_fd=folder)
     opened.callback(os.close, descriptor)
     return descriptor
 
 
-def path_in_work_tree(work_tree: Path, typed: str, folder: Path) -> RepoPath:
-    """What a user typed in ``folder`` as a path of the repository; outside it or through links inside it is refused."""
-    raw = typed_bytes(typed)
+def resolve_work_tree_path(work_tree: Path, typed: str, folder: Path) -> RepoPath:
+    """Return the repository path of what a user typed in ``folder``.
+
+    Raises ``InputError`` for paths outside the repository or through links inside it.
+    """
+    raw = encode_git_argument(typed)
     if not raw or b"\0" in raw:
-        raise InputError(f"{typed!a} is not a path", hint="name a file of the repository")
+        raise InputError(f"invalid path {typed!a}", hint="name a file of the repository")
     root = os.fsencode(work_tree)
     inside: list[bytes] | None = None
     outside = b"/"
@@ -102,54 +106,54 @@ def path_in_work_tree(work_tree: Path, typed: str, folder: Path) -> RepoPath:
         if part in (b"", b"."):
             continue
         if inside and os.path.islink(os.path.join(root, *inside)):
-            raise InputError(f"{typed!a} leads through a symbolic link", hint="name the file where it really is")
+            raise InputError(f"{typed!a} leads through a symbolic link", hint="name the target of the link")
         if not inside and (inside is None or part == b".."):
-            # Links on the way to the repository are the user's own; git also names its folders without them.
+            # Links outside the repository are trusted; git also resolves them.
             outside = os.path.join(outside if inside is None else root, part)
-            inside = _below(root, os.path.realpath(outside))
+            inside = _split_path_below_root(root, os.path.realpath(outside))
         elif part == b"..":
             inside.pop()
         else:
             inside.append(part)
     if not inside:
-        where = "outside the repository" if inside is None else "the repository's root, not a file in it"
+        where = "outside the repository" if inside is None else "the repository root, not a file"
         raise InputError(f"{typed!a} is {where}", hint=f"the repository is '{work_tree}'")
     return RepoPath(b"/".join(inside))
 
 
-def _below(root: bytes, real: bytes) -> list[bytes] | None:
+def _split_path_below_root(root: bytes, real: bytes) -> list[bytes] | None:
     if real == root:
         return []
     return real[len(root) :].strip(b"/").split(b"/") if real.startswith(root.rstrip(b"/") + b"/") else None
 
 
-# What is at a path of the work tree, without following a symbolic link on the way: behind one, nothing is there.
+# Stat of paths in the work tree, without following symbolic links.
 
 
 class Disk:
-    """Looks at paths below one folder; a parent is looked at once."""
+    """Stat results below a folder; parents are cached."""
 
     def __init__(self, root: Path) -> None:
         self._root = os.fsencode(root)
         self._are_folders = {b"": True}
 
     def look(self, path: RepoPath) -> os.stat_result | NoWorkFile | None:
-        """What ``lstat`` says, or why it says nothing; None when there is nothing."""
+        """Return the result of ``lstat``, or why it fails; None if nothing is there."""
         try:
             return os.lstat(self.name(path)) if self._is_folder(path.raw.rpartition(b"/")[0]) else None
         except (FileNotFoundError, NotADirectoryError):
-            return None  # never there, or gone since we looked at its parent
+            return None  # missing, or deleted meanwhile
         except OSError as error:
-            return NoWorkFile(path, f"cannot be looked at: {error.strerror}")
+            return NoWorkFile(path, f"cannot be read: {error.strerror}")
 
     def name(self, path: RepoPath) -> bytes:
-        """``path`` as the operating system knows it."""
+        """Return the path for the operating system."""
         return self._root + b"/" + path.raw
 
     def _is_folder(self, raw: bytes) -> bool:
         if raw not in self._are_folders:
             parts = raw.split(b"/")
-            # From the top down and one by one: a hostile index may name thousands of folders in each other.
+            # Iterative, from the top: a hostile index may name thousands of nested folders.
             above = True
             for count in range(1, len(parts) + 1):
                 above = above and self._is_folder_below_a_folder(b"/".join(parts[:count]))

@@ -1,4 +1,4 @@
-"""What a work tree holds, as far as names and stat tell; what they leave open is to be read."""
+"""The files of a work tree by index and stat; files that may have changed are left to be read."""
 
 import os
 import re
@@ -10,41 +10,46 @@ from pathlib import Path
 from custody.core.errors import CustodyError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
-from custody.git.chunk_reader import ChunkReader, commit_sha, object_id, repo_path, rubbish
+from custody.git.chunk_reader import (
+    ChunkReader,
+    make_git_output_error,
+    parse_commit_sha,
+    parse_object_id,
+    parse_repo_path,
+)
 from custody.git.command import AnswerStream, Git, ProcessLimits
-from custody.git.discovery import RepositoryPlace, find_place
-from custody.git.environment import open_environment
-from custody.git.objects import folders_of
+from custody.git.discovery import RepositoryPlace, locate_repository
+from custody.git.environment import make_open_environment
+from custody.git.objects import list_tree_folders
 from custody.git.private_repository import PrivateRepository
 from custody.git.work_tree_file import Disk, NoWorkFile
 from custody.git.work_tree_settings import WorkSettings
 
-# Which commit a submodule has checked out: git is asked in the submodule, as ``open`` and as carefully as anywhere.
+# Submodules, read in the ``open`` environment.
 
 
-def checked_out(
+def read_submodule_head(
     outer: RepositoryPlace, folder: Path, path: RepoPath, limits: ProcessLimits
 ) -> CommitSha | NoWorkFile | None:
-    """The commit that HEAD names in ``folder``; None when nothing is checked out there."""
+    """Return the commit of HEAD in ``folder``; None if nothing is checked out there."""
     if not os.path.lexists(folder / ".git"):
         return None
     try:
-        inner = find_place(folder, limits)
+        inner = locate_repository(folder, limits)
         if inner.work_tree != folder or inner.object_format != outer.object_format:
-            return NoWorkFile(path, "is not a repository that could be a submodule here")
-        git = Git(inner.common_dir, open_environment(os.environ, inner.git_dir), inner.common_dir, limits.brief())
-        head = git.run("rev-parse", "--quiet", "--verify", "HEAD", fine=(0, 1))
+            return NoWorkFile(path, "is not a valid submodule")
+        git = Git(inner.common_dir, make_open_environment(os.environ, inner.git_dir), inner.common_dir, limits.brief())
+        head = git.run("rev-parse", "--quiet", "--verify", "HEAD", statuses=(0, 1))
     except CustodyError as error:
-        return NoWorkFile(path, f"cannot be asked for its commit: {error.message}")
-    return commit_sha(head.rstrip(b"\n")) if head else None
+        return NoWorkFile(path, f"has an unreadable HEAD: {error.message}")
+    return parse_commit_sha(head.rstrip(b"\n")) if head else None
 
 
-# Parsing ``git ls-files --stage --debug -z``: the index and what it remembers of files. Pure: bytes in, entries out.
-# This file is the only one that decides when a file is unchanged because its stat is.
+# Parsing of ``git ls-files --stage --debug -z``: the index with its cached stat data. Pure.
 
 
-LISTING = ("ls-files", "--stage", "--debug", "-z", "--full-name")
-"""git unfolds a sparse index for this: it may give trees that the user has a new time, as its own status does."""
+LIST_INDEX = ("ls-files", "--stage", "--debug", "-z", "--full-name")
+"""git expands a sparse index for this, which may update the time of tree objects, as ``git status`` does."""
 
 GITLINK = 0o160000
 LINK = 0o120000
@@ -58,24 +63,24 @@ _ENTRY = re.compile(
 )
 _ENTRY_BYTES_MAX = 16_384
 
-# git's bits: assume-unchanged, intent-to-add, skip-worktree (outside a sparse checkout).
-_ASSUMED = 1 << 15
-_INTENDED = 1 << 29
-_SKIPPED = 1 << 30
+# Flags of git; skip-worktree marks files outside a sparse checkout.
+_ASSUME_UNCHANGED = 1 << 15
+_INTENT_TO_ADD = 1 << 29
+_SKIP_WORKTREE = 1 << 30
 _32_BITS = 0xFFFFFFFF
 _SECOND_NS = 1_000_000_000
 
-# Of an unmerged path git looks at ours first, then at the base, then at theirs.
-_PREFERRED = (0, 2, 1, 3)
+# Stages of an unmerged path in the order in which git prefers them: ours, base, theirs.
+_STAGE_ORDER = (0, 2, 1, 3)
 
 
 @dataclass(frozen=True, slots=True)
 class CachedStat:
-    """What a file's stat was when it was last found equal to its entry; numbers are cut to 32 bits."""
+    """The stat of a file when it last matched its entry; numbers are cut to 32 bits."""
 
     changed: tuple[int, int]
     modified: tuple[int, int]
-    """Seconds and nanoseconds; 0 nanoseconds may also mean that nobody knew them."""
+    """Seconds and nanoseconds; 0 nanoseconds may mean unknown."""
     inode: int
     owner: int
     group: int
@@ -84,32 +89,32 @@ class CachedStat:
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """One path of the index; ``stage`` is 0 unless a merge is in progress and left it open."""
+    """A path of the index; ``stage`` is 0 unless it is unmerged."""
 
     path: RepoPath
     mode: int
     id: str
     stage: int
-    remembered: CachedStat
+    cached: CachedStat
     flags: int
 
     @property
     def is_left_alone(self) -> bool:
-        """Whether git does not look at the file on disk: outside a sparse checkout, or said to be unchanged."""
-        return self.stage == 0 and bool(self.flags & (_SKIPPED | _ASSUMED))
+        """Whether git does not check the file on disk: outside a sparse checkout, or assumed unchanged."""
+        return self.stage == 0 and bool(self.flags & (_SKIP_WORKTREE | _ASSUME_UNCHANGED))
 
     @property
     def is_intended(self) -> bool:
-        """Whether the file is only meant to be added: the entry's id is no version of it."""
-        return bool(self.flags & _INTENDED)
+        """Whether the file is only marked to be added, so that the entry has no version of it."""
+        return bool(self.flags & _INTENT_TO_ADD)
 
 
-def parse_entries(chunks: Iterable[bytes]) -> Iterator[IndexEntry]:
-    """The entries of the index, one for each path; of an unmerged one, that which git would compare with."""
+def parse_index_entries(chunks: Iterable[bytes]) -> Iterator[IndexEntry]:
+    """Yield the entries of the index, one per path; of an unmerged path, the one that git would compare with."""
     last: IndexEntry | None = None
-    for entry in _every(chunks):
+    for entry in _scan_index_entries(chunks):
         if last and last.path.raw == entry.path.raw:
-            last = min(last, entry, key=lambda candidate: _PREFERRED.index(candidate.stage))
+            last = min(last, entry, key=lambda candidate: _STAGE_ORDER.index(candidate.stage))
         else:
             if last:
                 yield last
@@ -119,35 +124,35 @@ def parse_entries(chunks: Iterable[bytes]) -> Iterator[IndexEntry]:
 
 
 def has_same_stat(entry: IndexEntry, found: os.stat_result, settings: WorkSettings) -> bool:
-    """Whether ``found`` is what the index remembers, as far as the settings say that it counts."""
-    then = entry.remembered
-    # git writes a size of 0 to say that it does not trust its memory; an empty file has an id of its own.
-    if then.size != found.st_size & _32_BITS or (then.size == 0 and not _is_empty(entry)):
+    """Return whether the stat matches the index, in the fields that the settings trust."""
+    then = entry.cached
+    # git writes a size of 0 for untrusted entries; an empty file is known by its id.
+    if then.size != found.st_size & _32_BITS or (then.size == 0 and not _is_empty_blob(entry)):
         return False
-    if not _same_time(then.modified, found.st_mtime_ns):
+    if not _is_same_stat_time(then.modified, found.st_mtime_ns):
         return False
     if not settings.whole_stat:
         return True
-    if settings.trusts_ctime and not _same_time(then.changed, found.st_ctime_ns):
+    if settings.trusts_ctime and not _is_same_stat_time(then.changed, found.st_ctime_ns):
         return False
     now = (found.st_ino & _32_BITS, found.st_uid & _32_BITS, found.st_gid & _32_BITS)
     return now == (then.inode, then.owner, then.group)
 
 
-def was_written_before(entry: IndexEntry, index_ns: int, *, by_seconds: bool) -> bool:
-    """Whether the file was last written before the index was: a later write could have left its stat as it is.
+def is_older_than_index(entry: IndexEntry, index_ns: int, *, by_seconds: bool) -> bool:
+    """Return whether the file was written before the index: a later write could leave the stat unchanged.
 
-    ``by_seconds`` is git's own rule for clocks that count seconds only. Without it the writes must lie apart by the
-    grain of the file system's clock, which is enough where contents cannot be compared.
+    ``by_seconds`` is git's rule for clocks with a resolution of seconds. Without it nanoseconds are compared, which is
+    enough if contents cannot be compared.
     """
-    seconds, nanoseconds = entry.remembered.modified
+    seconds, nanoseconds = entry.cached.modified
     if by_seconds or nanoseconds == 0:
         return seconds < index_ns // _SECOND_NS
     return seconds * _SECOND_NS + nanoseconds < index_ns
 
 
-def mode_on_disk(found: os.stat_result, entry: IndexEntry | None, settings: WorkSettings) -> int:
-    """The mode that git would give to the link or regular file ``found``."""
+def git_mode_from_stat(found: os.stat_result, entry: IndexEntry | None, settings: WorkSettings) -> int:
+    """Return git's mode of a link or regular file."""
     if stat.S_ISLNK(found.st_mode):
         return LINK
     known = entry.mode if entry else FILE
@@ -158,30 +163,30 @@ def mode_on_disk(found: os.stat_result, entry: IndexEntry | None, settings: Work
     return PROGRAM if found.st_mode & stat.S_IXUSR else FILE
 
 
-def _every(chunks: Iterable[bytes]) -> Iterator[IndexEntry]:
-    # By one expression for all of an entry: there may be a million of them.
+def _scan_index_entries(chunks: Iterable[bytes]) -> Iterator[IndexEntry]:
+    # One expression per entry: there may be a million of them.
     rest = b""
     for chunk in chunks:
         rest += chunk
         end = 0
         while match := _ENTRY.match(rest, end):
             end = match.end()
-            yield _entry(*match.groups())
+            yield _make_index_entry(*match.groups())
         rest = rest[end:]
         if len(rest) > _ENTRY_BYTES_MAX:
             break
     if rest:
-        raise rubbish("an entry of the index is expected", rest)
+        raise make_git_output_error("expected an entry of the index", rest)
 
 
-def _entry(mode: bytes, sha: bytes, stage: bytes, path: bytes, *numbers: bytes) -> IndexEntry:
-    *known, flags = numbers
-    ctime, ctime_ns, mtime, mtime_ns, inode, owner, group, size = map(int, known)
-    remembered = CachedStat((ctime, ctime_ns), (mtime, mtime_ns), inode, owner, group, size)
-    return IndexEntry(repo_path(path), int(mode, 8), object_id(sha), int(stage), remembered, int(flags, 16))
+def _make_index_entry(mode: bytes, sha: bytes, stage: bytes, path: bytes, *numbers: bytes) -> IndexEntry:
+    *fields, flags = numbers
+    ctime, ctime_ns, mtime, mtime_ns, inode, owner, group, size = map(int, fields)
+    cached = CachedStat((ctime, ctime_ns), (mtime, mtime_ns), inode, owner, group, size)
+    return IndexEntry(parse_repo_path(path), int(mode, 8), parse_object_id(sha), int(stage), cached, int(flags, 16))
 
 
-def _same_time(then: tuple[int, int], now_ns: int) -> bool:
+def _is_same_stat_time(then: tuple[int, int], now_ns: int) -> bool:
     seconds, nanoseconds = divmod(now_ns, _SECOND_NS)
     return then[0] == seconds & _32_BITS and then[1] in (0, nanoseconds)
 
@@ -192,13 +197,13 @@ _EMPTY = (
 )
 
 
-def _is_empty(entry: IndexEntry) -> bool:
+def _is_empty_blob(entry: IndexEntry) -> bool:
     return entry.id in _EMPTY
 
 
 @dataclass(frozen=True, slots=True)
 class IndexedFile:
-    """The commit has ``id`` at ``path``."""
+    """A path of the commit with its object."""
 
     path: RepoPath
     mode: int
@@ -207,12 +212,12 @@ class IndexedFile:
 
 @dataclass(frozen=True, slots=True)
 class SkippedFile(IndexedFile):
-    """The same, because git was told not to look there: outside a sparse checkout, or said to be unchanged."""
+    """A path that git does not check: outside a sparse checkout, or assumed unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingFile:
-    """The link or regular file at ``path`` must be read; ``entry`` is None for an untracked one."""
+    """A link or regular file that must be read; ``entry`` is None if it is untracked."""
 
     path: RepoPath
     entry: IndexEntry | None
@@ -220,109 +225,111 @@ class PendingFile:
 
 
 WorkTreeEntry = IndexedFile | PendingFile | NoWorkFile
-"""At a path. Of a path that is not found nothing is said, and the commit does not have it."""
+"""The state of a path; a missing path has none, and is not in the commit."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkTreeScan:
-    """The work tree that is looked at, and how."""
+    """The scanned work tree with its settings."""
 
     place: RepositoryPlace
     work_tree: Path
     private: PrivateRepository
     git: Git
-    """That lives in ``private``."""
+    """The git of ``private``."""
     settings: WorkSettings
     limits: ProcessLimits
     disk: Disk
 
 
-def tracked_files(here: WorkTreeScan) -> Iterator[WorkTreeEntry]:
-    """What is at the paths of the index, in their order; what stat proves to be unchanged need not be read."""
-    with AnswerStream(here.git.start(*LISTING), parse_entries) as entries:
+def scan_tracked_files(scan: WorkTreeScan) -> Iterator[WorkTreeEntry]:
+    """Yield the state of the paths in the index, in order; unchanged files need not be read."""
+    with AnswerStream(scan.git.start(*LIST_INDEX), parse_index_entries) as entries:
         for entry in entries:
             yield from (
-                (SkippedFile(entry.path, entry.mode, entry.id),) if entry.is_left_alone else _tracked(here, entry)
+                (SkippedFile(entry.path, entry.mode, entry.id),)
+                if entry.is_left_alone
+                else _scan_tracked_file(scan, entry)
             )
 
 
-def untracked_files(here: WorkTreeScan, count_max: int, unseen: Iterable[SkippedFile]) -> Iterator[WorkTreeEntry]:
-    """Files that are neither tracked nor ignored, in the order of paths; what is beyond ``count_max`` is named once.
+def scan_untracked_files(scan: WorkTreeScan, count_max: int, skipped: Iterable[SkippedFile]) -> Iterator[WorkTreeEntry]:
+    """Yield files that are neither tracked nor ignored, by path; files beyond ``count_max`` are reported once.
 
-    One in the place of something ``unseen`` is left out: a commit cannot have both.
+    A file in place of a ``skipped`` one is left out: a commit cannot have both.
     """
-    taken = {file.path.raw for file in unseen}
-    around = {folder for path in taken for folder in folders_of(path)}
-    child = here.git.start("ls-files", "--others", "-z", "--full-name", *here.private.ignores)
+    taken = {file.path.raw for file in skipped}
+    parents = {folder for path in taken for folder in list_tree_folders(path)}
+    child = scan.git.start("ls-files", "--others", "-z", "--full-name", *scan.private.ignores)
     count = 0
-    with AnswerStream(child, parse_untracked) as names:
+    with AnswerStream(child, parse_untracked_paths) as names:
         for path, is_repository in names:
             if is_repository:
-                yield NoWorkFile(path, "is a repository of its own")
+                yield NoWorkFile(path, "is a separate repository")
                 continue
             count += 1
             if count > count_max:
-                yield NoWorkFile(path, f"and what follows it are more than {count_max} untracked files")
+                yield NoWorkFile(path, f"and all after it exceed the limit of {count_max:,} untracked files")
                 return
-            if path.raw in around or not taken.isdisjoint(folders_of(path.raw)):
-                yield NoWorkFile(path, "is in the place of something that git was told not to look at")
+            if path.raw in parents or not taken.isdisjoint(list_tree_folders(path.raw)):
+                yield NoWorkFile(path, "is in the place of a file that git does not check")
             else:
-                yield from _untracked(here, path)
+                yield from _scan_untracked_file(scan, path)
 
 
-def parse_untracked(chunks: Iterable[bytes]) -> Iterator[tuple[RepoPath, bool]]:
-    """The names of ``git ls-files --others -z``, and whether each is a repository, which git ends with a slash."""
+def parse_untracked_paths(chunks: Iterable[bytes]) -> Iterator[tuple[RepoPath, bool]]:
+    """Yield the paths of ``git ls-files --others -z``, and whether each is a repository (a trailing slash)."""
     reader = ChunkReader(chunks)
-    while not reader.ended():
+    while not reader.is_at_end():
         raw = reader.until(b"\0")
-        yield repo_path(raw.removesuffix(b"/")), raw.endswith(b"/")
+        yield parse_repo_path(raw.removesuffix(b"/")), raw.endswith(b"/")
 
 
 def keep_index_entry(entry: IndexEntry | None, why: NoWorkFile) -> Iterator[IndexedFile | NoWorkFile]:
-    """A file whose contents cannot be told stays as the index has it."""
+    """Yield the reason, and the file as it is in the index, since its contents cannot be read."""
     yield why
     if entry and not entry.is_intended:
         yield IndexedFile(entry.path, entry.mode, entry.id)
 
 
-def _untracked(here: WorkTreeScan, path: RepoPath) -> Iterator[WorkTreeEntry]:
-    found = here.disk.look(path)
+def _scan_untracked_file(scan: WorkTreeScan, path: RepoPath) -> Iterator[WorkTreeEntry]:
+    found = scan.disk.look(path)
     if isinstance(found, NoWorkFile):
         yield found
     elif found:
         yield PendingFile(path, None, found)
 
 
-def _tracked(here: WorkTreeScan, entry: IndexEntry) -> Iterator[WorkTreeEntry]:
-    found = here.disk.look(entry.path)
+def _scan_tracked_file(scan: WorkTreeScan, entry: IndexEntry) -> Iterator[WorkTreeEntry]:
+    found = scan.disk.look(entry.path)
     if isinstance(found, NoWorkFile):
         yield from keep_index_entry(entry, found)
     elif found and stat.S_ISDIR(found.st_mode):
-        yield from _folder(here, entry)
-    elif found and is_unchanged(here, entry, found, by_seconds=True):
+        yield from _scan_submodule_folder(scan, entry)
+    elif found and is_index_entry_unchanged(scan, entry, found, by_seconds=True):
         yield IndexedFile(entry.path, entry.mode, entry.id)
     elif found:
         yield PendingFile(entry.path, entry, found)
 
 
-def is_unchanged(here: WorkTreeScan, entry: IndexEntry, found: os.stat_result, *, by_seconds: bool) -> bool:
-    """Whether stat proves that the file is as the index has it; ``by_seconds`` as in ``was_written_before``."""
+def is_index_entry_unchanged(scan: WorkTreeScan, entry: IndexEntry, found: os.stat_result, *, by_seconds: bool) -> bool:
+    """Return whether the stat proves that the file matches the index; ``by_seconds`` as in ``is_older_than_index``."""
     return (
         entry.stage == 0
         and not entry.is_intended
-        and entry.mode == mode_on_disk(found, entry, here.settings)
-        and has_same_stat(entry, found, here.settings)
-        and was_written_before(entry, here.private.index_ns, by_seconds=by_seconds)
+        and entry.mode == git_mode_from_stat(found, entry, scan.settings)
+        and has_same_stat(entry, found, scan.settings)
+        and is_older_than_index(entry, scan.private.index_ns, by_seconds=by_seconds)
     )
 
 
-def _folder(here: WorkTreeScan, entry: IndexEntry) -> Iterator[WorkTreeEntry]:
-    folder = Path(os.fsdecode(here.disk.name(entry.path)))
+def _scan_submodule_folder(scan: WorkTreeScan, entry: IndexEntry) -> Iterator[WorkTreeEntry]:
+    folder = Path(os.fsdecode(scan.disk.name(entry.path)))
     if entry.mode == GITLINK:
-        commit = checked_out(here.place, folder, entry.path, here.limits)
+        commit = read_submodule_head(scan.place, folder, entry.path, scan.limits)
         if isinstance(commit, NoWorkFile):
             yield from keep_index_entry(entry, commit)
         else:
             yield IndexedFile(entry.path, GITLINK, commit or entry.id)
     elif os.path.lexists(folder / ".git"):
-        yield NoWorkFile(entry.path, "is a repository of its own")
+        yield NoWorkFile(entry.path, "is a separate repository")

@@ -1,6 +1,6 @@
-"""The settings that decide how a work tree is read: which of its files' facts count, and what git would convert.
+"""Settings and attributes that decide how a work tree is read and which conversions git would make.
 
-They are read by an ``open`` git (surroundings.py) and used by ourselves; no value of them is ever a program to us.
+They are read in the ``open`` environment (environment.py); no value is ever run as a program.
 """
 
 import os
@@ -11,22 +11,22 @@ from pathlib import Path
 
 from custody.core.errors import GitError
 from custody.core.paths import RepoPath
-from custody.git.chunk_reader import ChunkReader, repo_path, rubbish
+from custody.git.chunk_reader import ChunkReader, make_git_output_error, parse_repo_path
 from custody.git.command import AnswerStream, Git
-from custody.git.failure import pathspecs
+from custody.git.failure import to_pathspec_arguments
 from custody.git.work_tree_file import read_small_file
 
-# Asking ``git check-attr``: what attributes say about a file's conversion. git converts nothing here.
+# Attributes by ``git check-attr``, which converts nothing.
 
 
-_ASKED = (b"text", b"crlf", b"eol", b"filter", b"ident", b"working-tree-encoding")
+_ATTRIBUTES = (b"text", b"crlf", b"eol", b"filter", b"ident", b"working-tree-encoding")
 _NO_VALUE = (b"unspecified", b"unset", b"set")
-_AS_IT_IS = (b"UTF-8", b"UTF8")
+_SAME_ENCODING = (b"UTF-8", b"UTF8")
 
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """The values of the attributes that convert a file, in git's words: ``set``, ``unset``, ``unspecified`` or text."""
+    """Values of the attributes that convert a file: ``set``, ``unset``, ``unspecified`` or a text."""
 
     text: bytes = b"unspecified"
     crlf: bytes = b"unspecified"
@@ -36,87 +36,89 @@ class Attributes:
     encoding: bytes = b"unspecified"
 
 
-def attributes(git: Git, paths: Iterable[RepoPath]) -> AnswerStream[Attributes]:
-    """The attributes of each of ``paths``, in their order, by one process."""
+def read_git_attributes(git: Git, paths: Iterable[RepoPath]) -> AnswerStream[Attributes]:
+    """Yield the attributes of each of ``paths``, in order, by one process."""
     feed = (path.raw + b"\0" for path in paths)
     return AnswerStream(
-        git.start("check-attr", "--stdin", "-z", *map(bytes.decode, _ASKED), feed=feed), parse_attributes
+        git.start("check-attr", "--stdin", "-z", *map(bytes.decode, _ATTRIBUTES), feed=feed), parse_git_attributes
     )
 
 
-def parse_attributes(chunks: Iterable[bytes]) -> Iterator[Attributes]:
-    """The answers of ``git check-attr -z``, one for each path asked."""
+def parse_git_attributes(chunks: Iterable[bytes]) -> Iterator[Attributes]:
+    """Yield the attributes from ``git check-attr -z``, one set per path."""
     reader = ChunkReader(chunks)
-    while not reader.ended():
-        yield Attributes(*(_value(reader, name) for name in _ASKED))
+    while not reader.is_at_end():
+        yield Attributes(*(_read_attribute_value(reader, name) for name in _ATTRIBUTES))
 
 
-def other_conversion(found: Attributes, filters: Collection[bytes]) -> str | None:
-    """Why the file's contents on disk are not those that git would commit, line endings apart; None when they are."""
-    if found.filter not in _NO_VALUE and found.filter in filters:
-        return f"goes through the filter '{found.filter.decode('utf-8', 'backslashreplace')}', which custody never runs"
-    if found.ident == b"set":
-        return "has the attribute ident, which custody does not apply"
-    if found.encoding not in _NO_VALUE and found.encoding.upper() not in _AS_IT_IS:
-        return "is kept in another encoding than it is committed in"
+def find_unsupported_conversion(attributes: Attributes, filters: Collection[bytes]) -> str | None:
+    """Return why git would commit other contents than those on disk, except for line endings; None if it would not."""
+    if attributes.filter not in _NO_VALUE and attributes.filter in filters:
+        name = attributes.filter.decode("utf-8", "backslashreplace")
+        return f"uses the filter '{name}', which custody never runs"
+    if attributes.ident == b"set":
+        return "has the attribute ident, which custody does not support"
+    if attributes.encoding not in _NO_VALUE and attributes.encoding.upper() not in _SAME_ENCODING:
+        return "has another encoding on disk than in commits"
     return None
 
 
-def _value(reader: ChunkReader, name: bytes) -> bytes:
-    _, named, value = (reader.until(b"\0") for _ in range(3))
-    if named != name:
-        raise rubbish(f"the attribute '{name.decode('ascii')}' is expected", named)
+def _read_attribute_value(reader: ChunkReader, name: bytes) -> bytes:
+    _, answered, value = (reader.until(b"\0") for _ in range(3))
+    if answered != name:
+        raise make_git_output_error(f"expected the attribute '{name.decode('ascii')}'", answered)
     return value
 
 
-# Which line endings a file has once it is committed. Pure.
-# This is git's own rule (``convert.c``), so that a file which git calls unmodified is unmodified here:
-# * attributes say ``text`` (or only ``eol``): every CRLF becomes LF; * attributes say ``text=auto``, or nothing while
-# ``core.autocrlf`` is on: the same, unless the file looks binary or its   version in the index has CRLF already; *
-# else nothing is changed.
+# Line endings of a committed file. Pure.
+# The rules are git's (``convert.c``), so that a file that git calls unmodified is unmodified here:
+# * ``text`` (or only ``eol``): every CRLF becomes LF;
+# * ``text=auto``, or no attribute with ``core.autocrlf``: the same, unless the file looks binary or its version in the
+#   index has CRLF;
+# * otherwise nothing changes.
 
 
 _BINARY_SHARE = 128
-"""A file looks binary when it has more than one unprintable byte for so many printable ones."""
-# git counts backspace, tab, escape and form feed as printable, and CR and LF as neither.
+"""Printable bytes per unprintable byte; a file with fewer looks binary."""
+# For git, backspace, tab, escape and form feed are printable, and CR and LF are neither.
 _UNPRINTABLE = bytes(byte for byte in (*range(32), 127) if byte not in b"\b\t\x1b\f\r\n")
 _END_OF_FILE = b"\x1a"
 
-_BY_WORD = {b"set": "text", b"unset": "kept", b"input": "text", b"auto": "guessed"}
+_BY_VALUE = {b"set": "text", b"unset": "kept", b"input": "text", b"auto": "guessed"}
 
 
 class LineEndings(Enum):
-    """What happens to a file's line endings."""
+    """The conversion of line endings."""
 
     KEPT = "kept"
     TEXT = "text"
     GUESSED = "guessed"
 
 
-def endings(attributes: Attributes, *, guess: bool) -> LineEndings:
-    """What the attributes say; ``guess`` is ``core.autocrlf``."""
-    word = _BY_WORD.get(attributes.text) or _BY_WORD.get(attributes.crlf)
-    if word is None and attributes.eol in (b"lf", b"crlf"):
+def choose_line_endings(attributes: Attributes, *, guess: bool) -> LineEndings:
+    """Return the conversion by attributes; ``guess`` is ``core.autocrlf``."""
+    value = _BY_VALUE.get(attributes.text) or _BY_VALUE.get(attributes.crlf)
+    if value is None and attributes.eol in (b"lf", b"crlf"):
         return LineEndings.TEXT
-    return LineEndings(word or ("guessed" if guess else "kept"))
+    return LineEndings(value or ("guessed" if guess else "kept"))
 
 
-def as_committed(content: bytes, how: LineEndings, indexed: Callable[[], bytes]) -> bytes:
-    """``content`` as git would commit it; ``indexed`` gives the version in the index, empty when there is none."""
-    if how is LineEndings.KEPT or b"\r\n" not in content:
+def normalize_line_endings(content: bytes, endings: LineEndings, indexed: Callable[[], bytes]) -> bytes:
+    """Return ``content`` as git would commit it; ``indexed`` returns the version in the index, empty without one."""
+    if endings is LineEndings.KEPT or b"\r\n" not in content:
         return content
-    if how is LineEndings.GUESSED and (looks_binary(content) or _has_crlf(indexed())):
+    if endings is LineEndings.GUESSED and (is_binary_content(content) or _has_crlf(indexed())):
         return content
     return content.replace(b"\r\n", b"\n")
 
 
-def looks_binary(content: bytes) -> bool:
-    r"""Whether git guesses that ``content`` is no text: a NUL, a lone CR, or too much that cannot be printed.
+def is_binary_content(content: bytes) -> bool:
+    r"""Return whether git takes ``content`` for binary: a NUL, a lone CR, or too many unprintable bytes.
 
-    >>> looks_binary(b"a\r\nb\n"), looks_binary(b"a\rb\n"), looks_binary(b"\x01a\n")
+    >>> is_binary_content(b"a\r\nb\n"), is_binary_content(b"a\rb\n"), is_binary_content(b"\x01a\n")
     (False, True, True)
     """
-    pairs, returns, feeds = (content.count(sign) for sign in (b"\r\n", b"\r", b"\n"))
+    pairs, returns, feeds = (content.count(ending) for ending in (b"\r\n", b"\r", b"\n"))
     if returns > pairs or b"\0" in content:
         return True
     unprintable = len(content) - len(content.translate(None, _UNPRINTABLE))
@@ -125,49 +127,50 @@ def looks_binary(content: bytes) -> bool:
 
 
 def _has_crlf(content: bytes) -> bool:
-    return b"\r\n" in content and not looks_binary(content)
+    return b"\r\n" in content and not is_binary_content(content)
 
 
-# What the index and the configuration say about a work tree: which files are tracked, where a setting comes from.
-# ``open`` in surroundings.py. Listing the index reads no file of the work tree, so no filter runs; printing a setting
-# uses none of what it names.
+# Tracked files and settings, read in the ``open`` environment.
+# Listing the index reads no file of the work tree, so no filter runs; printing a setting runs nothing.
 
 
-OUR_OWN = b"command"
-"""The scope of the settings that this door itself gives on the command line."""
+COMMAND_SCOPE = b"command"
+"""The scope of the settings that we pass on the command line."""
 
 
-def list_tracked(git: Git, paths: Iterable[RepoPath]) -> frozenset[RepoPath]:
-    """The files in the index at or below ``paths``; no paths, no files."""
-    wanted = list(paths)
-    if not wanted:
+def list_tracked_files(git: Git, paths: Iterable[RepoPath]) -> frozenset[RepoPath]:
+    """Return the files in the index at or below ``paths``; no paths, no files."""
+    specs = list(paths)
+    if not specs:
         return frozenset()
-    return parse_tracked(git.run("ls-files", "-z", "--cached", "--full-name", *pathspecs(wanted)))
+    return parse_tracked_paths(git.run("ls-files", "-z", "--cached", "--full-name", *to_pathspec_arguments(specs)))
 
 
-def path_setting(git: Git, name: str) -> Path | None:
-    """The setting ``name``, a path, as it is in force without us; ``~`` is replaced."""
-    return parse_setting(git.run("config", "-z", "--show-scope", "--type=path", "--get-all", name, fine=(0, 1)))
+def read_path_setting(git: Git, name: str) -> Path | None:
+    """Return a path setting, without our own command-line settings; ``~`` is expanded."""
+    return parse_path_setting(
+        git.run("config", "-z", "--show-scope", "--type=path", "--get-all", name, statuses=(0, 1))
+    )
 
 
-def parse_tracked(answer: bytes) -> frozenset[RepoPath]:
-    """The files that ``git ls-files -z`` names."""
-    return frozenset(repo_path(path) for path in answer.split(b"\0") if path)
+def parse_tracked_paths(answer: bytes) -> frozenset[RepoPath]:
+    """Parse the paths of ``git ls-files -z``."""
+    return frozenset(parse_repo_path(path) for path in answer.split(b"\0") if path)
 
 
-def parse_setting(answer: bytes) -> Path | None:
-    """The last of the values in ``git config -z --show-scope --get-all`` that is not ours."""
+def parse_path_setting(answer: bytes) -> Path | None:
+    """Return the last value of ``git config -z --show-scope --get-all`` that is not ours."""
     fields = answer.split(b"\0")
     if fields.pop() or len(fields) % 2:
-        raise rubbish("scopes and values are expected", answer)
-    values = [value for scope, value in zip(fields[::2], fields[1::2], strict=True) if scope != OUR_OWN]
+        raise make_git_output_error("expected scopes and values", answer)
+    values = [value for scope, value in zip(fields[::2], fields[1::2], strict=True) if scope != COMMAND_SCOPE]
     return Path(os.fsdecode(values[-1])) if values else None
 
 
 PATTERNS_BYTES_MAX = 4 << 20
 
 _NAMES = "autocrlf|filemode|symlinks|ignorecase|precomposeunicode|trustctime|checkstat"
-_QUESTION = (
+_READ_SETTINGS = (
     *("config", "-z", "--get-regexp"),
     rf"^(core\.({_NAMES})|filter\..*\.(clean|process|required))$",
 )
@@ -177,10 +180,10 @@ _FALSE = (b"false", b"no", b"off", b"")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkSettings:
-    """What a user has set about the work tree; the defaults are git's."""
+    """The user's settings about the work tree, with git's defaults."""
 
     guesses_endings: bool = False
-    """``core.autocrlf``: a text without attributes has its CRLF replaced, whether it is true or input."""
+    """``core.autocrlf`` is true or input: texts without attributes have their CRLF replaced."""
     has_file_mode: bool = True
     has_links: bool = True
     ignores_case: bool = False
@@ -189,61 +192,61 @@ class WorkSettings:
     whole_stat: bool = True
     """Not ``core.checkStat=minimal``."""
     filters: frozenset[bytes] = frozenset()
-    """The filters that git would run when a file's attributes name them."""
+    """The filters that git would run for files with this attribute."""
 
 
-def work_settings(git: Git) -> WorkSettings:
-    """The settings in force, by one process."""
-    return parse_work_settings(git.run(*_QUESTION, fine=(0, 1)))
+def read_work_settings(git: Git) -> WorkSettings:
+    """Read the settings in force, by one process."""
+    return parse_work_settings(git.run(*_READ_SETTINGS, statuses=(0, 1)))
 
 
 def parse_work_settings(answer: bytes) -> WorkSettings:
-    """Read ``git config -z --get-regexp``; the last value of a name counts."""
+    """Parse ``git config -z --get-regexp``; the last value of a name counts."""
     fields = answer.split(b"\0")
     if fields.pop():
-        raise rubbish("names and values are expected", answer)
+        raise make_git_output_error("expected names and values", answer)
     values: dict[bytes, bytes | None] = {}
     for field in fields:
         name, line, value = field.partition(b"\n")
         values[name] = value if line else None
 
-    def is_on(name: bytes, *, usual: bool) -> bool:
-        return _truth(name, values[name]) if name in values else usual
+    def is_on(name: bytes, *, default: bool) -> bool:
+        return _parse_git_boolean(name, values[name]) if name in values else default
 
     return WorkSettings(
-        guesses_endings=values.get(b"core.autocrlf") == b"input" or is_on(b"core.autocrlf", usual=False),
-        has_file_mode=is_on(b"core.filemode", usual=True),
-        has_links=is_on(b"core.symlinks", usual=True),
-        ignores_case=is_on(b"core.ignorecase", usual=False),
-        composes_names=is_on(b"core.precomposeunicode", usual=False),
-        trusts_ctime=is_on(b"core.trustctime", usual=True),
+        guesses_endings=values.get(b"core.autocrlf") == b"input" or is_on(b"core.autocrlf", default=False),
+        has_file_mode=is_on(b"core.filemode", default=True),
+        has_links=is_on(b"core.symlinks", default=True),
+        ignores_case=is_on(b"core.ignorecase", default=False),
+        composes_names=is_on(b"core.precomposeunicode", default=False),
+        trusts_ctime=is_on(b"core.trustctime", default=True),
         whole_stat=(values.get(b"core.checkstat") or b"").lower() != b"minimal",
         filters=frozenset(name[len(b"filter.") :].rpartition(b".")[0] for name in values if name[:7] == b"filter."),
     )
 
 
-def user_patterns(git: Git, setting: str, usual: str, work_tree: Path, around: Mapping[str, str]) -> bytes:
-    """The file that ``setting`` names, or the user's own called ``usual``; empty when there is none to be read.
+def read_user_patterns(git: Git, setting: str, name: str, work_tree: Path, environment: Mapping[str, str]) -> bytes:
+    """Read the file that ``setting`` names, or the default ``name`` of the user; empty without a readable file.
 
-    git would wait for a pipe; we read regular files only, and git is given a copy.
+    git would wait for a pipe; we read regular files only, and pass git a copy.
     """
-    named = path_setting(git, setting)
-    if named is None:
-        folder = around.get("XDG_CONFIG_HOME") or os.path.join(around.get("HOME", "/"), ".config")
-        named = Path(folder, "git", usual)
-    return patterns(work_tree / named)
+    path = read_path_setting(git, setting)
+    if path is None:
+        folder = environment.get("XDG_CONFIG_HOME") or os.path.join(environment.get("HOME", "/"), ".config")
+        path = Path(folder, "git", name)
+    return read_pattern_file(work_tree / path)
 
 
-def patterns(path: Path) -> bytes:
-    """The lines of ``path``; empty when there is no such file, as for git."""
+def read_pattern_file(path: Path) -> bytes:
+    """Return the lines of ``path``; empty without such a file, like git."""
     try:
         lines = read_small_file(path, PATTERNS_BYTES_MAX)
     except OSError:
-        return b""  # git goes on without them as well
+        return b""  # git ignores unreadable files, too
     return b"" if isinstance(lines, str) else lines
 
 
-def _truth(name: bytes, value: bytes | None) -> bool:
+def _parse_git_boolean(name: bytes, value: bytes | None) -> bool:
     if value is None or value.lower() in _TRUE:
         return True
     if value.lower() in _FALSE:
@@ -251,5 +254,6 @@ def _truth(name: bytes, value: bytes | None) -> bool:
     try:
         return int(value) != 0
     except ValueError as error:
-        said = f"the setting '{name.decode('ascii', 'replace')}' is neither true nor false"
-        raise GitError(said, hint="look at it with 'git config --show-origin --get-all'") from error
+        setting = name.decode("ascii", "replace")
+        hint = f"run 'git config --show-origin --get-all {setting}'"
+        raise GitError(f"the setting '{setting}' is neither true nor false", hint=hint) from error

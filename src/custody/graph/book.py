@@ -1,30 +1,30 @@
-"""The learnt graph: counts of nodes and edges that lessons are added to, by dict of dict.
+"""The learned graph: counts of nodes and edges that lessons are added to, as a dict of dicts.
 
-Adding an observation to an edge that is there takes the same time however large the graph is.
+Adding an observation to an existing edge takes constant time.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from custody.graph.lessons import Lesson
-from custody.graph.model import ACYCLIC, Edge, EdgeKey, EdgeSource, EdgeType, Node, kind_of
+from custody.graph.model import ACYCLIC, Edge, EdgeKey, EdgeSource, EdgeType, Node, kind_from_node_name
 from custody.graph.rules import GraphRules
-from custody.graph.table import CLASSES, EdgeTable, weight_of
+from custody.graph.table import CLASSES, EdgeTable, compute_edge_weight
 
-# A topological order that is kept up while arcs are added, so that an arc which would close a cycle is seen at once.
-# The way of Pearce and Kelly (2007): adding an arc that goes backwards in the order reorders only the nodes between
-# its ends that are reachable from its head or reach its tail, in O(d log d) where d is their number with their arcs.
-# An arc that goes forwards, or to or from a node without other arcs, takes constant time.
+# A topological order that is maintained while arcs are added, so that an arc that would close a cycle is found at once.
+# The algorithm of Pearce and Kelly (2007): adding an arc that points backward in the order reorders only the nodes
+# between its ends that are reachable from its head or reach its tail, in O(d log d) where d is their number with their
+# arcs. An arc that points forward, or to or from a node without other arcs, takes constant time.
 
 
 NeighborLookup = Callable[[str], Iterable[str]]
-"""The nodes next to a node, one way."""
+"""Return the nodes next to a node, in one direction."""
 
 
 class TopologicalOrder:
-    """Nodes in an order in which every arc goes forwards; the arcs themselves are kept by whoever asks.
+    """Nodes in an order in which every arc points forward; the caller stores the arcs.
 
-    ``after`` and ``before`` give the nodes that a node has an arc to, and those that have one to it.
+    ``after`` and ``before`` return the nodes that a node has an arc to, and those that have an arc to it.
     """
 
     def __init__(self, after: NeighborLookup, before: NeighborLookup) -> None:
@@ -35,14 +35,14 @@ class TopologicalOrder:
         self._last = 0
 
     def allows(self, tail: str, head: str) -> bool:
-        """Make room for a new arc and say True; or False when it would close a cycle, and then nothing has changed."""
+        """Make room for a new arc and return True; return False and change nothing if it would close a cycle."""
         if tail == head:
             return False
         self._place(tail, head)
         return self._rank[tail] < self._rank[head] or self._reorder(tail, head)
 
     def _place(self, tail: str, head: str) -> None:
-        """A new node goes where its first arc cannot be backwards: a tail to the front, a head to the end."""
+        """Place a new node where its first arc cannot point backward: a tail at the front, a head at the end."""
         if tail not in self._rank:
             self._first -= 1
             self._rank[tail] = self._first
@@ -53,31 +53,31 @@ class TopologicalOrder:
     def _reorder(self, tail: str, head: str) -> bool:
         ranks = self._rank
         high = ranks[tail]
-        # Nobody beyond the tail reaches it, so the search stays between the two; the tail itself means a cycle.
-        reached = self._found(head, self._after, lambda node: ranks[node] <= high)
+        # No node behind the tail reaches it, so the search stays between the two; meeting the tail means a cycle.
+        reached = self._collect_reachable_nodes(head, self._after, lambda node: ranks[node] <= high)
         if tail in reached:
             return False
         low = ranks[head]
-        reaching = self._found(tail, self._before, lambda node: ranks[node] > low)
+        reaching = self._collect_reachable_nodes(tail, self._before, lambda node: ranks[node] > low)
         moved = [*sorted(reaching, key=ranks.__getitem__), *sorted(reached, key=ranks.__getitem__)]
         ranks.update(zip(moved, sorted(ranks[node] for node in moved), strict=True))
         return True
 
     @staticmethod
-    def _found(start: str, around: NeighborLookup, near: Callable[[str], bool]) -> set[str]:
-        found = {start}
+    def _collect_reachable_nodes(start: str, neighbors: NeighborLookup, is_near: Callable[[str], bool]) -> set[str]:
+        reached = {start}
         todo = [start]
         while todo:
-            for node in around(todo.pop()):
-                if node not in found and near(node):
-                    found.add(node)
+            for node in neighbors(todo.pop()):
+                if node not in reached and is_near(node):
+                    reached.add(node)
                     todo.append(node)
-        return found
+        return reached
 
 
 @dataclass(frozen=True, slots=True)
 class LessonEffect:
-    """What a lesson did: the edges it touched, those it promoted, and those it would have closed a cycle with."""
+    """The effect of a lesson: the edges it touched, those it promoted, and those that would have closed a cycle."""
 
     touched: tuple[EdgeKey, ...]
     promoted: tuple[EdgeKey, ...]
@@ -85,12 +85,12 @@ class LessonEffect:
 
 
 class Book:
-    """Nodes, edges both ways, and how far each kind of edge may go without closing a cycle."""
+    """Nodes, edges in both directions, and the order that finds cycles for each acyclic type."""
 
     def __init__(self, rules: GraphRules) -> None:
         self.rules = rules
         self.nodes: dict[str, Node] = {}
-        """By name; every edge uses the text of the node's name."""
+        """By name; every edge shares the string of its node's name."""
         self.table = EdgeTable()
         self.after: dict[str, dict[str, int]] = {}
         """The row of the first edge of each pair, by start and end."""
@@ -99,20 +99,20 @@ class Book:
         self.aside: dict[EdgeKey, int] = {}
         self.edge_count = 0
         self.version = 0
-        """Grows with every change: what was derived from an older version is out of date."""
+        """Grows with every change, so that values derived from an older version can be recognized."""
         self._orders = {
             kind: TopologicalOrder(self._arcs(self.after, kind), self._arcs(self.before, kind)) for kind in ACYCLIC
         }
-        self._weights = [weight_of(kind, source, rules) for kind, source in CLASSES]
+        self._weights = [compute_edge_weight(kind, source, rules) for kind, source in CLASSES]
         self._changed_nodes: dict[str, None] = {}
         self._changed_edges: dict[EdgeKey, None] = {}
 
     def add(self, lesson: Lesson) -> LessonEffect:
-        """Count a lesson in; its edges in order of their keys, so that its own order does not matter."""
+        """Add the counts of a lesson; its edges are sorted by key, so that its own order does not matter."""
         self.version += 1
-        for called in lesson.nodes.values():
-            self._count(called)
-        keys = sorted(lesson.edges, key=_as_key)
+        for node in lesson.nodes.values():
+            self._count(node)
+        keys = sorted(lesson.edges, key=_edge_sort_key)
         promoted = []
         for key in keys:
             if self.table.add(self._row(key, EdgeSource.INFERRED), lesson.edges[key], self.rules):
@@ -121,97 +121,97 @@ class Book:
             self._changed_edges[key] = None
         return LessonEffect(tuple(keys), tuple(promoted), tuple(key for key in keys if key in self.aside))
 
-    def foresee(self, key: EdgeKey) -> bool:
-        """Put an edge of a template, unless it is there; False if it would close a cycle."""
+    def add_template_edge(self, key: EdgeKey) -> bool:
+        """Add an edge of a template unless it exists; return False if it would close a cycle."""
         start, end, _ = key
         if start == end:
             return False
         self.version += 1
         for name in (start, end):
-            self._count(Node(name, kind_of(name)))
+            self._count(Node(name, kind_from_node_name(name)))
         self._row(key, EdgeSource.TEMPLATE)
         self._changed_edges[key] = None
         return key not in self.aside
 
     def row(self, key: EdgeKey) -> int | None:
-        """The counts of an edge that is part of the graph."""
+        """Return the row of an edge that is part of the graph."""
         start, end, kind = key
         head = self.after.get(start, {}).get(end)
         rows = () if head is None else self.table.pair(head)
         return next((row for row in rows if self.table.type(row) is kind), None)
 
     def edge(self, key: EdgeKey, row: int, *, aside: bool = False) -> Edge:
-        """An edge as a value."""
+        """Return an edge as a value."""
         return self.table.edge(row, key, self._weights[self.table.look[row]], aside=aside)
 
     def between(self, start: str, end: str) -> list[Edge]:
-        """Every edge of a pair of nodes, the heaviest first; dependency before contains before sequence."""
+        """Return every edge of a pair of nodes, heaviest first; dependency before contains before sequence."""
         head = self.after.get(start, {}).get(end)
         rows = [] if head is None else sorted(self.table.pair(head), key=self._lightness)
         return [self.edge((start, end, self.table.type(row)), row) for row in rows]
 
-    def heaviest(self, text: str, other: str) -> Edge | None:
-        """The heaviest edge between two nodes, in either direction; from ``one`` where both are equal."""
-        heads = [(ends, self.after.get(ends[0], {}).get(ends[1])) for ends in ((text, other), (other, text))]
+    def heaviest(self, name: str, other: str) -> Edge | None:
+        """Return the heaviest edge between two nodes in either direction; from ``name`` if both are equal."""
+        heads = [(ends, self.after.get(ends[0], {}).get(ends[1])) for ends in ((name, other), (other, name))]
         rows = [(ends, row) for ends, head in heads if head is not None for row in self.table.pair(head)]
         if not rows:
             return None
-        (start, end), row = min(rows, key=lambda found: self._lightness(found[1])[0])
+        (start, end), row = min(rows, key=lambda pair: self._lightness(pair[1])[0])
         return self.edge((start, end, self.table.type(row)), row)
 
     def edges(self) -> Iterator[Edge]:
-        """Every edge of the graph, by start, end and type."""
+        """Yield every edge of the graph, by start, end and type."""
         for start in sorted(self.after):
             for end in sorted(self.after[start]):
                 rows = sorted(self.table.pair(self.after[start][end]), key=self.table.look.__getitem__)
                 yield from (self.edge((start, end, self.table.type(row)), row) for row in rows)
 
     def weights(self) -> list[float]:
-        """The weight of each pair of type and source, in the order of ``CLASSES``."""
+        """Return the weight of each pair of type and source, in the order of ``CLASSES``."""
         return list(self._weights)
 
-    def changed(self) -> tuple[list[Node], list[Edge]]:
-        """Everything that changed since ``settled``, by key."""
+    def list_changes(self) -> tuple[list[Node], list[Edge]]:
+        """Return everything that changed since ``clear_changes``, by key."""
         nodes = [replace(self.nodes[name]) for name in sorted(self._changed_nodes)]
-        return nodes, [self._changed_edge(key) for key in sorted(self._changed_edges, key=_as_key)]
+        return nodes, [self._changed_edge(key) for key in sorted(self._changed_edges, key=_edge_sort_key)]
 
-    def settled(self) -> None:
-        """Take everything as kept."""
+    def clear_changes(self) -> None:
+        """Mark everything as stored."""
         self._changed_nodes.clear()
         self._changed_edges.clear()
 
     def load(self, nodes: Iterable[Node], edges: Iterable[Edge]) -> None:
-        """Take over nodes and edges as they are; an edge from a node to itself is passed over."""
+        """Add nodes and edges as they are; an edge from a node to itself is skipped."""
         self.version += 1
         for node in nodes:
             self.nodes[node.name] = replace(node)
         for edge in edges:
             if edge.start != edge.end:
-                self._take(edge)
+                self._load_edge(edge)
 
-    def _take(self, edge: Edge) -> None:
+    def _load_edge(self, edge: Edge) -> None:
         for name in (edge.start, edge.end):
-            self.nodes.setdefault(name, Node(name, kind_of(name)))
+            self.nodes.setdefault(name, Node(name, kind_from_node_name(name)))
         self.table.set(self._row(edge.key, edge.source, aside=edge.aside), edge)
         self._weigh(edge.key)
 
-    def _count(self, called: Node) -> None:
-        self.nodes.setdefault(called.name, Node(called.name, called.kind)).add(called)
-        self._changed_nodes[called.name] = None
+    def _count(self, node: Node) -> None:
+        self.nodes.setdefault(node.name, Node(node.name, node.kind)).add(node)
+        self._changed_nodes[node.name] = None
 
     def _changed_edge(self, key: EdgeKey) -> Edge:
         row = self.aside.get(key, self.row(key))
-        assert row is not None, "what changed is there"
+        assert row is not None, "a changed edge exists"
         return self.edge(key, row, aside=key in self.aside)
 
     def _row(self, key: EdgeKey, source: EdgeSource, *, aside: bool = False) -> int:
-        """The row of an edge, a new one if need be: in the graph, or aside where a cycle would close."""
+        """Return the row of an edge, adding one if needed: in the graph, or aside if it would close a cycle."""
         row = self.row(key)
         if row is None:
             row = self.aside.get(key)
         if row is not None:
             return row
-        # One text for each name, however many edges a node has.
+        # One string per name, however many edges a node has.
         start, end, kind = self.nodes[key[0]].name, self.nodes[key[1]].name, key[2]
         row = self.table.new(kind, source)
         if aside or (kind in self._orders and not self._orders[kind].allows(start, end)):
@@ -226,7 +226,7 @@ class Book:
         return row
 
     def _weigh(self, key: EdgeKey) -> None:
-        """Say anew which edge of a pair is the heaviest."""
+        """Update which edge of a pair is the heaviest."""
         head = self.after.get(key[0], {}).get(key[1])
         if head is not None:
             self.table.best[head] = self.table.look[min(self.table.pair(head), key=self._lightness)]
@@ -236,14 +236,14 @@ class Book:
         return -self._weights[look], look
 
     def _arcs(self, edges: Mapping[str, Mapping[str, int]], kind: EdgeType) -> NeighborLookup:
-        def around(node: str) -> Iterator[str]:
+        def neighbors(node: str) -> Iterator[str]:
             types, pair = self.table.type, self.table.pair
             return (
                 other for other, head in edges.get(node, {}).items() if any(types(row) is kind for row in pair(head))
             )
 
-        return around
+        return neighbors
 
 
-def _as_key(key: EdgeKey) -> tuple[str, str, str]:
+def _edge_sort_key(key: EdgeKey) -> tuple[str, str, str]:
     return key[0], key[1], key[2].value

@@ -1,7 +1,7 @@
-"""A graph without cycles: strongly connected parts are found (Tarjan), and within each the lightest edges give way.
+"""A graph without cycles: within each strongly connected component (Tarjan), the lightest edges are removed.
 
-Within a part the heaviest pairs of nodes are taken first, and a pair that would close a cycle with those is removed. So
-the rest never has a cycle, however long the cycles were, and no removed pair could be put back.
+The heaviest pairs of nodes are taken first, and a pair that would close a cycle with those is removed. So the rest
+never has a cycle, however long the cycles were, and no removed pair could be added back.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,32 +16,34 @@ Arcs = Mapping[str, Iterable[str]]
 
 @dataclass(frozen=True, slots=True)
 class Dag:
-    """Nodes in an order in which every edge goes forwards; what stays, and what was removed because of a cycle."""
+    """Nodes in an order in which every edge points forward; the remaining edges, and the removed ones."""
 
     order: tuple[str, ...]
     edges: tuple[Edge, ...]
     removed: tuple[Edge, ...]
 
 
-def dag_of(book: Book, nodes: Iterable[str] | None = None) -> Dag:
-    """The graph of these nodes, or of all, without cycles."""
-    wanted = set(book.nodes if nodes is None else nodes) & book.nodes.keys()
-    arcs = {node: [other for other in sorted(book.after.get(node, ())) if other in wanted] for node in sorted(wanted)}
+def build_acyclic_graph(book: Book, nodes: Iterable[str] | None = None) -> Dag:
+    """Return the graph of these nodes, or of all, without cycles."""
+    selected = set(book.nodes if nodes is None else nodes) & book.nodes.keys()
+    arcs = {
+        node: [other for other in sorted(book.after.get(node, ())) if other in selected] for node in sorted(selected)
+    }
     removed: set[tuple[str, str]] = set()
-    for part in strong_parts(arcs):
+    for part in find_strong_components(arcs):
         if len(part) > 1:
-            removed |= _removed(book, part, arcs)
-    kept = {node: [other for other in others if (node, other) not in removed] for node, others in arcs.items()}
+            removed |= _find_cycle_closing_edges(book, part, arcs)
+    remaining = {node: [other for other in others if (node, other) not in removed] for node, others in arcs.items()}
     pairs = [(node, other) for node, others in arcs.items() for other in others]
     return Dag(
-        order=tuple(_sorted(kept)),
+        order=tuple(_sort_nodes_topologically(remaining)),
         edges=tuple(edge for pair in pairs if pair not in removed for edge in book.between(*pair)),
         removed=tuple(edge for pair in sorted(removed) for edge in book.between(*pair)),
     )
 
 
-def strong_parts(arcs: Arcs) -> Iterator[set[str]]:
-    """The strongly connected components (Tarjan, without recursion), in linear time."""
+def find_strong_components(arcs: Arcs) -> Iterator[set[str]]:
+    """Yield the strongly connected components (Tarjan, without recursion), in linear time."""
     walk = _TarjanWalk(arcs)
     for node in arcs:
         if node not in walk.numbers:
@@ -49,7 +51,7 @@ def strong_parts(arcs: Arcs) -> Iterator[set[str]]:
 
 
 class _TarjanWalk:
-    """Tarjan's walk: when each node was entered, and the earliest that can be reached back from it."""
+    """Tarjan's walk: when each node was entered, and the earliest node that can be reached back from it."""
 
     def __init__(self, arcs: Arcs) -> None:
         self._arcs = arcs
@@ -57,16 +59,16 @@ class _TarjanWalk:
         self._lows: dict[str, int] = {}
         self._open: list[str] = []
         self._is_open: set[str] = set()
-        self._way: list[tuple[str, Iterator[str]]] = []
+        self._path: list[tuple[str, Iterator[str]]] = []
 
     def parts_from(self, root: str) -> Iterator[set[str]]:
-        """The parts that are complete once everything that ``root`` reaches was walked."""
+        """Yield the components that are complete once everything that ``root`` reaches was walked."""
         self._enter(root)
-        while self._way:
-            node, others = self._way[-1]
+        while self._path:
+            node, others = self._path[-1]
             other = next(others, None)
             if other is None:
-                self._way.pop()
+                self._path.pop()
                 yield from self._leave(node)
             elif other not in self.numbers:
                 self._enter(other)
@@ -77,11 +79,11 @@ class _TarjanWalk:
         self.numbers[node] = self._lows[node] = len(self.numbers)
         self._open.append(node)
         self._is_open.add(node)
-        self._way.append((node, iter(self._arcs.get(node, ()))))
+        self._path.append((node, iter(self._arcs.get(node, ()))))
 
     def _leave(self, node: str) -> Iterator[set[str]]:
-        if self._way:
-            above = self._way[-1][0]
+        if self._path:
+            above = self._path[-1][0]
             self._lows[above] = min(self._lows[above], self._lows[node])
         if self._lows[node] == self.numbers[node]:
             part: set[str] = set()
@@ -91,14 +93,14 @@ class _TarjanWalk:
             yield part
 
 
-def _removed(book: Book, part: set[str], arcs: Arcs) -> set[tuple[str, str]]:
-    """The pairs that close a cycle with heavier ones."""
+def _find_cycle_closing_edges(book: Book, part: set[str], arcs: Arcs) -> set[tuple[str, str]]:
+    """Return the pairs that close a cycle with heavier ones."""
     after: dict[str, set[str]] = {}
     before: dict[str, set[str]] = {}
     order = TopologicalOrder(lambda node: after.get(node, ()), lambda node: before.get(node, ()))
     removed = set()
     inside = ((start, end) for start in part for end in arcs[start] if end in part)
-    for start, end in sorted(inside, key=lambda pair: _lightness(book, *pair)):
+    for start, end in sorted(inside, key=lambda pair: _cycle_edge_sort_key(book, *pair)):
         if order.allows(start, end):
             after.setdefault(start, set()).add(end)
             before.setdefault(end, set()).add(start)
@@ -107,15 +109,15 @@ def _removed(book: Book, part: set[str], arcs: Arcs) -> set[tuple[str, str]]:
     return removed
 
 
-def _lightness(book: Book, text: str, other: str) -> tuple[float, int, str, str]:
-    """The mean weight of a pair's edges decides, as in the document; then how often it was seen, then the names."""
-    edges = book.between(text, other)
+def _cycle_edge_sort_key(book: Book, start: str, end: str) -> tuple[float, int, str, str]:
+    """Order by the mean weight of a pair's edges, as in the document; then by count, then by name."""
+    edges = book.between(start, end)
     mean = sum(edge.weight for edge in edges) / len(edges)
-    return -mean, -sum(edge.count for edge in edges), text, other
+    return -mean, -sum(edge.count for edge in edges), start, end
 
 
-def _sorted(arcs: Arcs) -> Iterator[str]:
-    """An order in which every arc goes forwards; of those that may come next, the smallest name."""
+def _sort_nodes_topologically(arcs: Arcs) -> Iterator[str]:
+    """Yield the nodes so that every arc points forward; of several possible next nodes, the smallest name."""
     waits = dict.fromkeys(arcs, 0)
     for others in arcs.values():
         for other in others:

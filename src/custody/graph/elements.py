@@ -1,4 +1,4 @@
-"""What is drawn, as values for Cytoscape, and the same as rows of a table for who does not see it."""
+"""Drawings as values for Cytoscape, and the same data as rows of a table for screen readers."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,8 +8,8 @@ from typing import Literal, TypeAlias
 
 from custody.graph.model import Edge, EdgeSource, EdgeType, Kind, Witness
 
-# How edges look: colour by type, line by source, arrowhead by type, width by how often. Everything a legend needs.
-# Colour is never the only difference: types have arrowheads of their own, and sources have lines of their own.
+# The look of edges: color by type, line by source, arrowhead by type, width by count.
+# Color is never the only difference: types have their own arrowheads, and sources have their own lines.
 
 
 StyleValue: TypeAlias = "str | int | float | bool | list[StyleValue] | dict[str, StyleValue] | None"
@@ -20,28 +20,28 @@ Theme = Literal["dark", "light"]
 
 
 @dataclass(frozen=True, slots=True)
-class Colours:
-    """Colours of a palette on a background: of each type of edge, of text, and of the background itself."""
+class Colors:
+    """The colors of a palette on a background: for each type of edge, for text, and the background itself."""
 
     edges: Mapping[EdgeType, str]
     text: str
     ground: str
 
 
-def _colours(contains: str, sequence: str, dependency: str, text: str, ground: str) -> Colours:
+def _make_edge_colors(contains: str, sequence: str, dependency: str, text: str, ground: str) -> Colors:
     kinds = {EdgeType.CONTAINS: contains, EdgeType.SEQUENCE: sequence, EdgeType.DEPENDENCY: dependency}
-    return Colours(MappingProxyType(kinds), text, ground)
+    return Colors(MappingProxyType(kinds), text, ground)
 
 
-COLOURS: Mapping[tuple[Palette, Theme], Colours] = MappingProxyType(
+COLORS: Mapping[tuple[Palette, Theme], Colors] = MappingProxyType(
     {
-        ("document", "dark"): _colours("#22c55e", "#FFB86F", "#f5f0ea", "#f5f0ea", "#14120f"),
-        ("document", "light"): _colours("#15803d", "#b45309", "#44403c", "#1c1917", "#ffffff"),
-        ("cvd", "dark"): _colours("#56B4E9", "#E69F00", "#f5f0ea", "#f5f0ea", "#14120f"),
-        ("cvd", "light"): _colours("#0072B2", "#9a5b00", "#333333", "#1c1917", "#ffffff"),
+        ("document", "dark"): _make_edge_colors("#22c55e", "#FFB86F", "#f5f0ea", "#f5f0ea", "#14120f"),
+        ("document", "light"): _make_edge_colors("#15803d", "#b45309", "#44403c", "#1c1917", "#ffffff"),
+        ("cvd", "dark"): _make_edge_colors("#56B4E9", "#E69F00", "#f5f0ea", "#f5f0ea", "#14120f"),
+        ("cvd", "light"): _make_edge_colors("#0072B2", "#9a5b00", "#333333", "#1c1917", "#ffffff"),
     }
 )
-"""Every palette on every theme; ``document`` on dark has the document's colours, ``cvd`` is for the colour-blind."""
+"""Every palette on every theme; ``document`` on dark has the document's colors, ``cvd`` is for color blindness."""
 
 LINES: Mapping[EdgeSource, str] = MappingProxyType(
     {EdgeSource.OBSERVED: "solid", EdgeSource.INFERRED: "dashed", EdgeSource.TEMPLATE: "dotted"}
@@ -67,66 +67,75 @@ SHAPES: Mapping[Kind, str] = MappingProxyType(
 WIDTH_MIN, WIDTH_MAX = 1.0, 8.0
 
 
-def width_of(count: int) -> float:
-    """How wide an edge is that was seen so often.
+def edge_width_from_count(count: int) -> float:
+    """Return the width of an edge with this count.
 
-    >>> width_of(0), width_of(1), width_of(1023), width_of(10**9)
+    >>> edge_width_from_count(0), edge_width_from_count(1), edge_width_from_count(1023), edge_width_from_count(10**9)
     (1.0, 1.7, 7.9, 8.0)
     """
     return round(min(WIDTH_MIN + math.log1p(count), WIDTH_MAX), 1)
 
 
-def style_of(palette: Palette = "document", theme: Theme = "dark") -> list[StyleValue]:
-    """The stylesheet for Cytoscape: one rule for all nodes, one for each kind of node, type and source of edge."""
-    colours = COLOURS[palette, theme]
+def make_graph_stylesheet(palette: Palette = "document", theme: Theme = "dark") -> list[StyleValue]:
+    """Return the stylesheet for Cytoscape: a rule for all nodes, and one per kind of node, type and source of edge."""
+    colors = COLORS[palette, theme]
     rules: list[StyleValue] = [
-        _rule("node", label="data(label)", color=colours.text, background_color=colours.text),
-        _rule("edge", curve_style="bezier", width="data(width)"),
+        _make_graph_style_rule("node", label="data(label)", color=colors.text, background_color=colors.text),
+        _make_graph_style_rule("edge", curve_style="bezier", width="data(width)"),
     ]
-    rules += [_rule(f"node.{kind.value}", shape=shape) for kind, shape in SHAPES.items()]
-    for kind, colour in colours.edges.items():
+    rules += [_make_graph_style_rule(f"node.{kind.value}", shape=shape) for kind, shape in SHAPES.items()]
+    for kind, color in colors.edges.items():
         arrow = ARROWS[kind]
         rules.append(
-            _rule(f"edge.{kind.value}", line_color=colour, target_arrow_color=colour, target_arrow_shape=arrow)
+            _make_graph_style_rule(
+                f"edge.{kind.value}", line_color=color, target_arrow_color=color, target_arrow_shape=arrow
+            )
         )
     for source, line in LINES.items():
-        rules.append(_rule(f"edge.{source.value}", line_style=line, opacity=OPACITY[source]))
+        rules.append(_make_graph_style_rule(f"edge.{source.value}", line_style=line, opacity=OPACITY[source]))
     return rules
 
 
-def legend_of(palette: Palette = "document", theme: Theme = "dark") -> list[StyleValue]:
-    """Every type, source and kind of node with how it looks; an entry's ``selector`` is what it switches on and off."""
-    colours = COLOURS[palette, theme]
+def make_graph_legend(palette: Palette = "document", theme: Theme = "dark") -> list[StyleValue]:
+    """Return every type, source and kind of node with its look; an entry's ``selector`` is what it toggles."""
+    colors = COLORS[palette, theme]
     kinds = [
-        _entry("type", kind.value, f"edge.{kind.value}", colour=colours.edges[kind], arrow=ARROWS[kind])
+        _make_graph_legend_entry(
+            "type", kind.value, f"edge.{kind.value}", colour=colors.edges[kind], arrow=ARROWS[kind]
+        )
         for kind in EdgeType
     ]
     sources = [
-        _entry("source", source.value, f"edge.{source.value}", line=LINES[source], opacity=OPACITY[source])
+        _make_graph_legend_entry(
+            "source", source.value, f"edge.{source.value}", line=LINES[source], opacity=OPACITY[source]
+        )
         for source in EdgeSource
     ]
-    nodes = [_entry("node", kind.value, f"node.{kind.value}", shape=shape) for kind, shape in SHAPES.items()]
+    nodes = [
+        _make_graph_legend_entry("node", kind.value, f"node.{kind.value}", shape=shape)
+        for kind, shape in SHAPES.items()
+    ]
     return [*kinds, *sources, *nodes]
 
 
-def _rule(selector: str, **style: StyleValue) -> dict[str, StyleValue]:
+def _make_graph_style_rule(selector: str, **style: StyleValue) -> dict[str, StyleValue]:
     return {"selector": selector, "style": {name.replace("_", "-"): value for name, value in style.items()}}
 
 
-def _entry(group: str, label: str, selector: str, **look: StyleValue) -> dict[str, StyleValue]:
+def _make_graph_legend_entry(group: str, label: str, selector: str, **look: StyleValue) -> dict[str, StyleValue]:
     return {"group": group, "label": label, "selector": selector, "shown": True, **look}
 
 
 Element = dict[str, StyleValue]
 DRAWN_MAX = 2000
-"""Boxes of a picture: more cannot be told apart, and take a browser seconds."""
+"""Maximum boxes of a picture: more cannot be distinguished, and take a browser seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class GraphPicture:
-    """A picture: nodes and edges with everything that they look like, and a table that says the same.
+    """A picture: nodes and edges with their looks, and a table of the same data.
 
-    ``hidden`` is how many calls stand behind closed boxes; none is left out.
+    ``hidden`` is how many calls are inside closed boxes; none is left out.
     """
 
     name: str
@@ -136,19 +145,19 @@ class GraphPicture:
     hidden: int = 0
 
     def as_json(self, palette: Palette = "document", theme: Theme = "dark") -> Element:
-        """All of it as one JSON value, with stylesheet and legend."""
+        """Return all of it as one JSON value, with stylesheet and legend."""
         return {
             "view": self.name,
             "elements": {"nodes": [*self.nodes], "edges": [*self.edges]},
-            "style": style_of(palette, theme),
-            "legend": legend_of(palette, theme),
+            "style": make_graph_stylesheet(palette, theme),
+            "legend": make_graph_legend(palette, theme),
             "table": [*self.table],
             "hidden": self.hidden,
         }
 
 
-def node_element(id: str, kind: Kind, place: tuple[float, float], label: str, **data: StyleValue) -> Element:
-    """A node with its place; its kind is its class."""
+def make_node_element(id: str, kind: Kind, place: tuple[float, float], label: str, **data: StyleValue) -> Element:
+    """Return a node at a place; its kind is its class."""
     return {
         "data": {"id": id, "label": label, "kind": kind.value, **data},
         "position": {"x": place[0], "y": place[1]},
@@ -156,9 +165,9 @@ def node_element(id: str, kind: Kind, place: tuple[float, float], label: str, **
     }
 
 
-def edge_element(edge: Edge, **data: StyleValue) -> Element:
-    """A learnt edge: its type and source are its classes, and the runs behind it are at hand."""
-    return _edge(
+def make_edge_element(edge: Edge, **data: StyleValue) -> Element:
+    """Return a learned edge; its type and source are its classes, and its data has its evidence."""
+    return _build_edge_element(
         (edge.start, edge.end),
         edge.type,
         edge.source,
@@ -169,35 +178,37 @@ def edge_element(edge: Edge, **data: StyleValue) -> Element:
         failures=edge.failures,
         first_ns=edge.first_ns,
         last_ns=edge.last_ns,
-        evidence=[_witness(witness) for witness in edge.evidence],
+        evidence=[_make_witness_element(witness) for witness in edge.evidence],
         **data,
     )
 
 
-def call_element(start: str, end: str, kind: EdgeType, count: int = 1) -> Element:
-    """An edge between two boxes of one session: it was seen, so it is solid."""
-    return _edge((start, end), kind, EdgeSource.OBSERVED, count)
+def make_call_edge_element(start: str, end: str, kind: EdgeType, count: int = 1) -> Element:
+    """Return an edge between two boxes of one session: it was observed, so it is solid."""
+    return _build_edge_element((start, end), kind, EdgeSource.OBSERVED, count)
 
 
-def _edge(ends: tuple[str, str], kind: EdgeType, source: EdgeSource, count: int, **data: StyleValue) -> Element:
+def _build_edge_element(
+    ends: tuple[str, str], kind: EdgeType, source: EdgeSource, count: int, **data: StyleValue
+) -> Element:
     start, end = ends
     return {
         "data": {
-            # No two edges have the same name, whatever signs the names of their ends contain.
+            # The length makes names unique, whatever characters the ends contain.
             "id": f"{len(start)}:{start}>{end}>{kind.value}",
             "source": start,
             "target": end,
             "edge_type": kind.value,
             "edge_source": source.value,
             "count": count,
-            "width": width_of(count),
+            "width": edge_width_from_count(count),
             **data,
         },
         "classes": f"{kind.value} {source.value}",
     }
 
 
-def _witness(witness: Witness) -> Element:
+def _make_witness_element(witness: Witness) -> Element:
     return {
         "at_ns": witness.at_ns,
         "execution": witness.execution,
@@ -206,17 +217,17 @@ def _witness(witness: Witness) -> Element:
     }
 
 
-# Where things stand: trees from left to right, in time proportional to their size.
+# Layout: trees from left to right, in linear time.
 
 
 STEP_X, STEP_Y = 220, 40
-"""How far a child stands from its parent, and a row from the next, in units of the canvas."""
+"""Distance of a child from its parent, and of a row from the next, in units of the canvas."""
 
 
-def place_nodes(roots: Iterable[str], children: Mapping[str, Sequence[str]]) -> dict[str, tuple[float, float]]:
-    """A place for every node of a forest: no two leaves share a row, and a parent stands amid its children.
+def place_graph_nodes(roots: Iterable[str], children: Mapping[str, Sequence[str]]) -> dict[str, tuple[float, float]]:
+    """Return a place for every node of a forest: each leaf has its own row, and a parent is centered on its children.
 
-    >>> place_nodes(["a"], {"a": ["b", "c"]})
+    >>> place_graph_nodes(["a"], {"a": ["b", "c"]})
     {'b': (220, 0), 'c': (220, 40), 'a': (0, 20.0)}
     """
     places: dict[str, tuple[float, float]] = {}

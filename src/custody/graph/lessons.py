@@ -1,6 +1,6 @@
-"""What one execution teaches: which node contains which, which follows which, which needs which.
+"""The lesson of one execution: which node contains which, which follows which, which needs which.
 
-A lesson is the sum of its observations and does not depend on what was learnt before; the book adds lessons up.
+A lesson is the sum of its observations and does not depend on earlier lessons; the book adds lessons up.
 """
 
 from collections import deque
@@ -12,22 +12,22 @@ from custody.graph.model import CallSpan, EdgeKey, EdgeType, Node, Status, Witne
 from custody.graph.spans import SpanForest
 
 # Which of several siblings came directly before which.
-# One comes before another when it ended before the other began; a call of no length that falls on the end of one and
-# the beginning of another stands between them, and two such calls at one moment have no order. It comes *directly*
-# before when no third stands between: this is the transitive reduction of an interval order. Calls that overlap are
+# A call comes before another when it ended before the other started. A call of zero length at the end of one call and
+# the start of another comes between them, and two such calls at one time have no order. A call comes *directly* before
+# another when no third is between: this is the transitive reduction of an interval order. Calls that overlap are
 # parallel: fork and join, not an order.
-# Sorted by their ends, the direct predecessors of a call are neighbours, and later calls have later neighbours. So
-# two fingers walk along the sorted ends, and pairs are counted by name without being listed: the time is that of
-# sorting, plus one step for each pair of names that is told.
+# Sorted by their ends, the direct predecessors of a call are adjacent, and later calls have later predecessors. So two
+# pointers walk along the sorted ends, and pairs are counted by name without being listed: the time is that of sorting,
+# plus one step for each reported pair of names.
 
 
 SiblingTime = tuple[int, int]
-"""A time, and what happens at it: 0 something ends, 1 something without length happens, 2 something begins."""
+"""A time, and what happens then: 0 a call ends, 1 a call of zero length happens, 2 a call starts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Succession:
-    """That calls of one node came directly after calls of another, so many times; some pairs that show it."""
+    """Calls of one node that came directly after calls of another: how many, and some pairs as evidence."""
 
     before: str
     after: str
@@ -39,26 +39,27 @@ class Succession:
     pairs: tuple[tuple[CallSpan, CallSpan], ...]
 
 
-def followed_among(siblings: Sequence[CallSpan], pairs_max: int) -> Iterator[Succession]:
-    """Every pair of nodes of which one came directly before the other, several times if at several moments."""
-    for window, group in _groups(siblings):
-        yield from window.followed_by(group, pairs_max)
+def iterate_call_successions(siblings: Sequence[CallSpan], pairs_max: int) -> Iterator[Succession]:
+    """Yield every pair of nodes with direct succession, several times if at several times."""
+    for window, group in _group_calls_by_predecessors(siblings):
+        yield from window.iterate_successions(group, pairs_max)
 
 
-def directly_before(siblings: Sequence[CallSpan], each_max: int) -> Iterator[tuple[CallSpan, CallSpan]]:
-    """Calls with those that came directly before them, of those at most ``each_max``, the last to end."""
-    for window, group in _groups(siblings):
+def iterate_direct_predecessors(siblings: Sequence[CallSpan], each_max: int) -> Iterator[tuple[CallSpan, CallSpan]]:
+    """Yield calls with their direct predecessors, at most ``each_max`` per call, the last to end."""
+    for window, group in _group_calls_by_predecessors(siblings):
         latest = window.latest(each_max)
         yield from ((before, after) for after in group for before in latest)
 
 
-def _groups(siblings: Sequence[CallSpan]) -> Iterator[tuple["_Window", list[CallSpan]]]:
-    """Calls that have the same calls directly before them, with the window as it stands at that moment."""
-    stays = _stays(siblings)
-    window = _Window(sorted((stay for stay in stays if stay.end), key=lambda stay: (stay.end, stay.span.id)))
+def _group_calls_by_predecessors(siblings: Sequence[CallSpan]) -> Iterator[tuple["_Window", list[CallSpan]]]:
+    """Yield calls with the same direct predecessors, and the window at that time."""
+    intervals = _list_call_intervals(siblings)
+    ended = (interval for interval in intervals if interval.end)
+    window = _Window(sorted(ended, key=lambda interval: (interval.end, interval.span.id)))
     group: list[CallSpan] = []
-    begun = [(stay.begin, stay.span) for stay in stays if stay.begin is not None]
-    for begin, span in sorted(begun, key=lambda pair: (pair[0], pair[1].id)):
+    started = [(interval.begin, interval.span) for interval in intervals if interval.begin is not None]
+    for begin, span in sorted(started, key=lambda pair: (pair[0], pair[1].id)):
         if window.moves(begin):
             yield window, group
             group = []
@@ -69,50 +70,50 @@ def _groups(siblings: Sequence[CallSpan]) -> Iterator[tuple["_Window", list[Call
 
 @dataclass(frozen=True, slots=True)
 class _CallInterval:
-    """From when to when a call ran, as far as that is known."""
+    """The start and end of a call, as far as known."""
 
     span: CallSpan
     begin: SiblingTime | None
     end: SiblingTime | None
 
 
-def _stays(siblings: Sequence[CallSpan]) -> list[_CallInterval]:
-    """By time, or by the places of the records where one of the calls has no time at all."""
+def _list_call_intervals(siblings: Sequence[CallSpan]) -> list[_CallInterval]:
+    """Return intervals by time, or by record positions if one of the calls has no time at all."""
     timed = all(span.start_ns is not None or span.end_ns is not None for span in siblings)
-    stays: list[_CallInterval] = []
+    intervals: list[_CallInterval] = []
     for span in siblings:
         start, end = (span.start_ns, span.end_ns) if timed else (span.began, span.ended)
         if start is not None and end is not None and end < start:
-            # Only places can run backwards here: the end was heard of first.
+            # Only positions can run backward here: the end was recorded first.
             start, end = end, start
         flat = start == end
         begin = None if start is None else (start, 1 if flat else 2)
-        stays.append(_CallInterval(span, begin, None if end is None else (end, 1 if flat else 0)))
-    return stays
+        intervals.append(_CallInterval(span, begin, None if end is None else (end, 1 if flat else 0)))
+    return intervals
 
 
 class _Window:
-    """The direct predecessors of a call that begins at a moment, for moments that only grow."""
+    """The direct predecessors of a call that starts at a given time; times only grow."""
 
     def __init__(self, by_end: Sequence[_CallInterval]) -> None:
         self._by_end = by_end
-        self._ends = [stay.end for stay in by_end if stay.end is not None]
+        self._ends = [interval.end for interval in by_end if interval.end is not None]
         self._low = self._high = 0
         self._latest: SiblingTime | None = None
         self._names: dict[str, deque[CallSpan]] = {}
 
     def moves(self, begin: SiblingTime) -> bool:
-        """Whether somebody more ended before ``begin``."""
+        """Return whether another call ended before ``begin``."""
         return self._high < len(self._ends) and self._ends[self._high] < begin
 
     def move(self, begin: SiblingTime) -> None:
-        """In comes who ended before ``begin``; out goes who ended before one of those began."""
+        """Add the calls that ended before ``begin``; remove those that ended before one of them started."""
         while self.moves(begin):
-            stay = self._by_end[self._high]
-            self._names.setdefault(stay.span.node, deque()).append(stay.span)
+            interval = self._by_end[self._high]
+            self._names.setdefault(interval.span.node, deque()).append(interval.span)
             self._high += 1
-            if stay.begin is not None:
-                self._latest = stay.begin if self._latest is None else max(self._latest, stay.begin)
+            if interval.begin is not None:
+                self._latest = interval.begin if self._latest is None else max(self._latest, interval.begin)
         while self._latest is not None and self._low < self._high and self._ends[self._low] < self._latest:
             node = self._by_end[self._low].span.node
             self._low += 1
@@ -121,38 +122,38 @@ class _Window:
                 del self._names[node]
 
     def latest(self, most: int) -> list[CallSpan]:
-        """The last to end of those in the window."""
-        return [stay.span for stay in self._by_end[max(self._low, self._high - most) : self._high]]
+        """Return the last to end of the calls in the window."""
+        return [interval.span for interval in self._by_end[max(self._low, self._high - most) : self._high]]
 
-    def followed_by(self, group: Sequence[CallSpan], pairs_max: int) -> Iterator[Succession]:
-        """What the calls of ``group`` followed: the window is the same for all of them."""
+    def iterate_successions(self, group: Sequence[CallSpan], pairs_max: int) -> Iterator[Succession]:
+        """Yield the predecessors of the calls of ``group``, which all have this window."""
         after: dict[str, list[CallSpan]] = {}
         for span in group:
             after.setdefault(span.node, []).append(span)
         for name, spans in after.items():
-            good = sum(span.status is Status.OK for span in spans)
-            bad = sum(span.status is Status.FAILED for span in spans)
+            ok = sum(span.status is Status.OK for span in spans)
+            failed = sum(span.status is Status.FAILED for span in spans)
             times = [span.start_ns for span in spans if span.start_ns is not None]
-            for before, mine in self._names.items():
+            for before, predecessors in self._names.items():
                 yield Succession(
                     before,
                     name,
-                    len(mine) * len(spans),
-                    len(mine) * good,
-                    len(mine) * bad,
+                    len(predecessors) * len(spans),
+                    len(predecessors) * ok,
+                    len(predecessors) * failed,
                     min(times, default=None),
                     max(times, default=None),
-                    tuple((mine[-1], span) for span in islice(reversed(spans), pairs_max)),
+                    tuple((predecessors[-1], span) for span in islice(reversed(spans), pairs_max)),
                 )
 
 
 EVIDENCE_MAX = 8
-"""Pairs of spans that are stored with an edge, the newest: enough to look at, and small for a million edges."""
+"""Pairs of spans stored with an edge, the newest: enough to inspect, and small for a million edges."""
 
 
 @dataclass(slots=True)
 class EdgeCounts:
-    """How often an edge was seen in one execution, how its calls came out, when, and what shows it."""
+    """The counts of an edge in one execution: observations, outcomes, times and evidence."""
 
     count: int = 0
     successes: int = 0
@@ -162,88 +163,96 @@ class EdgeCounts:
     evidence: tuple[Witness, ...] = ()
 
     def add(self, other: "EdgeCounts") -> None:
-        """Count what ``other`` saw too."""
+        """Add the counts of ``other``."""
         self.count += other.count
         self.successes += other.successes
         self.failures += other.failures
-        self.first_ns = least(self.first_ns, other.first_ns)
-        self.last_ns = most(self.last_ns, other.last_ns)
-        self.evidence = newest(self.evidence, other.evidence)
+        self.first_ns = earlier_edge_time(self.first_ns, other.first_ns)
+        self.last_ns = later_edge_time(self.last_ns, other.last_ns)
+        self.evidence = merge_edge_witnesses(self.evidence, other.evidence)
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What one execution teaches about nodes and edges; no edge leads from a node to itself."""
+    """What one execution teaches about nodes and edges; no edge goes from a node to itself."""
 
     execution: str
     nodes: dict[str, Node] = field(default_factory=dict)
     edges: dict[EdgeKey, EdgeCounts] = field(default_factory=dict)
 
 
-def least(number: int | None, other: int | None) -> int | None:
-    """The smaller of two times of which either may be unknown."""
-    return other if number is None else number if other is None else min(number, other)
+def earlier_edge_time(time_ns: int | None, other_ns: int | None) -> int | None:
+    """Return the smaller of two times; None is unknown."""
+    return other_ns if time_ns is None else time_ns if other_ns is None else min(time_ns, other_ns)
 
 
-def most(number: int | None, other: int | None) -> int | None:
-    """The larger of two times of which either may be unknown."""
-    return other if number is None else number if other is None else max(number, other)
+def later_edge_time(time_ns: int | None, other_ns: int | None) -> int | None:
+    """Return the larger of two times; None is unknown."""
+    return other_ns if time_ns is None else time_ns if other_ns is None else max(time_ns, other_ns)
 
 
-def newest(group: Sequence[Witness], other: Sequence[Witness]) -> tuple[Witness, ...]:
-    """The newest of both, the newest first, as ``one`` is already; the same whatever comes first."""
-    if len(group) >= EVIDENCE_MAX and max(other, default=group[-1]) <= group[-1]:
-        return tuple(group)
-    return tuple(sorted({*group, *other}, reverse=True)[:EVIDENCE_MAX])
+def merge_edge_witnesses(witnesses: Sequence[Witness], other: Sequence[Witness]) -> tuple[Witness, ...]:
+    """Return the newest of both, newest first; ``witnesses`` is already sorted so."""
+    if len(witnesses) >= EVIDENCE_MAX and max(other, default=witnesses[-1]) <= witnesses[-1]:
+        return tuple(witnesses)
+    return tuple(sorted({*witnesses, *other}, reverse=True)[:EVIDENCE_MAX])
 
 
-def lessons_of(forest: SpanForest) -> list[Lesson]:
-    """One lesson for each execution, in the order in which they were first heard of."""
+def lessons_from_span_forest(forest: SpanForest) -> list[Lesson]:
+    """Return one lesson per execution, in the order of their first records."""
     executions: dict[str, list[CallSpan]] = {}
     for span in forest.spans:
         executions.setdefault(span.execution, []).append(span)
-    return [_lesson(execution, spans) for execution, spans in executions.items()]
+    return [_lesson_from_spans(execution, spans) for execution, spans in executions.items()]
 
 
-def _lesson(execution: str, spans: Sequence[CallSpan]) -> Lesson:
+def _lesson_from_spans(execution: str, spans: Sequence[CallSpan]) -> Lesson:
     lesson = Lesson(execution)
     for span in spans:
-        called = lesson.nodes.setdefault(span.node, Node(span.node, span.kind))
-        called.count += 1
-        called.failures += span.status is Status.FAILED
+        node = lesson.nodes.setdefault(span.node, Node(span.node, span.kind))
+        node.count += 1
+        node.failures += span.status is Status.FAILED
     by_id = {span.id: span for span in spans}
-    for key, seen in (*_contained(spans, by_id), *_needed(spans, by_id), *_followed(spans)):
-        _put(lesson, key, seen)
+    for key, counts in (
+        *_iterate_containment_edges(spans, by_id),
+        *_iterate_dependency_edges(spans, by_id),
+        *_iterate_sequence_edges(spans),
+    ):
+        _add_lesson_edge(lesson, key, counts)
     return lesson
 
 
-def _put(lesson: Lesson, key: EdgeKey, seen: EdgeCounts) -> None:
-    """A node that leads to itself is a counter of the node: no edge."""
+def _add_lesson_edge(lesson: Lesson, key: EdgeKey, counts: EdgeCounts) -> None:
+    """Add the counts of an edge; an edge from a node to itself only counts in the node."""
     start, end, kind = key
     if start != end:
-        lesson.edges.setdefault(key, EdgeCounts()).add(seen)
+        lesson.edges.setdefault(key, EdgeCounts()).add(counts)
     elif kind is EdgeType.SEQUENCE:
-        lesson.nodes[start].repeats += seen.count
+        lesson.nodes[start].repeats += counts.count
     else:
-        lesson.nodes[start].recursions += seen.count
+        lesson.nodes[start].recursions += counts.count
 
 
-def _contained(spans: Iterable[CallSpan], by_id: dict[str, CallSpan]) -> Iterator[tuple[EdgeKey, EdgeCounts]]:
+def _iterate_containment_edges(
+    spans: Iterable[CallSpan], by_id: dict[str, CallSpan]
+) -> Iterator[tuple[EdgeKey, EdgeCounts]]:
     for span in spans:
         if span.parent is not None:
             above = by_id[span.parent]
-            yield (above.node, span.node, EdgeType.CONTAINS), _pair(above, span)
+            yield (above.node, span.node, EdgeType.CONTAINS), _count_call_pair(above, span)
 
 
-def _needed(spans: Iterable[CallSpan], by_id: dict[str, CallSpan]) -> Iterator[tuple[EdgeKey, EdgeCounts]]:
+def _iterate_dependency_edges(
+    spans: Iterable[CallSpan], by_id: dict[str, CallSpan]
+) -> Iterator[tuple[EdgeKey, EdgeCounts]]:
     for span in spans:
         for needed in span.needs:
             if needed in by_id and needed != span.id:
-                yield (by_id[needed].node, span.node, EdgeType.DEPENDENCY), _pair(by_id[needed], span)
+                yield (by_id[needed].node, span.node, EdgeType.DEPENDENCY), _count_call_pair(by_id[needed], span)
 
 
-def _followed(spans: Iterable[CallSpan]) -> Iterator[tuple[EdgeKey, EdgeCounts]]:
-    """Siblings are those with one parent, be it here or only named; whoever has none stands in a row of the session."""
+def _iterate_sequence_edges(spans: Iterable[CallSpan]) -> Iterator[tuple[EdgeKey, EdgeCounts]]:
+    """Yield edges between siblings: spans with the same parent or link, else spans of the same session."""
     siblings: dict[str, list[CallSpan]] = {}
     alone: dict[str | None, list[CallSpan]] = {}
     for span in spans:
@@ -254,52 +263,59 @@ def _followed(spans: Iterable[CallSpan]) -> Iterator[tuple[EdgeKey, EdgeCounts]]
             siblings.setdefault(above, []).append(span)
     for group in siblings.values():
         if len(group) > 1:
-            yield from _in_order(group)
+            yield from _iterate_sibling_edges(group)
     for row in alone.values():
         if all(span.start_ns is not None and span.end_ns is not None for span in row):
-            yield from _in_order(row)
+            yield from _iterate_sibling_edges(row)
         else:
-            pairs = ((a, b) for a, b in pairwise(_in_a_row(row)) if _can_follow(a, b))
-            yield from (((a.node, b.node, EdgeType.SEQUENCE), _pair(a, b)) for a, b in pairs)
+            pairs = ((a, b) for a, b in pairwise(_sort_calls_by_end(row)) if _can_call_follow(a, b))
+            yield from (((a.node, b.node, EdgeType.SEQUENCE), _count_call_pair(a, b)) for a, b in pairs)
 
 
-def _in_order(siblings: Sequence[CallSpan]) -> Iterator[tuple[EdgeKey, EdgeCounts]]:
-    for found in followed_among(siblings, EVIDENCE_MAX):
-        evidence = tuple(_witness(before, after) for before, after in found.pairs)
+def _iterate_sibling_edges(siblings: Sequence[CallSpan]) -> Iterator[tuple[EdgeKey, EdgeCounts]]:
+    for succession in iterate_call_successions(siblings, EVIDENCE_MAX):
+        evidence = tuple(_make_edge_witness(before, after) for before, after in succession.pairs)
         yield (
-            (found.before, found.after, EdgeType.SEQUENCE),
-            EdgeCounts(found.count, found.successes, found.failures, found.first_ns, found.last_ns, evidence),
+            (succession.before, succession.after, EdgeType.SEQUENCE),
+            EdgeCounts(
+                succession.count,
+                succession.successes,
+                succession.failures,
+                succession.first_ns,
+                succession.last_ns,
+                evidence,
+            ),
         )
 
 
-def _in_a_row(spans: Iterable[CallSpan]) -> list[CallSpan]:
-    """By end where it is known; a span without one stays behind those that came in before it."""
+def _sort_calls_by_end(spans: Iterable[CallSpan]) -> list[CallSpan]:
+    """Sort by end if known; a span without an end stays after those recorded before it."""
     latest: int | None = None
     keyed: list[tuple[int | None, int, CallSpan]] = []
-    for place, span in enumerate(sorted(spans, key=_find_end_place)):
+    for place, span in enumerate(sorted(spans, key=_find_span_end_position)):
         latest = span.end_ns if span.end_ns is not None else latest
         keyed.append((latest, place, span))
     return [span for _, _, span in sorted(keyed, key=lambda row: (row[0] is not None, row[0] or 0, row[1]))]
 
 
-def _find_end_place(span: CallSpan) -> int:
-    """The place of its end, as the document orders calls; else of whatever was heard of it."""
+def _find_span_end_position(span: CallSpan) -> int:
+    """Return the position of its end, as the document orders calls; else of its first record."""
     return span.first if span.ended is None else span.ended
 
 
-def _can_follow(before: CallSpan, after: CallSpan) -> bool:
-    """Whether no time that is known says otherwise."""
+def _can_call_follow(before: CallSpan, after: CallSpan) -> bool:
+    """Return whether no known time contradicts the order."""
     left = before.start_ns if before.end_ns is None else before.end_ns
     right = after.end_ns if after.start_ns is None else after.start_ns
     return left is None or right is None or left <= right
 
 
-def _pair(before: CallSpan, after: CallSpan) -> EdgeCounts:
+def _count_call_pair(before: CallSpan, after: CallSpan) -> EdgeCounts:
     at_ns = after.end_ns if after.start_ns is None else after.start_ns
-    good, bad = after.status is Status.OK, after.status is Status.FAILED
-    return EdgeCounts(1, int(good), int(bad), at_ns, at_ns, (_witness(before, after),))
+    ok, failed = after.status is Status.OK, after.status is Status.FAILED
+    return EdgeCounts(1, int(ok), int(failed), at_ns, at_ns, (_make_edge_witness(before, after),))
 
 
-def _witness(before: CallSpan, after: CallSpan) -> Witness:
+def _make_edge_witness(before: CallSpan, after: CallSpan) -> Witness:
     at_ns = after.end_ns if after.start_ns is None else after.start_ns
     return Witness(at_ns or 0, after.execution, before.id, after.id)

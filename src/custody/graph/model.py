@@ -1,4 +1,4 @@
-"""The nouns of the graph: events and spans as they come in, nodes and edges as they are learnt."""
+"""The nouns of the graph: events and spans as input, nodes and edges as learned."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,12 +13,12 @@ Plain = str | int | float | bool
 _NOTHING: Mapping[str, Plain] = MappingProxyType({})
 
 
-def _nothing() -> Mapping[str, Plain]:
+def _empty_span_attributes() -> Mapping[str, Plain]:
     return _NOTHING
 
 
 class EventType(StrEnum):
-    """What an event of a traced execution says."""
+    """The type of an event of a traced execution."""
 
     CAPABILITY_START = "capability_start"
     CAPABILITY_END = "capability_end"
@@ -27,14 +27,14 @@ class EventType(StrEnum):
 
 
 Kind = SpanKind
-"""What a span is of."""
+"""The kind of a span."""
 
 STRUCTURAL = frozenset({Kind.SESSION, Kind.TURN})
-"""Kinds that hold calls together and are none themselves: every session has them, so they make nothing alike."""
+"""Kinds that group calls and are not calls themselves: every session has them, so they make no two nodes similar."""
 
 
 class Status(Enum):
-    """How a call came out."""
+    """The outcome of a call."""
 
     OK = "ok"
     FAILED = "failed"
@@ -42,7 +42,7 @@ class Status(Enum):
 
 
 class EdgeType(StrEnum):
-    """What two nodes are to each other; ``dependency`` goes from what is needed to what needs it."""
+    """How two nodes are related; ``dependency`` goes from the needed node to the one that needs it."""
 
     DEPENDENCY = "dependency"
     CONTAINS = "contains"
@@ -50,7 +50,7 @@ class EdgeType(StrEnum):
 
 
 class EdgeSource(StrEnum):
-    """How an edge is known: seen often, seen, or only foreseen by a template."""
+    """How an edge is known: observed often, observed at least once (inferred), or from a template."""
 
     OBSERVED = "observed"
     INFERRED = "inferred"
@@ -58,16 +58,15 @@ class EdgeSource(StrEnum):
 
 
 ACYCLIC = (EdgeType.CONTAINS, EdgeType.DEPENDENCY)
-"""Types whose edges never close a cycle, each type for itself."""
+"""Types whose edges never close a cycle, each type by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceEvent:
-    """The start or the end of one call, as a running program tells it.
+    """The start or the end of one call, as a running program reports it.
 
-    ``name`` is a capability's name or a tool as ``SERVER:TOOL``; where nobody said it, the id stands for it. A call's
-    times, outcome and parent may stand in either of its two events. ``needs`` are the ids of calls whose results it
-    used.
+    ``name`` is a capability's name or a tool as ``SERVER:TOOL``; the id is used if it is missing. Either of a call's
+    two events may have its times, outcome and parent. ``needs`` are the ids of calls whose results it used.
     """
 
     type: EventType
@@ -79,16 +78,16 @@ class TraceEvent:
     execution: str = ""
     session: str | None = None
     needs: tuple[str, ...] = ()
-    attributes: Mapping[str, Plain] = field(default_factory=_nothing, hash=False)
+    attributes: Mapping[str, Plain] = field(default_factory=_empty_span_attributes, hash=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallSpan:
-    """One traced call: known by its execution and its id.
+    """One traced call, identified by its execution and its id.
 
-    ``start_ns`` is None when only its end was seen, ``end_ns`` when nobody saw it end. ``link`` is a parent that was
-    named and is not among the spans. ``abandoned``: it was begun and never ended. ``first`` is the place of its first
-    record among all that came in; ``began`` and ``ended`` are those of its start and of its end, where one came.
+    ``start_ns`` is None when only its end was reported, ``end_ns`` when no end was. ``link`` is a parent that was named
+    and is not among the spans. ``abandoned``: it started and never ended. ``first`` is the position of its first record
+    in the input; ``began`` and ``ended`` are the positions of its start and its end, if reported.
     """
 
     id: str
@@ -101,7 +100,7 @@ class CallSpan:
     execution: str = ""
     session: str | None = None
     needs: tuple[str, ...] = ()
-    attributes: Mapping[str, Plain] = field(default_factory=_nothing, hash=False)
+    attributes: Mapping[str, Plain] = field(default_factory=_empty_span_attributes, hash=False)
     abandoned: bool = False
     link: str | None = None
     first: int = 0
@@ -110,32 +109,34 @@ class CallSpan:
 
     @property
     def node(self) -> str:
-        """The node that it is counted under."""
-        return node_of(self.kind, self.name)
+        """Return the name of the node that counts this call."""
+        return make_graph_node_name(self.kind, self.name)
 
 
 _RESERVED = frozenset(kind.value for kind in Kind)
 
 
-def node_of(kind: Kind, name: str) -> str:
-    """The name of a call's node: ``capability:NAME``, ``SERVER:TOOL``; all sessions are one node, and all turns.
+def make_graph_node_name(kind: Kind, name: str) -> str:
+    """Return the name of a call's node: ``capability:NAME``, ``SERVER:TOOL``; all sessions share one, as do all turns.
 
-    >>> node_of(Kind.CAPABILITY, "cap1"), node_of(Kind.TOOL, "filesystem:read_file"), node_of(Kind.TOOL, "Read")
-    ('capability:cap1', 'filesystem:read_file', 'tool:Read')
-    >>> node_of(Kind.SESSION, "monday"), node_of(Kind.TOOL, "capability:cap1")
+    >>> make_graph_node_name(Kind.CAPABILITY, "cap1"), make_graph_node_name(Kind.TOOL, "filesystem:read_file")
+    ('capability:cap1', 'filesystem:read_file')
+    >>> make_graph_node_name(Kind.TOOL, "Read")
+    'tool:Read'
+    >>> make_graph_node_name(Kind.SESSION, "monday"), make_graph_node_name(Kind.TOOL, "capability:cap1")
     ('session', 'tool:capability:cap1')
     """
     if kind is Kind.TOOL:
         server, colon, _ = name.partition(":")
-        # A server that is called like a kind must not pass for one.
+        # A server whose name is a kind must not be taken for that kind.
         return name if colon and server and server not in _RESERVED else f"tool:{name}"
     return kind.value if kind in STRUCTURAL else f"{kind.value}:{name}"
 
 
-def kind_of(node: str) -> Kind:
-    """The kind that a node's name tells.
+def kind_from_node_name(node: str) -> Kind:
+    """Return the kind of a node from its name.
 
-    >>> [kind_of(node).value for node in ("capability:cap1", "filesystem:read_file", "turn")]
+    >>> [kind_from_node_name(node).value for node in ("capability:cap1", "filesystem:read_file", "turn")]
     ['capability', 'tool', 'turn']
     """
     word = node.partition(":")[0]
@@ -143,11 +144,11 @@ def kind_of(node: str) -> Kind:
 
 
 EdgeKey = tuple[str, str, EdgeType]
-"""From, to, type: the same pair may be contained and in sequence."""
+"""Start, end, type: one pair of nodes may have an edge of each type."""
 
 
 class Witness(NamedTuple):
-    """Two spans of one execution that show an edge, and when it was seen (0 where no time was told)."""
+    """Two spans of one execution that show an edge, and when (0 if the time is unknown)."""
 
     at_ns: int
     execution: str
@@ -157,11 +158,11 @@ class Witness(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """What was learnt about one pair of nodes; ``weight`` follows from type and source and is never stored.
+    """An edge between two nodes with its counts; ``weight`` follows from type and source and is never stored.
 
-    A stored row without a type or a source is a sequence, and inferred. ``evidence`` is the newest of what shows it. An
-    edge of a template that was not seen yet has a count of 0. ``aside``: it would have closed a cycle, so it is counted
-    and not part of the graph.
+    A stored row without a type or a source is an inferred sequence. ``evidence`` holds the newest witnesses. An edge of
+    a template that was not observed yet has a count of 0. ``aside``: it would close a cycle, so it is counted and is
+    not part of the graph.
     """
 
     start: str
@@ -180,7 +181,7 @@ class Edge:
 
     @property
     def key(self) -> EdgeKey:
-        """What it is known by."""
+        """Return the edge's key."""
         return self.start, self.end, self.type
 
 
@@ -196,7 +197,7 @@ class Node:
     recursions: int = 0
 
     def add(self, other: "Node") -> None:
-        """Count what ``other`` counted too."""
+        """Add the counts of ``other``."""
         self.count += other.count
         self.failures += other.failures
         self.repeats += other.repeats

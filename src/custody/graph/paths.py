@@ -1,9 +1,9 @@
-"""The cheapest way from one node to another, searched from both ends at once (Dijkstra).
+"""The cheapest path between two nodes, searched from both ends at once (Dijkstra).
 
-Costs are whole numbers inside, so that ways of equal cost are equal whatever the order of adding. Nodes of equal
-distance are settled together, as rings; who was reached over whom is only asked for along the way that was found. Of
-several ways of least cost the answer is always the same one: rings do not depend on the order of anything, and at every
-step back the smallest name is taken. Edges of one pair of nodes count as the heaviest of them.
+Costs are whole numbers inside, so that paths of equal cost are equal in any order of addition. Nodes of equal distance
+are settled together, as rings; predecessors are looked up only along the resulting path. Of several cheapest paths the
+result is always the same one: rings do not depend on any order, and every step back takes the smallest name. Edges of
+one pair of nodes count as the heaviest of them.
 """
 
 import math
@@ -18,21 +18,21 @@ from custody.graph.book import Book
 from custody.graph.model import Edge
 
 Cost = Literal["document", "reliability", "surprisal"]
-"""1 / weight; −ln weight and a cost per step; −ln of the chance that this call comes next, and a cost per step."""
+"""1 / weight; −ln weight plus a cost per step; −ln of the probability of this next call plus a cost per step."""
 
 WEIGHT_MIN = 0.1
 """A lighter edge costs as much as one of this weight."""
 STEP_COST = 0.1
-"""What every step adds to a cost that is a logarithm, so that no step is free."""
+"""Added per step to logarithmic costs, so that no step is free."""
 TEMPLATE_COUNT = 0.5
-"""Observations that an unseen edge of a template counts for, so that its chance is not 0."""
-_FINE = 1 << 32
-"""How many parts a cost of 1 has."""
+"""Observations that an unobserved edge of a template counts for, so that its probability is not 0."""
+_UNIT = 1 << 32
+"""The integer cost that stands for a cost of 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class GraphPath:
-    """A way: its edges in order, each with what shows it, and its cost. A way to where one is has no edges."""
+    """A path: its edges in order, each with evidence, and its cost. A path to its own start has no edges."""
 
     nodes: tuple[str, ...]
     edges: tuple[Edge, ...]
@@ -40,69 +40,69 @@ class GraphPath:
 
 
 class _Prices(Protocol):
-    """What edges cost, in fine parts."""
+    """The costs of edges, as integers."""
 
     def of(self, start: str, row: int) -> int:
-        """What an edge costs that leaves ``start``."""
+        """Return the cost of an edge that leaves ``start``."""
 
     def spread(self, side: "_Side", names: Iterable[str], distance: int) -> list[tuple[int, list[str]]]:
-        """Who is next to ``names``, by distance; somebody may be in several lists, or several times in one."""
+        """Return the neighbors of ``names`` by distance; a neighbor may be listed more than once."""
 
 
-def shortest_path(book: Book, start: str, end: str, cost: Cost = "document") -> GraphPath | None:
-    """The cheapest way; None where there is none, or where a node is not known."""
+def find_cheapest_path(book: Book, start: str, end: str, cost: Cost = "document") -> GraphPath | None:
+    """Return the cheapest path; None if there is none, or if a node is unknown."""
     if start not in book.nodes or end not in book.nodes:
         return None
     if start == end:
         return GraphPath((start,), (), 0.0)
     prices = _Surprise(book) if cost == "surprisal" else _StyleCosts(book, _COSTS[cost])
-    nodes = _search(book, start, end, prices)
-    return None if nodes is None else _make_path(book, nodes, prices)
+    nodes = _search_cheapest_path(book, start, end, prices)
+    return None if nodes is None else _make_graph_path(book, nodes, prices)
 
 
-def document_cost(weight: float) -> float:
-    """What an edge of this weight costs by the document.
+def document_edge_cost(weight: float) -> float:
+    """Return the document's cost for an edge of this weight.
 
-    >>> document_cost(0.8), document_cost(0.01)
+    >>> document_edge_cost(0.8), document_edge_cost(0.01)
     (1.25, 10.0)
     """
     return 1 / max(weight, WEIGHT_MIN)
 
 
-def reliability_cost(weight: float) -> float:
-    """What an edge of this weight costs as a logarithm, so that the weights of a way multiply.
+def reliability_edge_cost(weight: float) -> float:
+    """Return the logarithmic cost for an edge of this weight, so that the weights of a path multiply.
 
-    >>> round(reliability_cost(0.5), 4)
+    >>> round(reliability_edge_cost(0.5), 4)
     0.7931
     """
     return STEP_COST - math.log(max(weight, WEIGHT_MIN))
 
 
-_COSTS = MappingProxyType({"document": document_cost, "reliability": reliability_cost})
+_COSTS = MappingProxyType({"document": document_edge_cost, "reliability": reliability_edge_cost})
 
 
 class _StyleCosts:
-    """Costs that follow from type and source alone."""
+    """Costs that depend only on type and source."""
 
     def __init__(self, book: Book, cost: Callable[[float], float]) -> None:
-        self._prices = [round(_FINE * cost(weight)) for weight in book.weights()]
+        self._prices = [round(_UNIT * cost(weight)) for weight in book.weights()]
         self._best = book.table.best
 
     def of(self, _: str, row: int) -> int:
         return self._prices[self._best[row]]
 
     def spread(self, side: "_Side", names: Iterable[str], distance: int) -> list[tuple[int, list[str]]]:
-        # One list for each look: all that is done for an edge is to append.
+        # One list per look: the only work per edge is to append.
         reached: list[list[str]] = [[] for _ in self._prices]
         around, best = side.around, self._best
         for name in names:
-            for other, row in around.get(name, _NOBODY).items():
+            for other, row in around.get(name, _NO_NEIGHBORS).items():
                 reached[best[row]].append(other)
         return [(distance + price, others) for price, others in zip(self._prices, reached, strict=True) if others]
 
 
 class _Surprise:
-    """−ln of an edge's share of all that was seen to leave its start; each start is added up once, when first met."""
+    """−ln of an edge's share of all observations that leave its start; each start is added up once, on first use."""
 
     def __init__(self, book: Book) -> None:
         self._book = book
@@ -110,27 +110,28 @@ class _Surprise:
 
     def of(self, start: str, row: int) -> int:
         if start not in self._totals:
-            self._totals[start] = math.fsum(self._seen(edge_row) for edge_row in self._book.after[start].values())
-        return round(_FINE * (STEP_COST - math.log(self._seen(row) / self._totals[start])))
+            rows = self._book.after[start].values()
+            self._totals[start] = math.fsum(self._count_pair(edge_row) for edge_row in rows)
+        return round(_UNIT * (STEP_COST - math.log(self._count_pair(row) / self._totals[start])))
 
-    def _seen(self, row: int) -> float:
+    def _count_pair(self, row: int) -> float:
         table = self._book.table
         return max((table.count(number) or TEMPLATE_COUNT) for number in table.pair(row))
 
     def spread(self, side: "_Side", names: Iterable[str], distance: int) -> list[tuple[int, list[str]]]:
         reached: dict[int, list[str]] = {}
         for name in names:
-            for other, row in side.around.get(name, _NOBODY).items():
+            for other, row in side.around.get(name, _NO_NEIGHBORS).items():
                 price = self.of(name, row) if side.ahead else self.of(other, row)
                 reached.setdefault(distance + price, []).append(other)
         return list(reached.items())
 
 
-_NOBODY: Mapping[str, int] = MappingProxyType({})
+_NO_NEIGHBORS: Mapping[str, int] = MappingProxyType({})
 
 
 class _Side:
-    """One of the two searches: how far each settled node is, and the rings that wait."""
+    """One of the two searches: the distance of each settled node, and the waiting rings."""
 
     def __init__(self, origin: str, book: Book, *, ahead: bool) -> None:
         self.around, self._back = (book.after, book.before) if ahead else (book.before, book.after)
@@ -140,11 +141,11 @@ class _Side:
         self._distances = [0]
 
     def next(self) -> int | None:
-        """The distance of the next ring; None when there is none."""
+        """Return the distance of the next ring; None when there is none."""
         return self._distances[0] if self._distances else None
 
     def wait(self, distance: int, names: list[str]) -> None:
-        """Put names that were reached at a distance; those that are nearer already do no harm."""
+        """Add names that were reached at a distance; names that are already nearer do no harm."""
         ring = self._rings.get(distance)
         if ring is None:
             self._rings[distance] = [names]
@@ -153,14 +154,14 @@ class _Side:
             ring.append(names)
 
     def settle(self) -> tuple[int, set[str]]:
-        """Take the next ring: whoever is in it and was not nearer."""
+        """Settle the next ring: all its nodes that are not nearer already."""
         distance = heappop(self._distances)
         fresh = set[str]().union(*self._rings.pop(distance)).difference(self.settled)
         self.settled.update(dict.fromkeys(fresh, distance))
         return distance, fresh
 
-    def way(self, name: str, distance: int, prices: _Prices) -> Iterator[str]:
-        """From a node at this distance back to the origin: at every step over the smallest name."""
+    def trace_path(self, name: str, distance: int, prices: _Prices) -> Iterator[str]:
+        """Yield the nodes from one at this distance back to the origin, at every step over the smallest name."""
         yield name
         while distance:
             below = (
@@ -175,47 +176,47 @@ class _Side:
 
 @dataclass(frozen=True, slots=True, order=True)
 class _MeetingPoint:
-    """Where both searches met: the cost of the whole way, the node, and how far it is from the start."""
+    """Where both searches met: the cost of the whole path, the node, and its distance from the start."""
 
     total: int
     name: str
     ahead: int
 
 
-def _search(book: Book, start: str, end: str, prices: _Prices) -> list[str] | None:
+def _search_cheapest_path(book: Book, start: str, end: str, prices: _Prices) -> list[str] | None:
     ahead, back = _Side(start, book, ahead=True), _Side(end, book, ahead=False)
     best: _MeetingPoint | None = None
-    while (number := ahead.next()) is not None and (other := back.next()) is not None:
-        # No way that is still to be found can be cheaper than both next rings together.
-        if best is not None and number + other >= best.total:
+    while (ahead_next := ahead.next()) is not None and (back_next := back.next()) is not None:
+        # No other path can be cheaper than both next rings together.
+        if best is not None and ahead_next + back_next >= best.total:
             break
-        # The smaller ball grows: what matters is how many nodes are looked at in all.
+        # The smaller search grows, which keeps the total number of settled nodes small.
         side, facing = (ahead, back) if len(ahead.settled) <= len(back.settled) else (back, ahead)
-        best = _grow(side, facing, prices, best)
+        best = _grow_path_search(side, facing, prices, best)
     if best is None:
         return None
-    to_start = [*ahead.way(best.name, best.ahead, prices)]
-    _, *to_end = back.way(best.name, best.total - best.ahead, prices)
+    to_start = [*ahead.trace_path(best.name, best.ahead, prices)]
+    _, *to_end = back.trace_path(best.name, best.total - best.ahead, prices)
     return [*reversed(to_start), *to_end]
 
 
-def _grow(side: _Side, facing: _Side, prices: _Prices, best: _MeetingPoint | None) -> _MeetingPoint | None:
-    """Settle one ring and reach from it; ``best`` is the cheapest meeting so far, of equal ones the smallest name."""
+def _grow_path_search(side: _Side, facing: _Side, prices: _Prices, best: _MeetingPoint | None) -> _MeetingPoint | None:
+    """Settle one ring and expand it; ``best`` is the cheapest meeting so far, the smallest name if equal."""
     distance, fresh = side.settle()
-    met = facing.settled
+    settled = facing.settled
     near = facing.next() or 0
     for far, names in prices.spread(side, fresh, distance):
-        if not met.keys().isdisjoint(names):
-            for name in met.keys() & set(names):
-                meeting = _MeetingPoint(far + met[name], name, far if side.ahead else met[name])
+        if not settled.keys().isdisjoint(names):
+            for name in settled.keys() & set(names):
+                meeting = _MeetingPoint(far + settled[name], name, far if side.ahead else settled[name])
                 best = meeting if best is None else min(best, meeting)
-        # Whoever the other side has not settled is at least as far from there as its next ring.
+        # A node that the other side has not settled is at least as far from there as its next ring.
         if best is None or far + near < best.total:
             side.wait(far, names)
     return best
 
 
-def _make_path(book: Book, nodes: list[str], prices: _Prices) -> GraphPath:
+def _make_graph_path(book: Book, nodes: list[str], prices: _Prices) -> GraphPath:
     pairs = [*pairwise(nodes)]
     total = sum(prices.of(before, book.after[before][after]) for before, after in pairs)
-    return GraphPath(tuple(nodes), tuple(book.between(*pair)[0] for pair in pairs), total / _FINE)
+    return GraphPath(tuple(nodes), tuple(book.between(*pair)[0] for pair in pairs), total / _UNIT)

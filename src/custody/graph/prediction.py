@@ -1,10 +1,10 @@
-"""Which call comes next: a mixture of what came before in all sessions and in this one; the graph explains it.
+"""Which call comes next: a mixture of predictions from all sessions and from this one; the graph explains it.
 
 Four contexts are counted over all sessions: siblings under the same kind of parent, the flat sequence, siblings with
-marks of failure, siblings with marks of the same file and the same message. Two caches know this session: how often it
-made each call, fading with every step, and what followed the last call before. How much each part counts is fitted by
-expectation maximisation on calls that it had not seen, and moves with every call. While a cache is empty the other
-parts share its weight: each pattern of what is there has weights of its own.
+their failures, siblings with marks for the same file and the same message. Two caches hold this session: how often it
+made each call, decaying with every step, and what followed the last call before. The weight of each part is fitted by
+expectation maximization on calls that it had not counted, and adjusted with every call. While a cache is empty the
+other parts share its weight: each pattern of active parts has its own weights.
 """
 
 from collections import deque
@@ -16,36 +16,36 @@ from custody.graph.book import Book
 from custody.graph.calls import CallPlace, SequenceCall
 from custody.graph.model import Edge
 
-# How often a call came after which calls, smoothed by the method of Witten and Bell.
-# The chance of a call after a context is (its count there + kinds · its chance after the shorter context) / (all
-# counts there + kinds), where kinds is the number of different calls that came there. Before any call stands an even
-# chance over all known calls and one unknown: so the chances of known calls sum to less than 1.
+# How often a call came after which calls, with Witten-Bell smoothing.
+# The probability of a call after a context is (its count there + kinds · its probability after the shorter context) /
+# (all counts there + kinds), where kinds is the number of different calls there. Before any call, all known calls and
+# one unknown call are equally likely: so the probabilities of known calls sum to less than 1.
 
 
 @dataclass(slots=True)
 class _Continuations:
-    """What came after one context: how often in all, and each call."""
+    """What came after one context: the total, and the count of each call."""
 
     total: int = 0
     counts: dict[str, int] = field(default_factory=dict)
 
 
 class Grams:
-    """Counts after contexts of up to ``order`` tokens, the latest token first; tokens may carry marks, calls do not."""
+    """Counts after contexts of up to ``order`` tokens, latest first; tokens may carry marks, calls do not."""
 
     def __init__(self, order: int) -> None:
         self.order = order
-        self._came: dict[tuple[Hashable, ...], _Continuations] = {}
+        self._continuations: dict[tuple[Hashable, ...], _Continuations] = {}
 
     def add(self, context: Sequence[Hashable], call: str) -> None:
-        """Count that ``call`` came after ``context``, and after each of its shorter forms."""
+        """Count ``call`` after ``context`` and after each of its shorter forms."""
         for key in self._keys(context):
-            came = self._came.setdefault(key, _Continuations())
-            came.total += 1
-            came.counts[call] = came.counts.get(call, 0) + 1
+            continuations = self._continuations.setdefault(key, _Continuations())
+            continuations.total += 1
+            continuations.counts[call] = continuations.counts.get(call, 0) + 1
 
     def chance(self, context: Sequence[Hashable], call: str, known: int) -> float:
-        """How likely ``call`` is next, among ``known`` calls and one unknown.
+        """Return the probability that ``call`` is next, among ``known`` calls and one unknown.
 
         >>> grams = Grams(1)
         >>> for context, call in (((), "a"), (("a",), "b"), (("b",), "a"), (("a",), "b")):
@@ -54,57 +54,58 @@ class Grams:
         0.8148
         """
         chance = 1 / (known + 1)
-        for came in self._known(context):
-            kinds = len(came.counts)
-            chance = (came.counts.get(call, 0) + kinds * chance) / (came.total + kinds)
+        for continuations in self._iterate_continuations(context):
+            kinds = len(continuations.counts)
+            chance = (continuations.counts.get(call, 0) + kinds * chance) / (continuations.total + kinds)
         return chance
 
     def chances(self, context: Sequence[Hashable], calls: Mapping[str, int]) -> list[float]:
-        """The same for every one of ``calls``, which gives each its place."""
+        """Return the same for each of ``calls``, which maps a call to its index in the result."""
         chances = [1 / (len(calls) + 1)] * len(calls)
-        for came in self._known(context):
-            kinds, all_ = len(came.counts), came.total + len(came.counts)
-            share = kinds / all_
+        for continuations in self._iterate_continuations(context):
+            kinds = len(continuations.counts)
+            total = continuations.total + kinds
+            share = kinds / total
             chances = [chance * share for chance in chances]
-            for call, count in came.counts.items():
-                chances[calls[call]] += count / all_
+            for call, count in continuations.counts.items():
+                chances[calls[call]] += count / total
         return chances
 
     def _keys(self, context: Sequence[Hashable]) -> Iterator[tuple[Hashable, ...]]:
         return (tuple(context[:length]) for length in range(min(self.order, len(context)) + 1))
 
-    def _known(self, context: Sequence[Hashable]) -> Iterator[_Continuations]:
-        """What came after the context, from its shortest form on, as long as anything did."""
+    def _iterate_continuations(self, context: Sequence[Hashable]) -> Iterator[_Continuations]:
+        """Yield what came after the context, from its shortest form on, while there is anything."""
         for key in self._keys(context):
-            came = self._came.get(key)
-            if came is None:
+            continuations = self._continuations.get(key)
+            if continuations is None:
                 return
-            yield came
+            yield continuations
 
 
 PARTS = ("siblings", "flat", "failures", "marks", "often", "follower")
 """The parts of the mixture: four contexts, two caches."""
 
 ORDERS = MappingProxyType({"siblings": 4, "flat": 3, "failures": 3, "marks": 3})
-"""Calls before the next one that each context looks at."""
+"""Previous calls that each context uses."""
 CALLS_REMEMBERED = 16
-"""Calls of a session that the contexts are made from: more than any of them looks back."""
+"""Calls of a session that the contexts are built from: more than any of them uses."""
 CACHE_DECAY = 0.95
-"""What a call of the session counts for, one call later."""
+"""The weight of a call of the session, one call later."""
 FIT_SHARES = (0.5, 0.8)
-"""The slice of all calls on which the mixture is fitted: counts know the first half, the newest calls come after."""
+"""The range of all calls that the mixture is fitted on: the first half is only counted, the newest come after."""
 FIT_ROUNDS = 30
-"""Rounds of expectation maximisation."""
+"""Rounds of expectation maximization."""
 ONLINE_SHARE = 0.002
-"""How far one call moves the mixture towards the parts that foresaw it."""
+"""How far one call moves the mixture toward the parts that predicted it."""
 NEXT_MAX = 5
-"""Next calls that are suggested unless the caller wants more."""
+"""Default number of suggestions."""
 _SCALE_MAX = 1e100
 
 
 @dataclass(frozen=True, slots=True)
 class CallSuggestion:
-    """A call that may come next: its chance, what each part says, and the edges that explain it."""
+    """A likely next call: its probability, the probability by each part, and the edges that explain it."""
 
     name: str
     node: str
@@ -115,7 +116,7 @@ class CallSuggestion:
 
 @dataclass(slots=True)
 class SessionState:
-    """What one session did so far, as far as the model looks back."""
+    """The calls of one session so far, as far as the model uses them."""
 
     flat: deque[str] = field(default_factory=lambda: deque(maxlen=CALLS_REMEMBERED))
     inside: dict[str, deque[SequenceCall]] = field(default_factory=dict)
@@ -126,13 +127,13 @@ class SessionState:
     followers: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def see(self, call: SequenceCall) -> None:
-        """Take a call in; each earlier one counts for less from now on."""
+        """Add a call; each earlier one counts for less from now on."""
         if self.last is not None:
             followed = self.followers.setdefault(self.last.name, {})
             followed[call.name] = followed.get(call.name, 0) + 1
         self.flat.appendleft(call.name)
         self.inside.setdefault(call.place.inside, deque(maxlen=CALLS_REMEMBERED)).appendleft(call)
-        # The newest counts for more instead of all others for less.
+        # The newest call gets more weight instead of all others less.
         self.scale /= CACHE_DECAY
         self.often[call.name] = self.often.get(call.name, 0.0) + self.scale
         self.often_total += self.scale
@@ -143,7 +144,7 @@ class SessionState:
         self.last = call
 
     def contexts(self, place: CallPlace) -> dict[str, list[Hashable]]:
-        """What stands before a call at ``place``, for each context, the latest first."""
+        """Return what precedes a call at ``place``, for each context, latest first."""
         siblings = list(self.inside.get(place.inside, ()))
         marked: list[Hashable] = []
         for number, sibling in enumerate(siblings):
@@ -160,10 +161,10 @@ class SessionState:
 
 
 class NextModel:
-    """Counts over all sessions, and how much each part of the mixture counts."""
+    """Counts over all sessions, and the weight of each part of the mixture."""
 
     def __init__(self) -> None:
-        # Under siblings, the kind of parent stands before the calls.
+        # For siblings, the kind of parent comes before the calls.
         orders = {**ORDERS, "siblings": ORDERS["siblings"] + 1}
         self._grams = {name: Grams(order) for name, order in orders.items()}
         self._places: dict[str, int] = {}
@@ -171,46 +172,46 @@ class NextModel:
         self._mixtures: dict[tuple[bool, ...], list[float]] = {}
 
     def chance(self, session: SessionState, call: SequenceCall) -> float:
-        """How likely exactly this call is next; what is left to 1 over all known calls is for unknown ones."""
-        return _mixed(self._mixture(session), self._parts(session, call))
+        """Return the probability that exactly this call is next; the rest up to 1 is for unknown calls."""
+        return _mix_call_probabilities(self._mixture(session), self._parts(session, call))
 
     def see(self, session: SessionState, call: SequenceCall) -> float:
-        """Learn from a call that was made; its chance before it was."""
+        """Learn from a call; return its probability before it was made."""
         parts, mixture = self._parts(session, call), self._mixture(session)
-        chance = _mixed(mixture, parts)
+        chance = _mix_call_probabilities(mixture, parts)
         for place, part in enumerate(parts):
             mixture[place] += ONLINE_SHARE * (mixture[place] * part / chance - mixture[place])
         self._count(session, call)
         return chance
 
     def fit(self, sessions: Sequence[Sequence[SequenceCall]]) -> None:
-        """Learn from sessions, the oldest first: count, then fit the mixture on the middle slice, then go on."""
+        """Learn from sessions, oldest first: count all calls, and fit the mixture on the middle range."""
         total = sum(len(calls) for calls in sessions)
         first, last = (int(total * share) for share in FIT_SHARES)
         rows: dict[tuple[bool, ...], list[list[float]]] = {}
-        seen = 0
+        counted = 0
         for calls in sessions:
             session = SessionState()
             for call in calls:
-                if first <= seen < last:
-                    rows.setdefault(self._there(session), []).append(self._parts(session, call))
+                if first <= counted < last:
+                    rows.setdefault(self._list_active_parts(session), []).append(self._parts(session, call))
                 self._count(session, call)
-                seen += 1
-        for there, told in rows.items():
-            self._mixtures[there] = fit_weights(told, there)
+                counted += 1
+        for active, part_rows in rows.items():
+            self._mixtures[active] = fit_call_mixture(part_rows, active)
 
     def suggest(
         self, session: SessionState, place: CallPlace | None = None, limit: int = NEXT_MAX
     ) -> list[CallSuggestion]:
-        """The likeliest next calls, the likeliest first, by name where equal; without edges yet."""
+        """Return the likeliest next calls, likeliest first, by name if equal; without edges."""
         if place is None:
             place = CallPlace() if session.last is None else session.last.place
         contexts = session.contexts(place)
         parts = [self._grams[name].chances(contexts[name], self._places) for name in PARTS[:4]]
         names = list(self._places)
-        parts += [[cached(session, part, name) for name in names] for part in PARTS[4:]]
+        parts += [[call_cache_probability(session, part, name) for name in names] for part in PARTS[4:]]
         mixture = self._mixture(session)
-        chances = [_mixed(mixture, [part[number] for part in parts]) for number in range(len(names))]
+        chances = [_mix_call_probabilities(mixture, [part[number] for part in parts]) for number in range(len(names))]
         best = sorted(range(len(names)), key=lambda number: (-chances[number], names[number]))
         return [
             CallSuggestion(
@@ -233,24 +234,24 @@ class NextModel:
     def _parts(self, session: SessionState, call: SequenceCall) -> list[float]:
         contexts = session.contexts(call.place)
         known = len(self._places)
-        counted = [self._grams[name].chance(contexts[name], call.name, known) for name in PARTS[:4]]
-        return counted + [cached(session, part, call.name) for part in PARTS[4:]]
+        probabilities = [self._grams[name].chance(contexts[name], call.name, known) for name in PARTS[:4]]
+        return probabilities + [call_cache_probability(session, part, call.name) for part in PARTS[4:]]
 
     @staticmethod
-    def _there(session: SessionState) -> tuple[bool, ...]:
-        """Which parts can say something."""
+    def _list_active_parts(session: SessionState) -> tuple[bool, ...]:
+        """Return which parts can make a prediction."""
         last = session.last
         return True, True, True, True, last is not None, last is not None and last.name in session.followers
 
     def _mixture(self, session: SessionState) -> list[float]:
-        there = self._there(session)
-        if there not in self._mixtures:
-            self._mixtures[there] = _even(there)
-        return self._mixtures[there]
+        active = self._list_active_parts(session)
+        if active not in self._mixtures:
+            self._mixtures[active] = _make_even_mixture(active)
+        return self._mixtures[active]
 
 
-def cached(session: SessionState, part: str, name: str) -> float:
-    """What one of the session's caches says about a call."""
+def call_cache_probability(session: SessionState, part: str, name: str) -> float:
+    """Return the probability of a call by one of the session's caches."""
     if session.last is None:
         return 0.0
     if part == "often":
@@ -259,27 +260,27 @@ def cached(session: SessionState, part: str, name: str) -> float:
     return followed.get(name, 0) / sum(followed.values()) if followed else 0.0
 
 
-def fit_weights(rows: Sequence[Sequence[float]], there: Sequence[bool], rounds: int = FIT_ROUNDS) -> list[float]:
-    """The weights under which what came was likeliest (expectation maximisation), each part once on the house.
+def fit_call_mixture(rows: Sequence[Sequence[float]], active: Sequence[bool], rounds: int = FIT_ROUNDS) -> list[float]:
+    """Return the weights of maximum likelihood (expectation maximization), with one pseudo-count per active part.
 
-    >>> [round(weight, 2) for weight in fit_weights([[0.9, 0.1]] * 98, (True, True))]
+    >>> [round(weight, 2) for weight in fit_call_mixture([[0.9, 0.1]] * 98, (True, True))]
     [0.99, 0.01]
     """
-    weights = _even(there)
+    weights = _make_even_mixture(active)
     for _ in range(rounds):
-        owed = [1.0 if is_there else 0.0 for is_there in there]
+        counts = [1.0 if is_active else 0.0 for is_active in active]
         for row in rows:
-            chance = _mixed(weights, row)
+            chance = _mix_call_probabilities(weights, row)
             for place, part in enumerate(row):
-                owed[place] += weights[place] * part / chance
-        weights = [share / sum(owed) for share in owed]
+                counts[place] += weights[place] * part / chance
+        weights = [count / sum(counts) for count in counts]
     return weights
 
 
-def explain_suggestions(
-    found: Sequence[CallSuggestion], book: Book, session: SessionState, place: CallPlace | None = None
+def explain_call_suggestions(
+    suggestions: Sequence[CallSuggestion], book: Book, session: SessionState, place: CallPlace | None = None
 ) -> list[CallSuggestion]:
-    """The same suggestions with the edges of the graph that lead to them: from the last call, and from around it."""
+    """Return the suggestions with the edges of the graph that lead to them: from the last call, and from around it."""
     last = session.last
     around = place.node if place is not None else "" if last is None else last.place.node
     starts = [] if last is None else [last.node]
@@ -291,13 +292,13 @@ def explain_suggestions(
             suggestion.parts,
             tuple(edge for start in (*starts, around) for edge in book.between(start, suggestion.node)),
         )
-        for suggestion in found
+        for suggestion in suggestions
     ]
 
 
-def _even(there: Sequence[bool]) -> list[float]:
-    return [1 / sum(there) if is_there else 0.0 for is_there in there]
+def _make_even_mixture(active: Sequence[bool]) -> list[float]:
+    return [1 / sum(active) if is_active else 0.0 for is_active in active]
 
 
-def _mixed(weights: Sequence[float], parts: Sequence[float]) -> float:
+def _mix_call_probabilities(weights: Sequence[float], parts: Sequence[float]) -> float:
     return sum(weight * part for weight, part in zip(weights, parts, strict=True))

@@ -1,9 +1,9 @@
-"""Which nodes are alike by the neighbours that they share (Adamic and Adar), and which neighbours those are.
+"""Nodes that are similar by the neighbors they share (Adamic and Adar), and which neighbors those are.
 
-The page's formula is Σ sqrt(w(u,z) · w(z,v)) / ln(1 + strength(z)) over the common neighbours z: it is the same both
-ways. The document's is Σ w(u,z) / ln(degree(z)) over the z with more than one neighbour. A weight is that of the
-heaviest edge between two nodes, in either direction; a strength is the sum of a node's weights, its degree the number
-of its neighbours.
+The page's formula is Σ sqrt(w(u,z) · w(z,v)) / ln(1 + strength(z)) over the common neighbors z: it is symmetric. The
+document's is Σ w(u,z) / ln(degree(z)) over the z with more than one neighbor. A weight is that of the heaviest edge
+between two nodes, in either direction; a strength is the sum of a node's weights, its degree the number of its
+neighbors.
 """
 
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 Formula = Literal["page", "document"]
 SIMILAR_MAX = 10
-"""Similar nodes that are listed unless the caller wants more."""
+"""Default number of similar nodes."""
 WITNESSES_MAX = 5
-"""Common neighbours that are listed with each."""
+"""Common neighbors listed with each."""
 
 
 @dataclass(frozen=True, slots=True)
-class CommonNeighbour:
-    """A common neighbour: what it adds, and the edges to it from both, each pair's heaviest."""
+class CommonNeighbor:
+    """A common neighbor: its part of the score, and the heaviest edge from each node to it."""
 
     node: str
     share: float
@@ -32,15 +32,15 @@ class CommonNeighbour:
 
 @dataclass(frozen=True, slots=True)
 class SimilarNode:
-    """A node that is like the one asked about: how much, and the neighbours that say so most."""
+    """A node similar to the requested one: its score, and the neighbors that contribute most."""
 
     node: str
     score: float
-    witnesses: tuple[CommonNeighbour, ...]
+    witnesses: tuple[CommonNeighbor, ...]
 
 
-def adamic_adar(matrix: "Matrix", node: str, limit: int, formula: Formula = "page") -> list[SimilarNode]:
-    """The nodes most like ``node``, at most ``limit``; none for a node that is not known or that is structural."""
+def find_similar_graph_nodes(matrix: "Matrix", node: str, limit: int, formula: Formula = "page") -> list[SimilarNode]:
+    """Return the nodes most similar to ``node``, at most ``limit``; none for an unknown or structural node."""
     place = matrix.places.get(node)
     if place is None:
         return []
@@ -52,9 +52,9 @@ def adamic_adar(matrix: "Matrix", node: str, limit: int, formula: Formula = "pag
             edges[name, between] = matrix.book.heaviest(name, between)
         return edges[name, between]
 
-    def shared(other: str, between: str, share: float) -> CommonNeighbour:
+    def shared(other: str, between: str, share: float) -> CommonNeighbor:
         both = (edge(node, between), edge(other, between))
-        return CommonNeighbour(between, share, tuple(link for link in both if link is not None))
+        return CommonNeighbor(between, share, tuple(link for link in both if link is not None))
 
     names = matrix.names
     return [

@@ -1,7 +1,7 @@
-"""From records of calls to a forest of spans: whatever comes in, nothing is lost and nothing raises.
+"""From records of calls to a forest of spans: nothing is lost, and only an invalid event raises.
 
-Records are starts, ends and whole spans, in any order, repeated, late or torn. What had to be mended is
-counted by code. The time is linear in the number of records.
+Records are starts, ends and whole spans, in any order, repeated, late or incomplete. Repairs are counted by code. The
+time is linear in the number of records.
 """
 
 from collections import Counter
@@ -13,13 +13,13 @@ from typing import Any, Protocol
 
 from custody.core.errors import InputError
 from custody.core.views import ObservedSpan, SpanPhase, SpanStatus
-from custody.graph.model import CallSpan, EventType, Kind, Plain, Status, TraceEvent
+from custody.graph.model import CallSpan, EventType, Kind, Status, TraceEvent
 
-# A span as far as its records have told it: what each kind of record says, and whether two tell of one call.
+# A call as far as its records describe it: what each kind of record says, and whether two describe one call.
 
 
 class ForeignEvent(Protocol):
-    """An event of somebody else, such as a bridge's: the fields of ours that it has count."""
+    """An event of another program, such as a bridge: the fields that it shares with ``TraceEvent`` count."""
 
     @property
     def type(self) -> str:
@@ -31,128 +31,123 @@ class ForeignEvent(Protocol):
 
 
 SpanInput = TraceEvent | CallSpan | ObservedSpan | ForeignEvent | Mapping[str, Any]
-"""What can be read: an event of a traced execution, ours or like it, a whole span, or a record of the store."""
+"""Any input: an event of a traced execution, ours or similar, a whole span, or a record of the store."""
 
 
 @dataclass(slots=True)
 class SpanDraft:
-    """A span as far as its records have told it."""
+    """A call as far as its records describe it; ``span.name`` counts only if ``is_named``."""
 
-    id: str
-    kind: Kind
-    execution: str
-    first: int
-    began: int | None
-    ended: int | None
-    name: str | None
-    parent: str | None
-    start_ns: int | None
-    end_ns: int | None
-    status: Status
-    session: str | None
-    needs: tuple[str, ...]
-    attributes: Mapping[str, Plain]
-    abandoned: bool = False
+    span: CallSpan
+    is_named: bool = True
 
-    def takes(self, other: "SpanDraft") -> bool:
-        """Whether both can be one call: nothing that both know differs."""
+    @property
+    def name(self) -> str | None:
+        """Return the name, if a record had it."""
+        return self.span.name if self.is_named else None
+
+    def can_merge(self, other: "SpanDraft") -> bool:
+        """Return whether both can be one call: no value that both have differs."""
+        span, new = self.span, other.span
         return (
-            self.kind is other.kind
-            and agree(self.name, other.name)
-            and agree(self.start_ns, other.start_ns)
-            and agree(self.end_ns, other.end_ns)
+            span.kind is new.kind
+            and can_span_values_agree(self.name, other.name)
+            and can_span_values_agree(span.start_ns, new.start_ns)
+            and can_span_values_agree(span.end_ns, new.end_ns)
         )
 
-    def knows(self, other: "SpanDraft") -> bool:
-        """Whether ``other`` would add nothing."""
+    def covers(self, other: "SpanDraft") -> bool:
+        """Return whether ``other`` adds nothing."""
+        span, new = self.span, other.span
         return (
-            _covers(self.name, other.name)
-            and _covers(self.start_ns, other.start_ns)
-            and _covers(self.end_ns, other.end_ns)
-            and _covers(self.parent, other.parent)
-            and _covers(self.session, other.session)
-            and (self.began is not None or other.began is None)
-            and (self.ended is not None or other.ended is None)
-            and (other.status is Status.UNKNOWN or self.status is other.status)
-            and set(other.needs) <= set(self.needs)
-            and other.attributes.items() <= self.attributes.items()
+            _covers_span_value(self.name, other.name)
+            and _covers_span_value(span.start_ns, new.start_ns)
+            and _covers_span_value(span.end_ns, new.end_ns)
+            and _covers_span_value(span.parent, new.parent)
+            and _covers_span_value(span.session, new.session)
+            and (span.began is not None or new.began is None)
+            and (span.ended is not None or new.ended is None)
+            and (new.status is Status.UNKNOWN or span.status is new.status)
+            and set(new.needs) <= set(span.needs)
+            and new.attributes.items() <= span.attributes.items()
         )
 
-    def take(self, other: "SpanDraft") -> None:
-        """Learn what ``other`` knows; what both know stays as it is, save that a failure is never forgotten."""
-        for part in ("name", "parent", "began", "ended", "start_ns", "end_ns", "session"):
-            if getattr(self, part) is None:
-                setattr(self, part, getattr(other, part))
-        self.abandoned |= other.abandoned
-        if self.status is Status.UNKNOWN or other.status is Status.FAILED:
-            self.status = other.status
-        self.needs = tuple(dict.fromkeys((*self.needs, *other.needs)))
-        if other.attributes:
-            self.attributes = MappingProxyType({**other.attributes, **self.attributes})
+    def merge(self, other: "SpanDraft") -> None:
+        """Add the values of ``other``; a value that both have stays, but a failure always wins."""
+        span, new = self.span, other.span
+        is_status_new = span.status is Status.UNKNOWN or new.status is Status.FAILED
+        self.span = replace(
+            span,
+            name=span.name if self.is_named else new.name,
+            parent=new.parent if span.parent is None else span.parent,
+            began=new.began if span.began is None else span.began,
+            ended=new.ended if span.ended is None else span.ended,
+            start_ns=new.start_ns if span.start_ns is None else span.start_ns,
+            end_ns=new.end_ns if span.end_ns is None else span.end_ns,
+            session=new.session if span.session is None else span.session,
+            abandoned=span.abandoned or new.abandoned,
+            status=new.status if is_status_new else span.status,
+            needs=tuple(dict.fromkeys((*span.needs, *new.needs))),
+            attributes=MappingProxyType({**new.attributes, **span.attributes}) if new.attributes else span.attributes,
+        )
+        self.is_named = self.is_named or other.is_named
 
 
-def agree(value: object, other: object) -> bool:
-    """Whether two values can be the same one, of which either may be unknown."""
+def can_span_values_agree(value: object, other: object) -> bool:
+    """Return whether two values can be the same; None is unknown and agrees with any."""
     return value is None or other is None or value == other
 
 
-def _covers(known: object, told: object) -> bool:
-    return told is None or known == told
+def _covers_span_value(known: object, new: object) -> bool:
+    return new is None or known == new
 
 
 _STARTS = frozenset({EventType.CAPABILITY_START, EventType.TOOL_START})
 _CAPABILITIES = frozenset({EventType.CAPABILITY_START, EventType.CAPABILITY_END})
 
 
-def read_span_record(told: SpanInput, place: int) -> SpanDraft:
-    """What one record tells; ``place`` is its own among all records."""
-    match told:
+def read_span_record(record: SpanInput, place: int) -> SpanDraft:
+    """Return the call that one record describes; ``place`` is the record's position in the input."""
+    match record:
         case CallSpan():
-            return _of_span(told, place)
+            return _draft_from_call_span(record, place)
         case ObservedSpan():
-            return _of_view(told, place)
+            return _draft_from_observed_span(record, place)
         case TraceEvent():
-            return _of_event(told, place)
+            return _draft_from_trace_event(record, place)
         case _:
-            return _of_event(_event(told), place)
+            return _draft_from_trace_event(_trace_event_from_foreign(record), place)
 
 
-_OURS = tuple(field.name for field in fields(TraceEvent))
+_EVENT_FIELDS = tuple(field.name for field in fields(TraceEvent))
 
 
-def _event(told: ForeignEvent | Mapping[str, Any]) -> TraceEvent:
-    """What somebody else's event says in our fields; ``success`` is another word for how it came out."""
-    names = (*_OURS, "success")
-    found = told if isinstance(told, Mapping) else {name: getattr(told, name, None) for name in names}
-    said: dict[str, Any] = {name: found[name] for name in names if found.get(name) is not None}
-    success = said.pop("success", None)
+def _trace_event_from_foreign(event: ForeignEvent | Mapping[str, Any]) -> TraceEvent:
+    """Return another program's event with our fields; its ``success`` becomes the status."""
+    names = (*_EVENT_FIELDS, "success")
+    values = event if isinstance(event, Mapping) else {name: getattr(event, name, None) for name in names}
+    known: dict[str, Any] = {name: values[name] for name in names if values.get(name) is not None}
+    success = known.pop("success", None)
     if success is not None:
-        said.setdefault("status", Status.OK if success else Status.FAILED)
+        known.setdefault("status", Status.OK if success else Status.FAILED)
     try:
-        said |= {"type": EventType(said["type"]), "status": Status(said.get("status", Status.UNKNOWN))}
-        return TraceEvent(**said)
+        known |= {"type": EventType(known["type"]), "status": Status(known.get("status", Status.UNKNOWN))}
+        return TraceEvent(**known)
     except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"an event tells of no call: {error}") from error
+        raise InputError(f"an event does not describe a call: {error}") from error
 
 
-def _of_span(span: CallSpan, place: int) -> SpanDraft:
-    timed = span.start_ns is not None or span.end_ns is not None
+def _draft_from_call_span(span: CallSpan, place: int) -> SpanDraft:
+    has_time = span.start_ns is not None or span.end_ns is not None
     return SpanDraft(
-        id=span.id,
-        kind=span.kind,
-        execution=span.execution,
-        first=place,
-        began=place if span.start_ns is not None or span.end_ns is None else None,
-        ended=place if span.end_ns is not None or not (timed or span.abandoned) else None,
-        name=span.name,
-        parent=span.parent if span.parent is not None else span.link,
-        start_ns=span.start_ns,
-        end_ns=span.end_ns,
-        status=span.status,
-        session=span.session,
-        needs=span.needs,
-        attributes=span.attributes,
-        abandoned=span.abandoned,
+        replace(
+            span,
+            first=place,
+            began=place if span.start_ns is not None or span.end_ns is None else None,
+            ended=place if span.end_ns is not None or not (has_time or span.abandoned) else None,
+            parent=span.parent if span.parent is not None else span.link,
+            link=None,
+        )
     )
 
 
@@ -161,37 +156,38 @@ _OUTCOMES = MappingProxyType(
 )
 
 
-def _of_view(seen: ObservedSpan, place: int) -> SpanDraft:
-    abandoned = seen.status is SpanStatus.ABANDONED
-    return SpanDraft(
-        id=seen.id,
-        kind=seen.kind,
-        execution=seen.execution,
+def _draft_from_observed_span(observed: ObservedSpan, place: int) -> SpanDraft:
+    abandoned = observed.status is SpanStatus.ABANDONED
+    name = observed.name if observed.server is None else f"{observed.server}:{observed.name}"
+    span = CallSpan(
+        id=observed.id,
+        kind=observed.kind,
+        name=name or "",
+        execution=observed.execution,
         first=place,
-        began=place if seen.phase is not SpanPhase.END or seen.started_ns is not None else None,
-        ended=place if seen.phase is not SpanPhase.START and not abandoned else None,
-        name=seen.name if seen.server is None else f"{seen.server}:{seen.name}",
-        parent=seen.parent,
-        start_ns=seen.started_ns,
-        end_ns=None if abandoned else seen.ended_ns,
-        status=Status.UNKNOWN if seen.status is None else _OUTCOMES.get(seen.status, Status.UNKNOWN),
-        session=seen.session,
-        needs=(),
-        attributes={name: value for name, value in seen.attributes if value is not None},
+        began=place if observed.phase is not SpanPhase.END or observed.started_ns is not None else None,
+        ended=place if observed.phase is not SpanPhase.START and not abandoned else None,
+        parent=observed.parent,
+        start_ns=observed.started_ns,
+        end_ns=None if abandoned else observed.ended_ns,
+        status=Status.UNKNOWN if observed.status is None else _OUTCOMES.get(observed.status, Status.UNKNOWN),
+        session=observed.session,
+        attributes={key: value for key, value in observed.attributes if value is not None},
         abandoned=abandoned,
     )
+    return SpanDraft(span, name is not None)
 
 
-def _of_event(event: TraceEvent, place: int) -> SpanDraft:
+def _draft_from_trace_event(event: TraceEvent, place: int) -> SpanDraft:
     begins = event.type in _STARTS
-    return SpanDraft(
+    span = CallSpan(
         id=event.trace_id,
         kind=Kind.CAPABILITY if event.type in _CAPABILITIES else Kind.TOOL,
+        name=event.name or "",
         execution=event.execution,
         first=place,
         began=place if begins else None,
         ended=None if begins else place,
-        name=event.name,
         parent=event.parent_trace_id,
         start_ns=event.at_ns if begins else None,
         end_ns=None if begins else event.at_ns,
@@ -200,36 +196,37 @@ def _of_event(event: TraceEvent, place: int) -> SpanDraft:
         needs=event.needs,
         attributes=event.attributes,
     )
+    return SpanDraft(span, event.name is not None)
 
 
 SAME_ID_MAX = 8
-"""Only the latest few calls of an id are compared: a program that uses one id for everything costs no more."""
+"""Only the latest calls of an id are compared, so a program that uses one id for everything costs no more."""
 
 
 class SpanRepair(Enum):
-    """What had to be mended, by code."""
+    """The repairs, by code."""
 
     REPEATED = "repeated"
-    """A record said nothing that was not known: it was passed over."""
+    """A record added nothing and was skipped."""
     SAME_ID = "same-id"
-    """Another call came under an id that was taken: it was given an id of its own."""
+    """Another call had an id that was taken: it got an id of its own."""
     NO_START = "no-start"
-    """A call was seen to end, and not to begin."""
+    """A call ended without a start."""
     NO_END = "no-end"
-    """A call was seen to begin, and not to end: it is abandoned."""
+    """A call started without an end: it is abandoned."""
     BACKWARDS = "backwards"
-    """A call ended before it began: it is taken to have ended at once."""
+    """A call ended before it started: its end is set to its start."""
     OTHER_PARENT = "other-parent"
     """Two records of a call named different parents: the first counts."""
     NO_PARENT = "no-parent"
-    """A parent never came: it is kept as a link."""
+    """A parent is missing: it is stored as a link."""
     CYCLE = "cycle"
-    """Calls were inside each other in a circle: the one that came first is taken out of it."""
+    """Calls were inside each other in a cycle: the first of them lost its parent."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpanForest:
-    """Spans in the order in which they were first heard of; each parent is there, and no span is inside itself.
+    """Spans in the order of their first records; each parent is among them, and no span is inside itself.
 
     ``children`` has the spans under each parent, by execution and id, in the same order.
     """
@@ -240,16 +237,18 @@ class SpanForest:
 
     @property
     def roots(self) -> Iterator[CallSpan]:
-        """Spans that are inside no other."""
+        """Yield the spans without a parent."""
         return (span for span in self.spans if span.parent is None)
 
 
-def forest_of(records: Iterable[SpanInput]) -> SpanForest:
-    """The spans that the records tell of, with each one's parent where it is known."""
+def build_span_forest(records: Iterable[SpanInput]) -> SpanForest:
+    """Build the spans that the records describe, each with its parent if known."""
     repairs: Counter[SpanRepair] = Counter()
-    spans = {(span.execution, span.id): span for span in _finished(_drafts(records, repairs), repairs)}
-    _without_strangers(spans, repairs)
-    _without_cycles(spans, repairs)
+    spans = {
+        (span.execution, span.id): span for span in _spans_from_drafts(_merge_span_drafts(records, repairs), repairs)
+    }
+    _unlink_missing_parents(spans, repairs)
+    _break_span_cycles(spans, repairs)
     children: dict[tuple[str, str], list[CallSpan]] = {}
     for span in spans.values():
         if span.parent is not None:
@@ -257,29 +256,29 @@ def forest_of(records: Iterable[SpanInput]) -> SpanForest:
     return SpanForest(tuple(spans.values()), MappingProxyType(children), repairs)
 
 
-def _drafts(records: Iterable[SpanInput], repairs: Counter[SpanRepair]) -> Iterator[SpanDraft]:
-    """One draft for each call, in the order in which they were first heard of."""
+def _merge_span_drafts(records: Iterable[SpanInput], repairs: Counter[SpanRepair]) -> Iterator[SpanDraft]:
+    """Yield one draft per call, in the order of their first records."""
     known: dict[tuple[str, str], list[SpanDraft]] = {}
     drafts: list[SpanDraft] = []
     for place, record in enumerate(records):
-        told = read_span_record(record, place)
-        same = known.setdefault((told.execution, told.id), [])
-        mine = next((draft for draft in same[-SAME_ID_MAX:] if draft.takes(told)), None)
-        if mine is None:
-            same.append(told)
-            drafts.append(told)
+        new = read_span_record(record, place)
+        same = known.setdefault((new.span.execution, new.span.id), [])
+        draft = next((draft for draft in same[-SAME_ID_MAX:] if draft.can_merge(new)), None)
+        if draft is None:
+            same.append(new)
+            drafts.append(new)
             continue
-        if not agree(mine.parent, told.parent):
+        if not can_span_values_agree(draft.span.parent, new.span.parent):
             repairs[SpanRepair.OTHER_PARENT] += 1
-        elif mine.knows(told):
+        elif draft.covers(new):
             repairs[SpanRepair.REPEATED] += 1
-        mine.take(told)
-    _name_apart(known, repairs)
+        draft.merge(new)
+    _separate_span_ids(known, repairs)
     yield from drafts
 
 
-def _name_apart(known: Mapping[tuple[str, str], list[SpanDraft]], repairs: Counter[SpanRepair]) -> None:
-    """Give each call beyond the first of an id an id that nobody has."""
+def _separate_span_ids(known: Mapping[tuple[str, str], list[SpanDraft]], repairs: Counter[SpanRepair]) -> None:
+    """Give each call after the first of an id a unique id."""
     taken: set[tuple[str, str]] = set()
     for (execution, shared), same in known.items():
         number = 1
@@ -287,68 +286,57 @@ def _name_apart(known: Mapping[tuple[str, str], list[SpanDraft]], repairs: Count
             number += 1
             while (execution, f"{shared}~{number}") in known or (execution, f"{shared}~{number}") in taken:
                 number += 1
-            draft.id = f"{shared}~{number}"
-            taken.add((execution, draft.id))
+            draft.span = replace(draft.span, id=f"{shared}~{number}")
+            taken.add((execution, draft.span.id))
             repairs[SpanRepair.SAME_ID] += 1
 
 
-def _finished(drafts: Iterable[SpanDraft], repairs: Counter[SpanRepair]) -> Iterator[CallSpan]:
+def _spans_from_drafts(drafts: Iterable[SpanDraft], repairs: Counter[SpanRepair]) -> Iterator[CallSpan]:
     for draft in drafts:
-        end_ns = draft.end_ns
-        if draft.start_ns is not None and end_ns is not None and end_ns < draft.start_ns:
+        span = draft.span
+        is_backwards = span.start_ns is not None and span.end_ns is not None and span.end_ns < span.start_ns
+        if is_backwards:
             repairs[SpanRepair.BACKWARDS] += 1
-            end_ns = draft.start_ns
-        if draft.began is None:
+        if span.began is None:
             repairs[SpanRepair.NO_START] += 1
-        if draft.ended is None:
+        if span.ended is None:
             repairs[SpanRepair.NO_END] += 1
-        yield CallSpan(
-            id=draft.id,
-            kind=draft.kind,
-            name=draft.id if draft.name is None else draft.name,
-            parent=draft.parent,
-            start_ns=draft.start_ns,
-            end_ns=end_ns,
-            status=draft.status,
-            execution=draft.execution,
-            session=draft.session,
-            needs=draft.needs,
-            attributes=draft.attributes,
-            abandoned=draft.abandoned or draft.ended is None,
-            first=draft.first,
-            began=draft.began,
-            ended=draft.ended,
+        yield replace(
+            span,
+            name=span.name if draft.is_named else span.id,
+            end_ns=span.start_ns if is_backwards else span.end_ns,
+            abandoned=span.abandoned or span.ended is None,
         )
 
 
 Spans = dict[tuple[str, str], CallSpan]
 
 
-def _without_strangers(spans: Spans, repairs: Counter[SpanRepair]) -> None:
-    """Make a parent that never came a link."""
+def _unlink_missing_parents(spans: Spans, repairs: Counter[SpanRepair]) -> None:
+    """Turn missing parents into links."""
     for key, span in spans.items():
         if span.parent is not None and (span.execution, span.parent) not in spans:
             repairs[SpanRepair.NO_PARENT] += 1
             spans[key] = replace(span, parent=None, link=span.parent)
 
 
-def _without_cycles(spans: Spans, repairs: Counter[SpanRepair]) -> None:
-    """Go up from every span once; whoever is met again on the same way up is in a circle."""
+def _break_span_cycles(spans: Spans, repairs: Counter[SpanRepair]) -> None:
+    """Walk up from every span once; a span that is met again on the same walk is in a cycle."""
     safe: set[tuple[str, str]] = set()
     for key in spans:
-        way: dict[tuple[str, str], None] = {}
+        walk: dict[tuple[str, str], None] = {}
         at: tuple[str, str] | None = key
-        while at is not None and at not in safe and at not in way:
-            way[at] = None
-            at = _above(spans[at])
-        if at is not None and at in way:
-            ways = list(way)
-            circle = ways[ways.index(at) :]
-            first = min(circle, key=lambda span_key: (spans[span_key].first, span_key))
+        while at is not None and at not in safe and at not in walk:
+            walk[at] = None
+            at = _find_parent_span_key(spans[at])
+        if at is not None and at in walk:
+            path = list(walk)
+            cycle = path[path.index(at) :]
+            first = min(cycle, key=lambda span_key: (spans[span_key].first, span_key))
             repairs[SpanRepair.CYCLE] += 1
             spans[first] = replace(spans[first], parent=None)
-        safe.update(way)
+        safe.update(walk)
 
 
-def _above(span: CallSpan) -> tuple[str, str] | None:
+def _find_parent_span_key(span: CallSpan) -> tuple[str, str] | None:
     return None if span.parent is None else (span.execution, span.parent)

@@ -1,4 +1,4 @@
-"""Everything that comes in: imports from agents and other tools, the hook's installation, single events.
+"""Input: imports from agents and other tools, installation of the hook, single events.
 
-May touch the spool and the store, through the workspace that it is given, transcripts, and agents' settings files.
+May touch the spool and the store through its workspace, transcripts, and agents' settings files.
 """

@@ -1,6 +1,6 @@
-"""What an agent left on disk of this repository that nothing is recorded of.
+"""Sessions of this repository that agents have on disk and that are not recorded.
 
-Looked at lightly: of each transcript only as much as it takes to know its session.
+Of each transcript only the lines up to its session id are read.
 """
 
 import os
@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
-from custody.capture import TRANSCRIPT_READERS, ChangedFile, TranscriptLine, TranscriptReader, lines_for
+from custody.capture import TRANSCRIPT_READERS, ChangedFile, TranscriptLine, TranscriptReader, read_transcript_lines
 from custody.core.errors import CustodyError, InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
@@ -20,37 +20,34 @@ from custody.core.wire.report import BackFill
 from custody.git import Comparison, ObjectInfo, Repository
 from custody.workspace.workspace import Workspace
 
-# Which file of this repository a transcript means: by its work trees, else by the paths that its history knows.
-
-
 COMMITS_MAX = 200_000
 PATHS_MAX = 1_000_000
 REMEMBERED_MAX = 100_000
 GIT_FILE_BYTES_MAX = 8192
 
 _INNER_TREE = re.compile(r"(?:\.claude/worktrees|\.worktrees)/[^/]+/(.+)", re.DOTALL)
-"""Where agents put work trees inside the work tree; they are gone by the time of the import."""
+"""Where agents create work trees inside the work tree; they are gone by the time of the import."""
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
 
-def work_trees(repository: Repository) -> list[str]:
-    """The folders of this repository's work trees, linked ones too, as the repository's own files name them."""
-    found = [] if repository.work_tree is None else [repository.work_tree]
+def list_backfill_work_trees(repository: Repository) -> list[str]:
+    """Return the folders of this repository's work trees, linked ones too, as the repository's own files name them."""
+    folders = [] if repository.work_tree is None else [repository.work_tree]
     if repository.common_dir.name == ".git":
-        found.append(repository.common_dir.parent)
-    for named in sorted(repository.common_dir.glob("worktrees/*/gitdir")):
+        folders.append(repository.common_dir.parent)
+    for link in sorted(repository.common_dir.glob("worktrees/*/gitdir")):
         try:
-            with named.open("rb") as file:
+            with link.open("rb") as file:
                 entry = Path(os.fsdecode(file.read(GIT_FILE_BYTES_MAX).rstrip(b"\n")))
         except OSError:
             continue  # being pruned: then its files are gone too
         if entry.is_absolute():
-            found.append(entry.parent)
-    return list(dict.fromkeys(str(path) for path in found))
+            folders.append(entry.parent)
+    return list(dict.fromkeys(str(path) for path in folders))
 
 
 class Paths:
-    """Names in a transcript and the repository's paths that they stand for."""
+    """Resolves names in a transcript to paths of this repository: by its work trees, else by its history."""
 
     def __init__(
         self,
@@ -64,34 +61,35 @@ class Paths:
         self._real = real
         self._known: dict[ChangedFile, str | None] = {}
 
-    def find(self, named: ChangedFile) -> str | None:
-        """The path that ``named`` stands for; None when it is none of this repository's."""
-        if named not in self._known:
+    def find(self, file: ChangedFile) -> str | None:
+        """Return the path of ``file``; None if it is not in this repository."""
+        if file not in self._known:
             if len(self._known) >= REMEMBERED_MAX:
                 self._known.clear()
-            self._known[named] = _checked(self._found(named))
-        return self._known[named]
+            self._known[file] = _check_backfill_path(self._resolve_transcript_path(file))
+        return self._known[file]
 
     def tree_of(self, folder: str | None) -> str | None:
-        """The work tree in which ``folder`` is."""
-        return next((tree for tree in self._trees if folder is not None and _is_in(folder, tree)), None)
+        """Return the work tree that contains ``folder``."""
+        return next((tree for tree in self._trees if folder is not None and _is_path_inside_tree(folder, tree)), None)
 
-    def _found(self, named: ChangedFile) -> str | None:
-        name, cwd = _slashed(named.name), None if named.cwd is None else _slashed(named.cwd)
+    def _resolve_transcript_path(self, file: ChangedFile) -> str | None:
+        name = _normalize_transcript_path(file.name)
+        cwd = None if file.cwd is None else _normalize_transcript_path(file.cwd)
         if not name.startswith("/"):
             if self.tree_of(cwd) is None and not (cwd or "").startswith("/"):
-                return self._by_history(name, None)
+                return self._match_history_path(name, None)
             name = posixpath.join(cwd or "", name)
-        name = self._unlinked(posixpath.normpath(name), cwd)
+        name = self._resolve_linked_path(posixpath.normpath(name), cwd)
         tree = self.tree_of(name)
         if tree is not None:
             below = name[len(tree) + 1 :]
             inner = _INNER_TREE.fullmatch(below)
             return inner[1] if inner else below
-        return self._by_history(name, cwd)
+        return self._match_history_path(name, cwd)
 
-    def _unlinked(self, name: str, cwd: str | None) -> str:
-        """``name`` below the work tree itself, where the agent's folder reached that through a link."""
+    def _resolve_linked_path(self, name: str, cwd: str | None) -> str:
+        """Return ``name`` inside the work tree itself, if the agent's folder reached it through a link."""
         if cwd is None or not cwd.startswith("/") or self.tree_of(name) is not None:
             return name
         linked, real = cwd.rstrip("/"), self._real(cwd)
@@ -100,82 +98,96 @@ class Paths:
             return name
         below = real[len(tree) :]
         if linked.endswith(below):
-            # The link lies above: what is beside the agent's folder is in the work tree too.
+            # The link is above the agent's folder, so its siblings are in the work tree too.
             linked, real = linked.removesuffix(below), tree
-        return real + name[len(linked) :] if _is_in(name, linked) else name
+        return real + name[len(linked) :] if _is_path_inside_tree(name, linked) else name
 
-    def _by_history(self, name: str, cwd: str | None) -> str | None:
-        """The longest end of ``name`` that some commit has; a bare file name only from the folder that it stands in."""
+    def _match_history_path(self, name: str, cwd: str | None) -> str | None:
+        """Return the longest end of ``name`` that some commit has; a bare file name only inside its own folder."""
         parts = name.strip("/").split("/")
         for start in range(len(parts)):
             end = "/".join(parts[start:])
             if end in self.history:
                 root = name[: len(name) - len(end)].rstrip("/")
                 # A README.md of any other project ends the same.
-                alone = len(parts) - start == 1 and not (cwd is not None and root and _is_in(cwd, root))
+                alone = len(parts) - start == 1 and not (cwd is not None and root and _is_path_inside_tree(cwd, root))
                 return None if alone else end
         return None
 
     @cached_property
     def history(self) -> frozenset[str]:
-        """Every path of every commit, read once and only when it is asked for."""
+        """Return every path of every commit, read once and only when needed."""
         return self._history()
 
 
-def paths_of_history(repository: Repository) -> frozenset[str]:
-    """Every path that some commit reachable from a reference has added or changed, up to a bound."""
+def list_history_paths(repository: Repository) -> frozenset[str]:
+    """Return every path that some commit reachable from a reference has added or changed, up to a bound."""
     with repository.refs() as refs:
-        named = sorted({ref.id for ref in refs})
-    infos = zip(named, repository.look_up(named), strict=True)
+        targets = sorted({ref.id for ref in refs})
+    infos = zip(targets, repository.look_up(targets), strict=True)
     tips = [CommitSha(sha) for sha, info in infos if isinstance(info, ObjectInfo) and info.kind == "commit"]
     head = repository.head().commit
-    found: set[str] = set()
+    paths: set[str] = set()
     with repository.log(tips if head is None else [*tips, head]) as commits:
-        asked = (Comparison(commit.id) for n, commit in enumerate(commits) if n < COMMITS_MAX)
-        with repository.changes(asked, renames=False) as changes:
+        comparisons = (Comparison(commit.id) for n, commit in enumerate(commits) if n < COMMITS_MAX)
+        with repository.changes(comparisons, renames=False) as changes:
             for change in changes:
-                found.update(str(file.path) for file in change.files)
-                if len(found) > PATHS_MAX:
+                paths.update(str(file.path) for file in change.files)
+                if len(paths) > PATHS_MAX:
                     break
-    return frozenset(found)
+    return frozenset(paths)
 
 
-def _slashed(name: str) -> str:
-    """A Windows path without its drive, with the slashes of all others."""
+def _normalize_transcript_path(name: str) -> str:
+    """Return a Windows path without its drive and with forward slashes; other paths as they are."""
     return name[2:].replace("\\", "/") if _DRIVE.match(name) else name
 
 
-def _is_in(path: str, folder: str) -> bool:
+def _is_path_inside_tree(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder + "/")
 
 
-def _checked(path: str | None) -> str | None:
+def _check_backfill_path(path: str | None) -> str | None:
     try:
         return None if path is None else str(RepoPath.of(path))
     except InputError:
         return None  # it leaves the repository, or is the folder itself
 
 
-FILES_LOOKED_AT_MAX = 500
-"""Of an agent's transcripts, the newest."""
-LINES_LOOKED_AT_MAX = 200
-"""Of a transcript, to find its session."""
+PREVIEW_FILES_MAX = 500
+"""Transcripts of an agent that are checked, the newest first."""
+PREVIEW_LINES_MAX = 200
+"""Lines of a transcript that are read to find its session."""
 
 
-def back_fill(workspace: Workspace, agent: str, known: set[tuple[str, str]]) -> BackFill | None:
-    """What ``custody import`` would find of this repository; None for an agent without transcripts that we read."""
+def preview_agent_backfill(workspace: Workspace, agent: str, known: set[tuple[str, str]]) -> BackFill | None:
+    """Return what ``custody import`` would add for this repository; None for an agent whose transcripts we cannot read.
+
+    Sessions in ``known`` are not counted.
+    """
     reader = TRANSCRIPT_READERS.get(agent)
     if reader is None:
         return None
-    looking = _BackfillScan(reader, known)
+    scan = _BackfillScan(reader, known)
     try:
-        files = reader.of_trees(reader.home(os.environ), work_trees(workspace.repository))
+        files = reader.of_trees(reader.home(os.environ), list_backfill_work_trees(workspace.repository))
     except (OSError, CustodyError) as error:
-        why = error.message if isinstance(error, CustodyError) else error.strerror or str(error)
-        return BackFill(transcripts=0, new_sessions=0, looked_at=0, trouble=why)
-    newest = files[-FILES_LOOKED_AT_MAX:]
-    fresh = {session for file in newest for session in looking.sessions(file)}
-    return BackFill(transcripts=len(files), new_sessions=len(fresh), looked_at=len(newest), trouble=looking.trouble)
+        reason = error.message if isinstance(error, CustodyError) else error.strerror or str(error)
+        return BackFill(transcripts=0, new_sessions=0, looked_at=0, trouble=reason)
+    newest = files[-PREVIEW_FILES_MAX:]
+    new_sessions = {session for file in newest for session in scan.sessions(file)}
+    return BackFill(transcripts=len(files), new_sessions=len(new_sessions), looked_at=len(newest), trouble=scan.trouble)
+
+
+def has_agent_transcripts(workspace: Workspace, agent: str) -> bool:
+    """Return whether the agent has sessions of this repository on disk; those that cannot be listed do not count."""
+    reader = TRANSCRIPT_READERS.get(agent)
+    try:
+        return reader is not None and bool(
+            reader.of_trees(reader.home(os.environ), list_backfill_work_trees(workspace.repository))
+        )
+    except (OSError, CustodyError):
+        return False  # 'custody doctor' reports the reason
 
 
 @dataclass
@@ -185,11 +197,11 @@ class _BackfillScan:
     trouble: str | None = None
 
     def sessions(self, file: Path) -> Iterator[str]:
-        """The session of a transcript, where nothing is known of it."""
+        """Yield the session of a transcript, if it is not known."""
         try:
-            lines = islice(lines_for(self.reader, file), LINES_LOOKED_AT_MAX)
-            seen = (entry for entry in self.reader.read(file, lines, {}) if isinstance(entry, TranscriptLine))
-            first = next(seen, None)
+            lines = islice(read_transcript_lines(self.reader, file), PREVIEW_LINES_MAX)
+            entries = (entry for entry in self.reader.read(file, lines, {}) if isinstance(entry, TranscriptLine))
+            first = next(entries, None)
         except (OSError, InputError) as error:
             self.trouble = error.message if isinstance(error, InputError) else f"'{file}': {error.strerror}"
             return

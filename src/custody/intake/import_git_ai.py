@@ -1,8 +1,8 @@
-"""git-ai's notes become claims: one record for each session of a commit, saying which of its lines are the session's.
+"""Import of git-ai's notes as claims: one record for each session of a commit, with the lines of that session.
 
-Notes are read from a repository's references (``refs/notes/ai``, copies of remotes' ones, and ``refs/ai/authorship``
-of the first versions), or from a folder of them. What a note says is about the commit that it is on: where that is not
-here, it is counted and passed over.
+Notes are read from a repository's references (``refs/notes/ai``, copies of remotes' notes, and ``refs/ai/authorship``
+of the first versions), or from a folder. A note is about the commit that it is on; if that commit is missing, the note
+is counted and skipped.
 """
 
 import re
@@ -11,15 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from custody.capture.claims.agent_trace import LineClaim, Range, commit_trace, trace_value
-from custody.capture.claims.git_ai import GitAiNote, assign_claimed_lines, parse_note
-from custody.capture.claims.traces import event_of
+from custody.capture.claims.agent_trace import LineClaim, Range, make_commit_trace, trace_record_to_json
+from custody.capture.claims.git_ai import GitAiNote, assign_claimed_lines, parse_git_ai_note
+from custody.capture.claims.traces import event_from_foreign_trace
 from custody.core.errors import CustodyError, GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import Lines, RepoPath
 from custody.core.wire.arrival import Arrival
 from custody.core.wire.canonical import Json
-from custody.core.wire.time import text_from
+from custody.core.wire.time import format_timestamp
 from custody.git import (
     FileAt,
     NoObject,
@@ -27,11 +27,16 @@ from custody.git import (
     ObjectInfo,
     ObjectReader,
     Repository,
-    discover,
+    discover_repository,
     parse_commit,
     read_small_file,
 )
-from custody.intake.import_traces import ImportProblems, append_batches, redaction_key, trace_arrival
+from custody.intake.import_traces import (
+    ImportProblems,
+    append_arrival_batches,
+    make_redaction_key_loader,
+    make_trace_arrival,
+)
 from custody.intake.wire import ImportGitAiReport
 from custody.workspace.workspace import Workspace
 
@@ -40,7 +45,7 @@ NOTES = "refs/notes/"
 OLD = "refs/ai/authorship/"
 USUAL = re.compile(r"refs/notes/ai(-remote/.+)?|refs/ai/authorship/.+")
 NOTE_BYTES_MAX = 64 << 20
-"""A larger note is named and not read."""
+"""A larger note is reported and not read."""
 NS = 1_000_000_000
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -48,7 +53,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class NoteRef:
-    """A note before it is read: the commit that it is on, where it stands, and the id of its text or its file."""
+    """A note before it is read: its commit, its place, and the id of its text or its file."""
 
     commit: CommitSha
     place: str
@@ -57,7 +62,7 @@ class NoteRef:
 
 @dataclass(slots=True)
 class _GitAiImport:
-    """What an import comes to."""
+    """The result of an import."""
 
     place: str
     refs: list[str] = field(default_factory=list)
@@ -71,7 +76,7 @@ class _GitAiImport:
 
     @property
     def report(self) -> ImportGitAiReport:
-        """The same as it leaves the program."""
+        """Return the report of this import."""
         return ImportGitAiReport(
             place=self.place,
             refs=self.refs,
@@ -85,54 +90,58 @@ class _GitAiImport:
             new=self.count["new"],
             known=self.count["known"],
             versions=dict(sorted(self.versions.items())),
-            problems=self.problems.named,
+            problems=self.problems.listed,
             problem_count=self.problems.count,
         )
 
 
-def import_gitai(workspace: Workspace, place: Path | None = None, ref: str | None = None) -> ImportGitAiReport:
-    """Keep what git-ai's notes claim: of this repository, of the one at ``place``, or of a folder of notes there."""
-    done = _GitAiImport(str(place or workspace.folder))
-    notes = _notes(workspace, place, ref, done)
+def import_git_ai_notes(workspace: Workspace, place: Path | None = None, ref: str | None = None) -> ImportGitAiReport:
+    """Store the claims of git-ai's notes: of this repository, of the one at ``place``, or of a folder of notes."""
+    result = _GitAiImport(str(place or workspace.folder))
+    notes = _read_git_ai_notes(workspace, place, ref, result)
     with workspace.writing() as store, workspace.repository.objects() as objects:
-        claims = _Claims(workspace, objects, _authors(note for _, note in notes), done)
-        here = claims.times({found.commit for found, _ in notes})
+        claims = _Claims(workspace, objects, _collect_note_authors(note for _, note in notes), result)
+        here = claims.times({note_ref.commit for note_ref, _ in notes})
         workspace.progress.start("importing notes", len(notes))
-        for appended in append_batches(store, claims.arrivals(notes, here)):
-            done.count["new"] += len(appended.made)
-            done.count["known"] += len(appended.known)
-    return done.report
+        for appended in append_arrival_batches(store, claims.arrivals(notes, here)):
+            result.count["new"] += len(appended.made)
+            result.count["known"] += len(appended.known)
+    return result.report
 
 
 # --- where notes are --------------------------------------------------------------------------------------------------
 
 
-def _notes(
-    workspace: Workspace, place: Path | None, ref: str | None, done: _GitAiImport
+def _read_git_ai_notes(
+    workspace: Workspace, place: Path | None, ref: str | None, result: _GitAiImport
 ) -> list[tuple[NoteRef, GitAiNote]]:
-    """Every note that can be read."""
+    """Return every note that can be read."""
     if place is not None and not place.exists():
-        raise InputError(f"there is no '{place}'", hint="name a repository, or a folder of notes")
-    inside = list(place.iterdir()) if place is not None and place.is_dir() else None
-    if inside == []:
-        return []  # an export that had nothing to tell
-    if files := sorted(file for file in inside or () if _COMMIT.fullmatch(file.name)):
-        return list(_parsed(((note_ref, _file(note_ref)) for note_ref in _in_folder(files)), done))
-    repository = workspace.repository if place is None else discover(place)
+        raise InputError(f"cannot find '{place}'", hint="pass a repository, or a folder of notes")
+    entries = list(place.iterdir()) if place is not None and place.is_dir() else None
+    if entries == []:
+        return []  # an empty export
+    if files := sorted(file for file in entries or () if _COMMIT.fullmatch(file.name)):
+        return list(
+            _parse_git_ai_notes(
+                ((note_ref, _read_note_file(note_ref)) for note_ref in _note_refs_in_folder(files)), result
+            )
+        )
+    repository = workspace.repository if place is None else discover_repository(place)
     with repository.objects(NOTE_BYTES_MAX) as objects:
-        note_refs = list(_in_refs(repository, ref, done))
+        note_refs = list(_find_note_refs(repository, ref, result))
         workspace.progress.start("reading notes", len(note_refs))
         blobs = objects.read_all(str(note_ref.at) for note_ref in note_refs)
-        return list(_parsed(zip(note_refs, blobs, strict=True), done, workspace))
+        return list(_parse_git_ai_notes(zip(note_refs, blobs, strict=True), result, workspace))
 
 
-def _in_folder(files: Iterable[Path]) -> Iterator[NoteRef]:
+def _note_refs_in_folder(files: Iterable[Path]) -> Iterator[NoteRef]:
     for file in files:
         yield NoteRef(CommitSha(file.name), file.name, file)
 
 
-def _file(found: NoteRef) -> Object | NoObject:
-    path = Path(found.at)
+def _read_note_file(note_ref: NoteRef) -> Object | NoObject:
+    path = Path(note_ref.at)
     try:
         data = read_small_file(path, NOTE_BYTES_MAX)
     except OSError as error:
@@ -142,9 +151,9 @@ def _file(found: NoteRef) -> Object | NoObject:
     return Object(ObjectInfo("", "blob", len(data)), data)
 
 
-def _in_refs(repository: Repository, ref: str | None, done: _GitAiImport) -> Iterator[NoteRef]:
-    """The notes of every reference that holds some, each text on each commit once."""
-    seen: set[tuple[str, str]] = set()
+def _find_note_refs(repository: Repository, ref: str | None, result: _GitAiImport) -> Iterator[NoteRef]:
+    """Yield the notes of every reference, each text on each commit once."""
+    yielded: set[tuple[str, str]] = set()
     prefixes = (NOTES, OLD) if ref is None else (f"{ref.rpartition('/')[0]}/",)
     for prefix in prefixes:
         for reference in list(repository.refs(prefix)):
@@ -152,173 +161,177 @@ def _in_refs(repository: Repository, ref: str | None, done: _GitAiImport) -> Ite
             if name != ref if ref is not None else not USUAL.fullmatch(name):
                 continue
             if not name.startswith(OLD):
-                done.refs.append(name)
-            for note_ref in _in_ref(repository, name, reference.id, done):
-                if (note_ref.commit, str(note_ref.at)) not in seen:
-                    seen.add((note_ref.commit, str(note_ref.at)))
+                result.refs.append(name)
+            for note_ref in _note_refs_in_ref(repository, name, reference.id, result):
+                if (note_ref.commit, str(note_ref.at)) not in yielded:
+                    yielded.add((note_ref.commit, str(note_ref.at)))
                     yield note_ref
     if any(OLD in prefix for prefix in prefixes) and any(True for _ in repository.refs(OLD)):
-        done.refs.append(OLD)
-    if ref is not None and not done.refs:
-        raise InputError(f"there is no reference {ref!a}", hint="'git for-each-ref refs/notes' lists what there is")
+        result.refs.append(OLD)
+    if ref is not None and not result.refs:
+        raise InputError(
+            f"cannot find the reference {ref!a}", hint="'git for-each-ref refs/notes' lists all references"
+        )
 
 
-def _in_ref(repository: Repository, name: str, target: str, done: _GitAiImport) -> Iterator[NoteRef]:
+def _note_refs_in_ref(repository: Repository, name: str, target: str, result: _GitAiImport) -> Iterator[NoteRef]:
     (info,) = repository.look_up([target])
     kind = info.kind if isinstance(info, ObjectInfo) else info.reason
     if kind == "blob" and _COMMIT.fullmatch(name.rpartition("/")[2]):
         yield NoteRef(CommitSha(name.rpartition("/")[2]), name, target)
         return
     if kind != "commit":
-        done.problem(name, f"is a {kind}, and holds no notes")
+        result.problem(name, f"not a reference to notes, but a {kind}")
         return
     for entry in repository.tree(CommitSha(target)):
-        # git spreads many notes over folders, whose names are the first digits.
+        # git spreads many notes over folders, named by the first digits.
         commit = str(entry.path).replace("/", "")
         if entry.kind == "blob" and _COMMIT.fullmatch(commit):
             yield NoteRef(CommitSha(commit), f"{name}:{commit}", entry.id)
         else:
-            done.problem(name, f"'{entry.path.display[:100]}' is no note")
+            result.problem(name, f"'{entry.path.display[:100]}' is not a note")
 
 
-def _parsed(
-    note_blobs: Iterable[tuple[NoteRef, Object | NoObject]], done: _GitAiImport, workspace: Workspace | None = None
+def _parse_git_ai_notes(
+    note_blobs: Iterable[tuple[NoteRef, Object | NoObject]], result: _GitAiImport, workspace: Workspace | None = None
 ) -> Iterator[tuple[NoteRef, GitAiNote]]:
     for note_ref, blob in note_blobs:
-        done.count["notes"] += 1
+        result.count["notes"] += 1
         if workspace is not None:
             workspace.progress.step(1)
         try:
             if isinstance(blob, NoObject):
-                raise InputError(f"its text is {blob.reason}")
-            note = parse_note(blob.content)
+                raise InputError(f"cannot read the note: {blob.reason}")
+            note = parse_git_ai_note(blob.content)
         except InputError as error:
-            done.count["unreadable"] += 1
-            done.problem(note_ref.place, error.message)
+            result.count["unreadable"] += 1
+            result.problem(note_ref.place, error.message)
             continue
-        done.versions[note.version] += 1
+        result.versions[note.version] += 1
         for what in note.problems:
-            done.problem(note_ref.place, what)
+            result.problem(note_ref.place, what)
         yield note_ref, note
 
 
-def _authors(notes: Iterable[GitAiNote]) -> dict[str, LineClaim]:
-    """Every session that some note describes: a rewritten commit's note may leave that to the one before."""
-    known: dict[str, LineClaim] = {}
+def _collect_note_authors(notes: Iterable[GitAiNote]) -> dict[str, LineClaim]:
+    """Return every session that a note describes: the note of a rewritten commit may rely on an earlier note."""
+    authors: dict[str, LineClaim] = {}
     for note in notes:
         for key, author in note.authors.items():
-            known.setdefault(key, author)
-    return known
+            authors.setdefault(key, author)
+    return authors
 
 
-# --- what they claim --------------------------------------------------------------------------------------------------
+# --- claims -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class _Claims:
-    """From notes to records."""
+    """Turns notes into records."""
 
     workspace: Workspace
     objects: ObjectReader[Object]
     authors: Mapping[str, LineClaim]
-    done: _GitAiImport
+    result: _GitAiImport
     unknown: set[str] = field(default_factory=set)
 
     def times(self, commits: Iterable[CommitSha]) -> dict[CommitSha, str]:
-        """The commits that are here, with when each was made."""
-        wanted = sorted(commits)
-        made: dict[CommitSha, str] = {}
-        for sha, found in zip(wanted, self.objects.read_all(wanted), strict=True):
-            if isinstance(found, Object) and found.info.kind == "commit":
-                at = parse_commit(sha, found.content).author.at
-                made[sha] = text_from(0 if at is None else at.seconds * NS)
-        return made
+        """Return the commits that this repository has, with the time of each."""
+        shas = sorted(commits)
+        times: dict[CommitSha, str] = {}
+        for sha, commit in zip(shas, self.objects.read_all(shas), strict=True):
+            if isinstance(commit, Object) and commit.info.kind == "commit":
+                at = parse_commit(sha, commit.content).author.at
+                times[sha] = format_timestamp(0 if at is None else at.seconds * NS)
+        return times
 
     def arrivals(self, notes: Iterable[tuple[NoteRef, GitAiNote]], here: Mapping[CommitSha, str]) -> Iterator[Arrival]:
-        """The records of every note whose commit is here."""
-        key = redaction_key(self.workspace)
-        for found, note in notes:
+        """Yield the records of every note on a commit of this repository."""
+        key = make_redaction_key_loader(self.workspace)
+        for note_ref, note in notes:
             self.workspace.progress.step(1)
-            if found.commit not in here:
-                self.done.count["gone"] += 1
+            if note_ref.commit not in here:
+                self.result.count["gone"] += 1
                 continue
-            claims = self._of(found, note)
-            self.done.count["silent"] += not claims
+            claims = self._collect_note_claims(note_ref, note)
+            self.result.count["silent"] += not claims
             for author, files in sorted(claims.items(), key=lambda item: repr(item[0])):
                 try:
-                    value = self._trace(found, here[found.commit], note, author, files)
-                    yield trace_arrival(event_of(value, worktree=None, now=here[found.commit]), key)
+                    value = self._trace(note_ref, here[note_ref.commit], note, author, files)
+                    yield make_trace_arrival(
+                        event_from_foreign_trace(value, worktree=None, now=here[note_ref.commit]), key
+                    )
                 except CustodyError as error:
-                    self.done.problem(found.place, error.message)
+                    self.result.problem(note_ref.place, error.message)
 
-    def _of(self, note_ref: NoteRef, note: GitAiNote) -> dict[LineClaim, dict[str, list[Lines]]]:
-        """The lines that a note gives to each session, as far as the commit has such lines."""
-        made: dict[LineClaim, dict[str, list[Lines]]] = {}
+    def _collect_note_claims(self, note_ref: NoteRef, note: GitAiNote) -> dict[LineClaim, dict[str, list[Lines]]]:
+        """Return the lines that a note attributes to each session, as far as the commit has such lines."""
+        claims: dict[LineClaim, dict[str, list[Lines]]] = {}
         paths = list(self._paths(note_ref, note))
         files = list(self.objects.read_all(FileAt(note_ref.commit, path) for _, path in paths))
-        why_not = {
+        reasons = {
             path: file.reason for (_, path), file in zip(paths, files, strict=True) if isinstance(file, NoObject)
         }
-        listed = self._listed(note_ref.commit, list(why_not))
+        listed = self._listed(note_ref.commit, list(reasons))
         for (name, path), file in zip(paths, files, strict=True):
             if isinstance(file, NoObject) or file.info.kind != "blob":
-                why = f"whose text is {why_not[path]} here" if path in listed else "which the commit has not"
-                self.done.problem(note_ref.place, f"claims lines of '{path.display[:200]}', {why}")
+                reason = f"its text is {reasons[path]} here" if path in listed else "not a file in the commit"
+                self.result.problem(note_ref.place, f"cannot use claims about '{path.display[:200]}': {reason}")
                 continue
-            named = dict(self._named(note, name, note_ref.place))
-            # As in git-ai's own answers, a line of a session that nobody describes is left to who had it before.
-            entries = [entry for entry in note.files[name] if entry.is_persons or entry.key in named]
-            whose, beyond = assign_claimed_lines(entries, _count(file.content))
+            authors = dict(self._described_authors(note, name, note_ref.place))
+            # As in git-ai itself, a line of an undescribed session stays with its earlier author.
+            entries = [entry for entry in note.files[name] if entry.is_persons or entry.key in authors]
+            lines_by_key, beyond = assign_claimed_lines(entries, _count_noted_file_lines(file.content))
             if beyond:
-                self.done.problem(note_ref.place, f"claims lines beyond the end of '{path.display[:200]}'")
-            for key, author in named.items():
-                if key in whose:
-                    made.setdefault(author, {}).setdefault(str(path), []).extend(whose[key])
-        return made
+                self.result.problem(note_ref.place, f"claims lines beyond the end of '{path.display[:200]}'")
+            for key, author in authors.items():
+                if key in lines_by_key:
+                    claims.setdefault(author, {}).setdefault(str(path), []).extend(lines_by_key[key])
+        return claims
 
     def _listed(self, commit: CommitSha, paths: list[RepoPath]) -> set[RepoPath]:
-        """Which of these files a commit has all the same: a partial clone has not their texts."""
+        """Return the paths that a commit has although their texts are missing, as in a partial clone."""
         try:
             entries = self.workspace.repository.tree(commit, paths) if paths else ()
             return {entry.path for entry in entries if entry.kind == "blob"}
         except GitError:
-            return set()  # not even the names are here
+            return set()  # the names are missing too
 
-    def _paths(self, found: NoteRef, note: GitAiNote) -> Iterator[tuple[str, RepoPath]]:
+    def _paths(self, note_ref: NoteRef, note: GitAiNote) -> Iterator[tuple[str, RepoPath]]:
         for name in note.files:
             try:
                 yield name, RepoPath.of(name)
             except InputError as error:
-                self.done.problem(found.place, error.message)
+                self.result.problem(note_ref.place, error.message)
 
-    def _unknown(self, place: str, key: str) -> None:
-        """Name a session that nobody describes, once."""
+    def _report_unknown_author(self, place: str, key: str) -> None:
+        """Report a session without a description, once."""
         if key not in self.unknown:
             self.unknown.add(key)
-            self.done.problem(place, f"gives lines to '{key}', which no note describes")
+            self.result.problem(place, f"no note describes the session '{key}'")
 
-    def _named(self, note: GitAiNote, name: str, place: str) -> Iterator[tuple[str, LineClaim]]:
-        """The keys of a file's entries that name an agent's session."""
+    def _described_authors(self, note: GitAiNote, name: str, place: str) -> Iterator[tuple[str, LineClaim]]:
+        """Yield the keys of a file's entries that name an agent's session, with its author."""
         for entry in {entry.key: entry for entry in note.files[name] if not entry.is_persons}.values():
             author = note.author(entry) or self.authors.get(entry.key) or self.authors.get(entry.name)
             if author is None:
-                self.done.count["undescribed"] += 1
-                self._unknown(place, entry.name)
+                self.result.count["undescribed"] += 1
+                self._report_unknown_author(place, entry.name)
                 continue
             yield entry.key, author
 
     def _trace(
-        self, found: NoteRef, at: str, note: GitAiNote, author: LineClaim, files: Mapping[str, list[Lines]]
+        self, note_ref: NoteRef, at: str, note: GitAiNote, author: LineClaim, files: Mapping[str, list[Lines]]
     ) -> Json:
-        who = replace(author, call=None, producer=PRODUCER, version=note.version[:40])
-        self.done.sessions.add((author.agent, author.session))
-        self.done.count["lines"] += sum(len(lines) for some in files.values() for lines in some)
+        claim = replace(author, call=None, producer=PRODUCER, version=note.version[:40])
+        self.result.sessions.add((author.agent, author.session))
+        self.result.count["lines"] += sum(len(lines) for blocks in files.values() for lines in blocks)
         ranges = {
-            path: [Range(lines.first, lines.last) for lines in sorted(some)] for path, some in sorted(files.items())
+            path: [Range(lines.first, lines.last) for lines in sorted(blocks)] for path, blocks in sorted(files.items())
         }
-        value: Json = trace_value(commit_trace(found.commit, at, who, ranges))
+        value: Json = trace_record_to_json(make_commit_trace(note_ref.commit, at, claim, ranges))
         return value
 
 
-def _count(content: bytes) -> int:
+def _count_noted_file_lines(content: bytes) -> int:
     return content.count(b"\n") + (not content.endswith(b"\n") and bool(content))

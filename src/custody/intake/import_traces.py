@@ -1,6 +1,6 @@
-"""Traces of other tools become records: named files on request, a repository's own ``.agent-trace`` by itself.
+"""Import of traces of other tools: of files on request, and of a repository's own ``.agent-trace`` automatically.
 
-A line that is no trace is passed over and named; the others are used. What was imported once is not imported again.
+A line that is not a trace is reported, and the others are imported. A known trace is not imported again.
 """
 
 import json
@@ -13,53 +13,54 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from custody.capture.claims.traces import event_of
+from custody.capture.claims.traces import event_from_foreign_trace
 from custody.core.errors import InputError
 from custody.core.ids import PENDING, EventId
 from custody.core.paths import RepoPath
-from custody.core.wire.arrival import Arrival, arrival_from
-from custody.core.wire.canonical import EVENT_BYTES_MAX, Json, dump, parse
+from custody.core.plural import count_noun
+from custody.core.wire.arrival import Arrival, arrival_from_json
+from custody.core.wire.canonical import EVENT_BYTES_MAX, Json, dump_canonical_json, parse_json_bytes
 from custody.core.wire.report import ImportProblem, ImportTracesReport
-from custody.core.wire.time import text_from
+from custody.core.wire.time import format_timestamp
 from custody.git import WorkFile
-from custody.intake.record import key_for, redact_event_payload
+from custody.intake.record import open_redaction_key, redact_event_payload
 from custody.store import AppendResult, Store, StoreUnwritable
 from custody.workspace.workspace import Workspace
 
 FOLDER = ".agent-trace"
 NAMES = ("traces.jsonl", "commit-links.jsonl")
 FILE_BYTES_MAX = 512 << 20
-"""A repository's own traces are read whole; more than this is not read at all, and said."""
-SEEN = "traces-seen.json"
+"""A repository's own traces are read whole; a larger file is not read, with a warning."""
+STAMPS_FILE = "traces-seen.json"
 BATCH = 256
 """Records per transaction."""
 _SUFFIXES = (".jsonl", ".json")
-_NAMED_MAX = 5
+_SHOWN_MAX = 5
 
 
 PROBLEMS_MAX = 1_000
-"""How many problems a report names; it counts all."""
+"""How many problems a report lists; it counts all."""
 
 TraceLine = tuple[str, int, Json]
 """One JSON value, with its file and its line; in a file that is one JSON value, lines are its entries."""
 
 
 class ImportProblems:
-    """What an import could not use: all counted, the first of them named."""
+    """The problems of an import: all counted, the first ones listed."""
 
     def __init__(self) -> None:
         self.count = 0
-        self.named: list[ImportProblem] = []
+        self.listed: list[ImportProblem] = []
 
     def add(self, file: str, line: int | None, what: str) -> None:
-        """Take up one more."""
+        """Add one problem."""
         self.count += 1
-        if len(self.named) < PROBLEMS_MAX:
-            self.named.append(ImportProblem(file, line, what))
+        if len(self.listed) < PROBLEMS_MAX:
+            self.listed.append(ImportProblem(file, line, what))
 
 
-def append_batches(store: Store, arrivals: Iterator[Arrival]) -> Iterator[AppendResult]:
-    """Append the arrivals, some in each transaction; give what became of them."""
+def append_arrival_batches(store: Store, arrivals: Iterator[Arrival]) -> Iterator[AppendResult]:
+    """Append the arrivals in several transactions, and yield the result of each."""
     while batch := list(islice(arrivals, BATCH)):
         yield store.append(batch)
     store.catch_up()
@@ -68,11 +69,13 @@ def append_batches(store: Store, arrivals: Iterator[Arrival]) -> Iterator[Append
 def import_traces(workspace: Workspace, path: Path) -> ImportTracesReport:
     """Store the traces and commit links of a file, or of every such file in a folder."""
     problems, count, known = ImportProblems(), Counter[str](), 0
-    files = _files(path)
+    files = _list_trace_files(path)
     with workspace.writing() as store:
         workspace.progress.start("importing", None)
         for file in files:
-            for appended in append_batches(store, _arrivals(workspace, _values(file, problems), problems)):
+            for appended in append_arrival_batches(
+                store, _arrivals_from_traces(workspace, _read_trace_values(file, problems), problems)
+            ):
                 known += len(appended.known)
                 count.update(record.entry.kind for record in appended.made)
                 workspace.progress.step(len(appended.known) + len(appended.made))
@@ -82,44 +85,44 @@ def import_traces(workspace: Workspace, path: Path) -> ImportTracesReport:
         links=count["trace_link"],
         known=known,
         problem_count=problems.count,
-        problems=problems.named,
+        problems=problems.listed,
     )
 
 
 @contextmanager
-def reading_with_traces(workspace: Workspace) -> Iterator[Store]:
-    """A store that also shows what the repository's ``.agent-trace`` says: kept if it can be, else in memory."""
+def open_store_with_own_traces(workspace: Workspace) -> Iterator[Store]:
+    """Yield a store that includes the traces of ``.agent-trace``: stored if possible, else in memory."""
     with workspace.reading() as store:
-        news = _TraceUpdate.of(workspace, store)
-        shown = _keep(workspace, store, news)
+        update = _TraceUpdate.of(workspace, store)
+        updated = _store_trace_update(workspace, store, update)
         try:
-            yield shown
+            yield updated
         finally:
-            if shown is not store:
-                shown.close()
+            if updated is not store:
+                updated.close()
 
 
-def _keep(workspace: Workspace, store: Store, news: "_TraceUpdate") -> Store:
-    """The store with the news in it, or a private copy of it where it cannot be written."""
-    if not news.seen:
+def _store_trace_update(workspace: Workspace, store: Store, update: "_TraceUpdate") -> Store:
+    """Return the store with the update in it, or a private copy of it if it cannot be written."""
+    if not update.stamps:
         return store
     if store.is_temporary():
-        _append(store, news.arrivals, own=False)
+        _append_trace_arrivals(store, update.arrivals, own=False)
         return store
     try:
-        _append(store, news.arrivals, own=True)
+        _append_trace_arrivals(store, update.arrivals, own=True)
     except StoreUnwritable as error:
-        workspace.talk(f"{error.message}; the traces in '{FOLDER}' are read without being kept")
+        workspace.talk(f"{error.message}; the traces in '{FOLDER}' are used but not stored")
         copy = workspace.private_copy(store)
         if copy is None:
             return store
-        _append(copy, news.arrivals, own=False)
+        _append_trace_arrivals(copy, update.arrivals, own=False)
         return copy
-    news.remember(workspace, store)
+    update.remember(workspace, store)
     return store
 
 
-def _append(store: Store, arrivals: Sequence[Arrival], *, own: bool) -> None:
+def _append_trace_arrivals(store: Store, arrivals: Sequence[Arrival], *, own: bool) -> None:
     for at in range(0, len(arrivals), BATCH):
         store.append(arrivals[at : at + BATCH], chain=None if own else PENDING)
     if arrivals:
@@ -131,51 +134,51 @@ def _append(store: Store, arrivals: Sequence[Arrival], *, own: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _TraceUpdate:
-    """What a repository's own traces say that was not read before, and what to remember once it is kept."""
+    """New traces of a repository's own files, and the stamps of these files to store with them."""
 
     arrivals: tuple[Arrival, ...]
-    seen: dict[str, list[Any]]
+    stamps: dict[str, list[Any]]
 
     @classmethod
     def of(cls, workspace: Workspace, store: Store) -> "_TraceUpdate":
-        """Look at the files' sizes and times first: what has not changed is not read."""
+        """Return the new traces; a file with an unchanged size and time is not read."""
         work_tree = None if workspace.home is None else workspace.repository.work_tree
         if work_tree is None or not (work_tree / FOLDER).is_dir():
             return cls((), {})
-        before = {} if store.is_temporary() else _read_file_memory(workspace, store)
-        problems, seen = ImportProblems(), dict[str, list[Any]]()
+        before = {} if store.is_temporary() else _read_trace_stamps(workspace, store)
+        problems, stamps = ImportProblems(), dict[str, list[Any]]()
         arrivals: list[Arrival] = []
         for name in NAMES:
-            stamp = _stamp(work_tree / FOLDER / name)
+            stamp = _stamp_trace_file(work_tree / FOLDER / name)
             old = before.get(str(work_tree / FOLDER / name), [])
             if stamp is None or old[:2] == stamp:
                 continue
-            data = _content(workspace, f"{FOLDER}/{name}")
-            fresh, skipped_lines = _tail(data, old)
-            values = _lines(fresh, f"{FOLDER}/{name}", problems, after=skipped_lines)
-            arrivals += _arrivals(workspace, values, problems)
-            seen[str(work_tree / FOLDER / name)] = [*stamp, len(data), sha256(data).hexdigest()]
-        _tell(workspace, problems)
-        return cls(tuple(arrivals), seen)
+            data = _read_trace_content(workspace, f"{FOLDER}/{name}")
+            new_data, known_lines = _cut_known_trace_lines(data, old)
+            values = _split_trace_lines(new_data, f"{FOLDER}/{name}", problems, after=known_lines)
+            arrivals += _arrivals_from_traces(workspace, values, problems)
+            stamps[str(work_tree / FOLDER / name)] = [*stamp, len(data), sha256(data).hexdigest()]
+        _warn_of_trace_problems(workspace, problems)
+        return cls(tuple(arrivals), stamps)
 
     def remember(self, workspace: Workspace, store: Store) -> None:
-        """Keep what the files were like, so that the next look is cheap; without it everything is read again."""
+        """Store the stamps of the files, so that the next command need not read them again."""
         if workspace.home is None:
             return
-        seen = {"store": store.own(), "files": {**_read_file_memory(workspace, store), **self.seen}}
-        aside = workspace.home / f".{SEEN}.{workspace.token()}"
+        stamps = {"store": store.own(), "files": {**_read_trace_stamps(workspace, store), **self.stamps}}
+        temporary = workspace.home / f".{STAMPS_FILE}.{workspace.token()}"
         try:
-            aside.write_text(json.dumps(seen), encoding="utf-8")
-            aside.replace(workspace.home / SEEN)
+            temporary.write_text(json.dumps(stamps), encoding="utf-8")
+            temporary.replace(workspace.home / STAMPS_FILE)
         except OSError as error:
-            aside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             workspace.talk(f"cannot remember which traces were read: {error.strerror}")
 
 
-def _read_file_memory(workspace: Workspace, store: Store) -> dict[str, list[Any]]:
-    """What was remembered of files under this very store; nothing when it is another one or cannot be read."""
+def _read_trace_stamps(workspace: Workspace, store: Store) -> dict[str, list[Any]]:
+    """Return the stamps of files read into this store; none if they belong to another store or cannot be read."""
     try:
-        value = json.loads((workspace.home / SEEN).read_bytes()) if workspace.home is not None else {}
+        value = json.loads((workspace.home / STAMPS_FILE).read_bytes()) if workspace.home is not None else {}
     except (OSError, ValueError):
         return {}  # never written, or damaged: the files are read again, and their lines are known
     if not isinstance(value, dict) or value.get("store") != store.own() or not isinstance(value.get("files"), dict):
@@ -183,16 +186,16 @@ def _read_file_memory(workspace: Workspace, store: Store) -> dict[str, list[Any]
     return {name: stamp for name, stamp in value["files"].items() if isinstance(stamp, list) and len(stamp) == 4}
 
 
-def _stamp(path: Path) -> list[Any] | None:
+def _stamp_trace_file(path: Path) -> list[Any] | None:
     try:
-        found = path.lstat()
+        status = path.lstat()
     except OSError:
-        return None  # there is no such file, or nobody may look: nothing to read either way
-    return [found.st_size, found.st_mtime_ns]
+        return None  # no such file, or not readable: nothing to read either way
+    return [status.st_size, status.st_mtime_ns]
 
 
-def _tail(data: bytes, old: list[Any]) -> tuple[bytes, int]:
-    """What was added behind what is known, and how many lines that has; everything if the file is not the same."""
+def _cut_known_trace_lines(data: bytes, old: list[Any]) -> tuple[bytes, int]:
+    """Return the data after the known part, and how many lines that part has; all data if the file was rewritten."""
     known = old[2] if len(old) == 4 and isinstance(old[2], int) else 0
     whole_lines = 0 < known <= len(data) and data[known - 1 : known] == b"\n"
     if whole_lines and sha256(data[:known]).hexdigest() == old[3]:
@@ -200,61 +203,62 @@ def _tail(data: bytes, old: list[Any]) -> tuple[bytes, int]:
     return data, 0
 
 
-def _content(workspace: Workspace, name: str) -> bytes:
+def _read_trace_content(workspace: Workspace, name: str) -> bytes:
     file = workspace.repository.work_file(RepoPath.of(name), FILE_BYTES_MAX)
     if isinstance(file, WorkFile):
         return file.content
-    workspace.talk(f"'{name}' {file.reason}; its traces are not used")
+    workspace.talk(f"cannot use the traces of '{name}': it {file.reason}")
     return b""
 
 
-def _tell(workspace: Workspace, problems: ImportProblems) -> None:
+def _warn_of_trace_problems(workspace: Workspace, problems: ImportProblems) -> None:
     if problems.count:
-        named = (f"line {problem.line} of '{problem.file}': {problem.what}" for problem in problems.named[:_NAMED_MAX])
-        more = ", …" if problems.count > _NAMED_MAX else ""
-        workspace.talk(f"{problems.count} line(s) of traces could not be used: {'; '.join(named)}{more}")
+        first = problems.listed[:_SHOWN_MAX]
+        shown = "; ".join(f"line {problem.line} of '{problem.file}': {problem.what}" for problem in first)
+        more = ", …" if problems.count > _SHOWN_MAX else ""
+        workspace.talk(f"cannot use {count_noun(problems.count, 'line')} of traces: {shown}{more}")
 
 
-# --- files that were named --------------------------------------------------------------------------------------------
+# --- files on request -------------------------------------------------------------------------------------------------
 
 
-def _files(path: Path) -> list[Path]:
+def _list_trace_files(path: Path) -> list[Path]:
     if not path.exists():
-        raise InputError(f"there is no '{path}'", hint="name a file of traces, or a folder that has some")
+        raise InputError(f"cannot find '{path}'", hint="pass a file of traces, or a folder that contains some")
     if not path.is_dir():
         return [path]
     own = [folder / name for folder in (path, path / FOLDER) for name in NAMES if (folder / name).is_file()]
-    found = own or sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES and file.is_file())
-    if not found:
-        raise InputError(f"'{path}' has no traces", hint="traces are files that end in .jsonl or .json")
-    return found
+    files = own or sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES and file.is_file())
+    if not files:
+        raise InputError(f"no traces in '{path}'", hint="traces are files that end in .jsonl or .json")
+    return files
 
 
-def _values(file: Path, problems: ImportProblems) -> Iterator[TraceLine]:
-    """The traces of a file: its lines, or the entries of the one JSON value that it is."""
+def _read_trace_values(file: Path, problems: ImportProblems) -> Iterator[TraceLine]:
+    """Yield the traces of a file: its lines, or the entries of its single JSON value."""
     try:
         if file.suffix == ".json":
-            yield from _entries(file.read_bytes(), str(file), problems)
+            yield from _parse_trace_document(file.read_bytes(), str(file), problems)
             return
         with file.open("rb") as lines:
-            yield from _parsed(_limited(lines), str(file), problems)
+            yield from _parse_trace_lines(_limit_trace_lines(lines), str(file), problems)
     except OSError as error:
         raise InputError(f"cannot read '{file}': {error.strerror}") from error
 
 
-def _limited(lines: Any) -> Iterator[bytes]:
+def _limit_trace_lines(lines: Any) -> Iterator[bytes]:
     while line := lines.readline(EVENT_BYTES_MAX + 1):
         yield line
         while len(line) > EVENT_BYTES_MAX and not line.endswith(b"\n"):
-            line = lines.readline(EVENT_BYTES_MAX + 1)  # the rest of a line that was too long is no line
+            line = lines.readline(EVENT_BYTES_MAX + 1)  # skip the rest of a line that is too long
 
 
-def _entries(data: bytes, name: str, problems: ImportProblems) -> Iterator[TraceLine]:
+def _parse_trace_document(data: bytes, name: str, problems: ImportProblems) -> Iterator[TraceLine]:
     try:
-        value = parse(data, bytes_max=FILE_BYTES_MAX)
+        value = parse_json_bytes(data, bytes_max=FILE_BYTES_MAX)
     except InputError as error:
         if data.count(b"\n") > 1:
-            yield from _lines(data, name, problems)  # lines under the other suffix
+            yield from _split_trace_lines(data, name, problems)  # lines under the other suffix
         else:
             problems.add(name, 1, error.message)
         return
@@ -262,16 +266,18 @@ def _entries(data: bytes, name: str, problems: ImportProblems) -> Iterator[Trace
         yield (name, number, entry)
 
 
-def _lines(data: bytes, name: str, problems: ImportProblems, after: int = 0) -> Iterator[TraceLine]:
-    return _parsed(iter(data.split(b"\n")), name, problems, after)
+def _split_trace_lines(data: bytes, name: str, problems: ImportProblems, after: int = 0) -> Iterator[TraceLine]:
+    return _parse_trace_lines(iter(data.split(b"\n")), name, problems, after)
 
 
-def _parsed(lines: Iterable[bytes], name: str, problems: ImportProblems, after: int = 0) -> Iterator[TraceLine]:
+def _parse_trace_lines(
+    lines: Iterable[bytes], name: str, problems: ImportProblems, after: int = 0
+) -> Iterator[TraceLine]:
     for number, line in enumerate(lines, start=after + 1):
         if not line.strip():
             continue
         try:
-            yield (name, number, parse(line))
+            yield (name, number, parse_json_bytes(line))
         except InputError as error:
             problems.add(name, number, error.message)
 
@@ -279,34 +285,38 @@ def _parsed(lines: Iterable[bytes], name: str, problems: ImportProblems, after: 
 # --- from values to records -------------------------------------------------------------------------------------------
 
 
-def _arrivals(workspace: Workspace, values: Iterator[TraceLine], problems: ImportProblems) -> Iterator[Arrival]:
+def _arrivals_from_traces(
+    workspace: Workspace, values: Iterator[TraceLine], problems: ImportProblems
+) -> Iterator[Arrival]:
     worktree = (
         None
         if workspace.home is None or workspace.repository.work_tree is None
         else str(workspace.repository.work_tree)
     )
-    key = redaction_key(workspace)
+    key = make_redaction_key_loader(workspace)
     for file, line, value in values:
         try:
-            yield trace_arrival(event_of(value, worktree=worktree, now=text_from(workspace.now_ns())), key)
+            yield make_trace_arrival(
+                event_from_foreign_trace(value, worktree=worktree, now=format_timestamp(workspace.now_ns())), key
+            )
         except InputError as error:
             problems.add(file, line, error.message)
 
 
-def trace_arrival(event: dict[str, Json], key: Callable[[], bytes]) -> Arrival:
-    """A trace or a link on its way into the chain, without secrets."""
-    # Named by its content, so that it is known again wherever it is read from.
-    name = EventId(f"import-{sha256(dump(event['payload'])).hexdigest()[:32]}")
-    return arrival_from(name, redact_event_payload(event, key))
+def make_trace_arrival(event: dict[str, Json], key: Callable[[], bytes]) -> Arrival:
+    """Return the arrival of a trace or a link, without secrets."""
+    # Its name is a digest of its content, so that a copy from another file is known.
+    name = EventId(f"import-{sha256(dump_canonical_json(event['payload'])).hexdigest()[:32]}")
+    return arrival_from_json(name, redact_event_payload(event, key))
 
 
-def redaction_key(workspace: Workspace) -> Callable[[], bytes]:
-    """The machine's own key; where none can be kept, one that is forgotten."""
+def make_redaction_key_loader(workspace: Workspace) -> Callable[[], bytes]:
+    """Return a loader of the machine's redaction key; of a temporary key if none can be stored."""
 
     def key() -> bytes:
         try:
-            return key_for(workspace)
+            return open_redaction_key(workspace)
         except OSError:
-            return workspace.token().encode()  # a home that cannot be written: then these records are not kept either
+            return workspace.token().encode()  # the home is not writable, so these records are not stored either
 
     return key

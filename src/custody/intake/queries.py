@@ -1,16 +1,16 @@
-"""SQL about agents and their sessions that imports and installation ask."""
+"""SQL about agents and their sessions, for imports and installation."""
 
 from dataclasses import dataclass
 
 from custody.core.ids import AgentName, SessionId
 from custody.core.views import ToolCall
 from custody.store import ObservedView, Store
-from custody.store.tables import integer
+from custody.store.tables import integer_from_sql
 
 
 @dataclass(frozen=True, slots=True)
 class CapturedAgentRow:
-    """An agent by what was captured of it; ``live_ns`` is when something last came as it happened."""
+    """An agent with captured events; ``live_ns`` is the time of its last live event."""
 
     agent: AgentName
     last_ns: int
@@ -18,24 +18,29 @@ class CapturedAgentRow:
     sessions: int
 
 
-def agent_rows(store: Store) -> list[CapturedAgentRow]:
+def list_captured_agents(store: Store) -> list[CapturedAgentRow]:
     """Return every agent with a captured event, by name."""
     rows = store.db.rows(
         "SELECT agent, max(at_ns), max(CASE WHEN event <> 'transcript' THEN at_ns END), count(DISTINCT session)"
         " FROM observation GROUP BY agent ORDER BY agent"
     )
     return [
-        CapturedAgentRow(AgentName(str(agent)), integer(last), None if live is None else integer(live), integer(count))
+        CapturedAgentRow(
+            AgentName(str(agent)),
+            integer_from_sql(last),
+            None if live is None else integer_from_sql(live),
+            integer_from_sql(count),
+        )
         for agent, last, live, count in rows
     ]
 
 
-def session_names(store: Store) -> list[tuple[str, str]]:
+def list_captured_sessions(store: Store) -> list[tuple[str, str]]:
     """Return every captured session as (agent, session)."""
     rows = store.db.rows("SELECT DISTINCT agent, session FROM observation")
     return [(str(agent), str(session)) for agent, session in rows]
 
 
-def calls_of_session(store: Store, session: SessionId) -> list[ObservedView[ToolCall]]:
-    """Return what was captured of the tool calls of a session, of any agent."""
+def list_captured_calls(store: Store, session: SessionId) -> list[ObservedView[ToolCall]]:
+    """Return the captured tool calls of a session, of any agent."""
     return store.views.look_up(ToolCall, "session = ?", (session,))

@@ -1,29 +1,31 @@
-"""Spans of a traced program, on their way into the spool: made events, without secrets, durable when ``__call__`` ends.
+"""An exporter that writes spans of a traced program to the spool, without secrets and durably.
 
-The caller is a thread of somebody else's program: whatever names and values that program uses, each span becomes an
-event that can be read again. What is too long is cut, what is too much is counted.
+The caller is a thread of another program: whatever names and values that program uses, each span becomes a valid
+event. Long texts are cut, and attributes over the limit are counted.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
 
-from custody.capture.hook.event_home import add_gap, fallback_of, key_of
-from custody.capture.hook.place import common_dir_of, work_tree_of
-from custody.capture.hook.secret_scan import trips
+from custody.capture.hook.event_home import load_redaction_key, locate_event_fallback, record_capture_gap
+from custody.capture.hook.place import find_common_git_dir, find_owned_work_tree
+from custody.capture.hook.secret_scan import has_possible_secret
 from custody.capture.spool import Spool
 from custody.core.errors import SpoolError
 from custody.core.views import SpanKind, SpanPhase, SpanStatus
 from custody.core.wire.event import SPAN_ATTRIBUTES_MAX, SPAN_LINKS_MAX
-from custody.core.wire.time import text_from
+from custody.core.wire.time import format_timestamp
 from custody.intake.record import redact_event_payload
 
 FILE_BYTES_MAX = 4 * 1024 * 1024
 NAME_MAX, KEY_MAX, TEXT_MAX = 200, 100, 1000
+NAMES_MAX = 4096
+"""Cleaned names and keys that an exporter remembers."""
 NAMELESS = "?"
 _KINDS = frozenset(kind.value for kind in SpanKind)
 _STATUSES = frozenset(status.value for status in SpanStatus)
@@ -32,7 +34,7 @@ _CUT = "…"
 
 
 class SpanFields(Protocol):
-    """What an exporter is told of a span (``custody.sdk.SpanRecord``)."""
+    """The fields of a span that an exporter reads (``custody.sdk.SpanRecord``)."""
 
     @property
     def execution(self) -> str: ...
@@ -61,136 +63,146 @@ class SpanFields(Protocol):
 
 
 class SpoolExporter:
-    """Puts spans into a repository's spool; into the user's own where that cannot be written; raises where neither."""
+    """Writes spans to a repository's spool, or to the user's own if that fails; raises if both fail."""
 
     def __init__(self, home: str, agent: str | None = None, session: str | None = None) -> None:
         self._home = home
-        self._whose = {
-            key: _name(value) for key, value in (("agent", agent), ("session", session)) if value is not None
+        self._author = {
+            key: _clean_span_name(value) for key, value in (("agent", agent), ("session", session)) if value is not None
         }
+        # A program repeats few names and keys in many spans.
+        self._clean_name = lru_cache(NAMES_MAX)(_clean_span_name)
+        self._clean_key = lru_cache(NAMES_MAX)(_clean_attribute_key)
 
     def __call__(self, spans: Sequence[SpanFields]) -> None:
-        """Make a batch of spans durable: all of it, or an error."""
-        for made, said in _files(self._all_made(spans)):
-            events = [self._without_secrets(event) for event in made] if trips(said) else made
+        """Make a batch of spans durable: all of it, or raise an error."""
+        for batch, program_text in _batch_spool_files(self._encode_spans(spans)):
+            events = [self._without_secrets(event) for event in batch] if has_possible_secret(program_text) else batch
             try:
                 Spool(Path(self._home) / "spool").put_all(events, b"")
             except SpoolError:
-                # The same event in both is one record, so what the first may have kept does not matter.
-                Spool(Path(fallback_of(self._home, dict(os.environ))) / "spool").put_all(events, b"")
+                # The same event in both spools is one record, so a partial write to the first does no harm.
+                Spool(Path(locate_event_fallback(self._home, dict(os.environ))) / "spool").put_all(events, b"")
 
-    def _all_made(self, spans: Sequence[SpanFields]) -> Iterator[tuple[bytes, bytes]]:
+    def _encode_spans(self, spans: Sequence[SpanFields]) -> Iterator[tuple[bytes, bytes]]:
         for span in spans:
             try:
-                yield self._made(span)
+                yield self._encode_span(span)
             except (TypeError, ValueError, OverflowError) as error:
-                # One that cannot be written must not hold up all that come after it.
+                # One bad span must not hold up the spans after it.
                 self.gap(f"1 span could not be written: {type(error).__name__}")
 
     def _without_secrets(self, event: bytes) -> bytes:
-        """The event without its secrets, within its limits: what stands for a secret may be longer than it was."""
-        if not trips(event):
+        """Return the event without its secrets, within its limits: a redaction mark may be longer than the secret."""
+        if not has_possible_secret(event):
             return event
-        clean: dict[str, Any] = redact_event_payload(msgspec.json.decode(event), lambda: key_of(self._home))
-        names = {key: _name(clean[key]) for key in ("name", "server", "agent", "session") if key in clean}
-        attributes, _ = _attributes(clean["attributes"])
+        clean: dict[str, Any] = redact_event_payload(msgspec.json.decode(event), lambda: load_redaction_key(self._home))
+        names = {key: _clean_span_name(clean[key]) for key in ("name", "server", "agent", "session") if key in clean}
+        attributes, _ = _clean_span_attributes(clean["attributes"], self._clean_key)
         return _ENCODE({**clean, **names, "attributes": attributes})
 
-    def gap(self, words: str) -> None:
-        """Count what could not be kept, where the doctor looks."""
-        add_gap(self._home, words, dict(os.environ))
+    def gap(self, reason: str) -> None:
+        """Record a gap in recording, which 'custody doctor' reports."""
+        record_capture_gap(self._home, reason, dict(os.environ))
 
-    def _made(self, fields: SpanFields) -> tuple[bytes, bytes]:
-        """The event of a span, and the part of it that is the program's own words."""
-        attributes, dropped = _attributes(fields.attributes)
+    def _encode_span(self, fields: SpanFields) -> tuple[bytes, bytes]:
+        """Return the event of a span, and the part of it that the program wrote."""
+        attributes, dropped = _clean_span_attributes(fields.attributes, self._clean_key)
         kind = fields.kind if fields.kind in _KINDS else SpanKind.WORKFLOW.value
-        said: dict[str, Any] = {**self._whose, "name": _name(fields.name), "attributes": attributes}
+        program_fields: dict[str, Any] = {
+            **self._author,
+            "name": self._clean_name(fields.name),
+            "attributes": attributes,
+        }
         if fields.server is not None and kind == SpanKind.TOOL.value:
-            said["server"] = _name(fields.server)
+            program_fields["server"] = self._clean_name(fields.server)
         if fields.links:
-            said["links"] = [_link(*link) for link in fields.links[:SPAN_LINKS_MAX]]
+            program_fields["links"] = [self._link(*link) for link in fields.links[:SPAN_LINKS_MAX]]
         ended = fields.phase == SpanPhase.END.value and fields.ended_ns is not None
         event = {
             "custody": 1,
             "kind": "span",
             "id": f"{fields.span}-{fields.phase}",
-            "at": text_from((fields.ended_ns or 0) if ended else fields.started_ns),
+            "at": format_timestamp((fields.ended_ns or 0) if ended else fields.started_ns),
             "execution": fields.execution,
             "span": fields.span,
             "phase": fields.phase,
             "span_kind": kind,
-            **said,
+            **program_fields,
         }
         if fields.parent is not None:
             event["parent"] = fields.parent
         if fields.phase == SpanPhase.WHOLE.value:
             # A clock that was set back must not make an end before its start.
-            event["ended_at"] = text_from(max(fields.started_ns, fields.ended_ns or 0))
+            event["ended_at"] = format_timestamp(max(fields.started_ns, fields.ended_ns or 0))
         if fields.phase != SpanPhase.START.value:
             event["status"] = fields.status if fields.status in _STATUSES else SpanStatus.ERROR.value
         if dropped:
             event["dropped"] = dropped
-        return _ENCODE(event), _ENCODE(said)
+        return _ENCODE(event), _ENCODE(program_fields)
+
+    def _link(self, execution: str | None, span: str) -> dict[str, str]:
+        link = {"span": self._clean_name(span)}
+        return link if execution is None else {**link, "execution": self._clean_name(execution)}
 
 
-def exporter_to(folder: str, agent: str | None = None, session: str | None = None) -> SpoolExporter | None:
-    """The way into the spool of the repository around ``folder``; None where there is none."""
-    found = work_tree_of(folder)
-    return None if found is None else SpoolExporter(str(Path(common_dir_of(found[1])) / "custody"), agent, session)
+def make_spool_exporter(folder: str, agent: str | None = None, session: str | None = None) -> SpoolExporter | None:
+    """Return an exporter to the spool of the repository around ``folder``; None outside a repository."""
+    work_tree = find_owned_work_tree(folder)
+    if work_tree is None:
+        return None
+    return SpoolExporter(str(Path(find_common_git_dir(work_tree[1])) / "custody"), agent, session)
 
 
-def _files(made: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[list[bytes], bytes]]:
-    """Events in as many files as their size needs, each with what the program said in them, once."""
+def _batch_spool_files(encoded: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[list[bytes], bytes]]:
+    """Yield events in as many files as their size needs, each with the distinct texts of the program."""
     events: list[bytes] = []
-    said: dict[bytes, None] = {}
+    texts: dict[bytes, None] = {}
     size = 0
-    for event, words in made:
+    for event, text in encoded:
         if events and size + len(event) > FILE_BYTES_MAX:
-            yield events, b"\n".join(said)
-            events, said, size = [], {}, 0
+            yield events, b"\n".join(texts)
+            events, texts, size = [], {}, 0
         events.append(event)
-        said[words] = None
+        texts[text] = None
         size += len(event) + 1
     if events:
-        yield events, b"\n".join(said)
+        yield events, b"\n".join(texts)
 
 
-def _attributes(given: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
-    kept = list(given.items())[:SPAN_ATTRIBUTES_MAX]
-    return {_key(key): _value(value) for key, value in kept}, len(given) - len(kept)
+def _clean_span_attributes(
+    attributes: Mapping[str, Any], clean_key: Callable[[str], str]
+) -> tuple[dict[str, Any], int]:
+    """Return the attributes that fit, and how many were dropped."""
+    items = list(attributes.items())[:SPAN_ATTRIBUTES_MAX]
+    return {clean_key(key): _clean_attribute_value(value) for key, value in items}, len(attributes) - len(items)
 
 
-def _value(value: object) -> bool | int | float | str | None:
+def _clean_attribute_value(value: object) -> bool | int | float | str | None:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
         return value if -_INT_MAX <= value <= _INT_MAX else f"{value:#x}"[:TEXT_MAX]
     if isinstance(value, float):
         return value if value - value == 0 else str(value)
-    return _text(str(value))
+    return _clean_attribute_text(str(value))
 
 
-def _text(text: str) -> str:
+def _clean_attribute_text(text: str) -> str:
     if len(text) > TEXT_MAX:
         text = text[: TEXT_MAX - 1] + _CUT
     return text if text.isprintable() else text.encode("utf-8", "replace").decode().replace("\0", "�")
 
 
-@lru_cache(4096)
-def _key(text: str) -> str:
-    return _name(text)[:KEY_MAX]
+def _clean_attribute_key(text: str) -> str:
+    return _clean_span_name(text)[:KEY_MAX]
 
 
-@lru_cache(4096)
-def _name(text: str) -> str:
+def _clean_span_name(text: str) -> str:
     text = str(text)[:NAME_MAX]
     if not text.isprintable():
-        text = "".join(sign if sign.isprintable() else " " for sign in text).strip()
+        text = "".join(char if char.isprintable() else " " for char in text).strip()
     return text or NAMELESS
-
-
-def _link(execution: str | None, span: str) -> dict[str, str]:
-    return {"span": _name(span)} | ({} if execution is None else {"execution": _name(execution)})
 
 
 _ENCODE = msgspec.json.Encoder().encode

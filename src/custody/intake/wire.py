@@ -1,19 +1,17 @@
-"""The JSON of imports and exports of other tools' claims.
+"""Reports of imports and exports of other attribution tools' claims.
 
 May import ``core``, msgspec and the standard library's value tools; it touches nothing outside.
 """
 
 from custody.core.wire.report import ImportProblem, ImportTranscriptsReport, Report
 
-# What importing and exporting the claims of other attribution tools says.
-
 
 class ImportGitAiReport(Report, frozen=True, kw_only=True, tag="import-git-ai"):
-    """What was read of git-ai's notes and what became of it; of the problems the first 1,000.
+    """The result of importing git-ai's notes, with the first 1,000 problems.
 
-    ``gone`` notes are on commits that are not here: what they say of lines cannot be about any line here. ``silent``
-    notes give no line to an agent. ``undescribed`` is how many stretches are given to a session that no note describes.
-    ``new`` and ``known`` are records, one for each session of a commit, and ``lines`` how many lines they claim.
+    ``gone`` notes are on commits that are not in this repository. ``silent`` notes attribute no line to an agent.
+    ``undescribed`` counts line ranges of sessions that no note describes. ``new`` and ``known`` are records, one for
+    each session of a commit, and ``lines`` how many lines they claim.
     """
 
     place: str
@@ -33,10 +31,10 @@ class ImportGitAiReport(Report, frozen=True, kw_only=True, tag="import-git-ai"):
 
 
 class ImportEntireReport(Report, frozen=True, kw_only=True, tag="import-entire"):
-    """What was read of Entire's checkpoints and what became of it; of the problems the first 1,000.
+    """The result of importing Entire's checkpoints, with the first 1,000 problems.
 
-    ``transcripts`` are read by the readers of the agents that wrote them, each with a report of its own. ``without``
-    sessions have no transcript that could be read. ``commits`` is how many commits name a checkpoint in their message.
+    ``transcripts`` has one report for each agent. ``without`` counts sessions without a readable transcript.
+    ``commits`` counts commits that name a checkpoint in their message.
     """
 
     place: str
@@ -53,11 +51,10 @@ class ImportEntireReport(Report, frozen=True, kw_only=True, tag="import-entire")
 
 
 class ExportGitAiReport(Report, frozen=True, kw_only=True, tag="export-git-ai"):
-    """What was written: notes for ``commits``, by ``sessions`` that wrote ``lines``.
+    """The result of an export: notes for ``commits``, by ``sessions`` that wrote ``lines``.
 
-    ``kept`` notes of the same reference are somebody else's, or somebody added to ours, on commits that ours would be
-    on: they stay as they are. ``kept_on`` names these commits, the first 1,000.
-    ``left_out`` files have names that cannot stand in a note.
+    ``kept`` counts commits that already have a note of another tool, or one of ours that was edited: it is not
+    changed. ``kept_on`` names these commits, the first 1,000. ``left_out`` files have names that a note cannot hold.
     """
 
     path: str

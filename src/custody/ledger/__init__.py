@@ -1,4 +1,4 @@
 """Records: list, show, erase and verify them, with their sessions and gaps.
 
-May touch the store, through the workspace that it is given.
+May touch the store, through its workspace.
 """

@@ -1,15 +1,17 @@
-"""The verbs of recorded evidence: log, show, records, erase.
+"""The verbs for records: log, show, records, erase.
 
-May touch the terminal. Asks use cases and renders their reports.
+May touch the terminal. Calls use cases and renders their reports.
 """
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import click
 
 from custody.core.errors import InputError
-from custody.core.wire.canonical import indented, shortened
+from custody.core.plural import count_noun, noun_for_count
+from custody.core.wire.canonical import indent_json, shorten_json_texts
 from custody.core.wire.report import (
     CallLine,
     EraseReport,
@@ -21,45 +23,47 @@ from custody.core.wire.report import (
     SessionReport,
     ShowReport,
 )
-from custody.ledger.records import erase, preview, records, show
-from custody.ledger.sessions import log, log_session
-from custody.terminal.frame import answer, json_option, open_workspace
+from custody.ledger.records import erase_record_bodies, list_newest_records, preview_record_erasure, show_named_records
+from custody.ledger.sessions import list_session_log, shorten_session_ids, show_session_log
+from custody.terminal.dates import format_duration, format_when
+from custody.terminal.frame import current_screen, json_option, open_command_workspace, print_command_report
+from custody.terminal.screen import Screen, StyledText, TextLine, escape_controls, text_columns
 
 
 @click.command("erase")
 @click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
-@click.option("--reason", required=True, help="Why; kept in the record of the erasure.")
-@click.option("--who", help="Who asks for it; the user of this machine if not given.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--reason", required=True, help="The reason, stored in the record of the erasure.")
+@click.option("--who", help="The person who requests it (default: the user of this machine).")
+@click.option("--yes", is_flag=True, help="Do not prompt.")
 @json_option
 @click.pass_context
 def erase_command(
     ctx: click.Context, targets: tuple[str, ...], *, reason: str, who: str | None, yes: bool, as_json: bool
 ) -> int:
-    """Forget what a record says, and keep the proof that it was there.
+    """Erase the contents of a record.
 
-    TARGET is a record (its number in this store, STORE:NUMBER, its event id or its natural key), which erases all
-    that it says, or the digest of one stored text (8 digits or more). The bytes are overwritten (PostgreSQL: given up
-    for reuse); digest and chain still check, and 'custody verify' says erased. This cannot be undone. Copies that
-    were exported or imported elsewhere are not reached.
+    TARGET is a record (its number in this store, STORE:NUMBER, its event id or its natural key), or the digest of one
+    stored text (8 digits or more). For a record, all its texts are erased. The bytes are overwritten (in PostgreSQL:
+    released for reuse). The record stays in the chain and still verifies. This cannot be undone. Exported or shared
+    copies are not erased.
 
     \b
     Examples:
       custody erase 17 --reason "a customer's name in a prompt"
       custody erase sha256:9f86d081 --reason "leaked key" --who ana --yes
     """
-    workspace = open_workspace(ctx)
+    workspace = open_command_workspace(ctx)
     if not yes:
         if not sys.stdin.isatty():
-            raise InputError("erasing cannot be undone and nobody is here to ask", hint="add --yes")
-        for sentence in preview(workspace, targets):
+            raise InputError("cannot prompt without a terminal", hint="pass --yes to erase")
+        for sentence in preview_record_erasure(workspace, targets):
             click.echo(f"  {sentence}", err=True)
-        click.confirm("erase for good?", abort=True, err=True)
-    report = erase(workspace, targets, who=who, why=reason)
-    return answer(report, _render_erasure(report), as_json=as_json)
+        click.confirm("Erase these texts? This cannot be undone.", abort=True, err=True)
+    report = erase_record_bodies(workspace, targets, who=who, why=reason)
+    return print_command_report(report, _render_erased_records(report), as_json=as_json)
 
 
-def _render_erasure(report: EraseReport) -> str:
+def _render_erased_records(report: EraseReport) -> str:
     return "\n".join(
         f"erased {digest} (record {record})" for digest, record in zip(report.erased, report.records, strict=True)
     )
@@ -67,14 +71,34 @@ def _render_erasure(report: EraseReport) -> str:
 
 MARKS = {"ok": " ", "running": "…", "failed": "!", "abandoned": "?"}
 PROMPT_WIDTH = 100
+PROMPT_TITLE = StyledText("FIRST PROMPT", "muted")
+PROMPT_COLUMNS_MIN = 20
+PROMPT_COLUMNS_PIPED = 55
+"""The width of the column of prompts where nothing is cut; longer prompts move the rest of their row."""
+SESSION_TITLES = ("SESSION", "STARTED", "AGENT", "TIME", "FILES")
+AGENT_COLUMNS_MAX = 20
+ERASED_PROMPT = "(erased, or shared without text)"
+SESSIONS_LISTED_MAX = 10_000
+MORE_SESSIONS = 4
+"""How many times more sessions the hint offers."""
 
 
 @click.command("log")
 @click.argument("session", required=False)
-@click.option("-n", "limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many sessions.")
-@click.option("--agent", metavar="NAME", help="Only sessions of this agent; two may have the same id.")
-@click.option("--by-agent", is_flag=True, help="Each agent with its sessions, instead of the sessions.")
-@click.option("--tree", is_flag=True, help="Show calls below the call or the subagent that made them.")
+@click.option(
+    "-n",
+    "limit",
+    type=click.IntRange(1, SESSIONS_LISTED_MAX),
+    default=20,
+    show_default=True,
+    help="Show at most this many.",
+)
+@click.option("--agent", metavar="NAME", help="Show only sessions of this agent.")
+@click.option(
+    "--grep", "prompt_text", metavar="TEXT", help="Show only sessions with this text in a prompt, in any case."
+)
+@click.option("--by-agent", is_flag=True, help="Count sessions by agent instead.")
+@click.option("--tree", is_flag=True, help="Indent calls below their parent call or subagent.")
 @json_option
 @click.pass_context
 def log_command(  # noqa: PLR0913 - one for each option
@@ -83,117 +107,226 @@ def log_command(  # noqa: PLR0913 - one for each option
     *,
     limit: int,
     agent: str | None,
+    prompt_text: str | None,
     by_agent: bool,
     tree: bool,
     as_json: bool,
 ) -> int:
-    """List sessions as they were captured, or show one.
+    """List recorded sessions, or show one.
 
-    Without SESSION: the sessions that were active last, with agent, model, prompts, calls and files. With SESSION (its
-    id or the beginning of it): its prompts and calls in order, with the files each changed and the sources it read.
+    Without SESSION, list the last active sessions with their first prompt. With SESSION (its id or the start of it),
+    show its prompts and calls in order, with changed files and read sources.
 
     \b
     Examples:
       custody log
+      custody log --grep refund
       custody log 5d2f0c3e --tree
-      custody log s1 --agent codex
       custody log --by-agent
     """
-    workspace = open_workspace(ctx)
+    workspace = open_command_workspace(ctx)
     if session is None:
-        listed = log(workspace, limit=limit, agent=agent)
-        return answer(listed, _by_agent(listed, agent) if by_agent else _listed(listed, agent), as_json=as_json)
-    if by_agent:
-        raise InputError("--by-agent is about all sessions", hint="name a session, or --by-agent")
-    shown = log_session(workspace, session, agent=agent)
-    return answer(shown, "\n".join(_shown(shown, tree=tree)), as_json=as_json)
+        log = list_session_log(workspace, limit=limit, agent=agent, prompt_text=prompt_text, with_prompts=True)
+        if by_agent:
+            return print_command_report(log, _render_sessions_by_agent(log, agent, prompt_text), as_json=as_json)
+        ids = {} if as_json else shorten_session_ids(workspace, [line.session for line in log.sessions])
+        search = SessionSearch(limit, agent, prompt_text)
+        lines = render_session_list(log, ids, search, current_screen(), workspace.now_ns())
+        return print_command_report(log, lines, as_json=as_json)
+    if by_agent or prompt_text is not None:
+        option = "--by-agent" if by_agent else "--grep"
+        raise InputError(f"{option} and SESSION are mutually exclusive", hint="pass one of them")
+    report = show_session_log(workspace, session, agent=agent)
+    return print_command_report(report, "\n".join(_render_session_log(report, tree=tree)), as_json=as_json)
 
 
-def _listed(report: LogReport, agent: str | None) -> str:
+@dataclass(frozen=True, slots=True)
+class SessionSearch:
+    """What a list of sessions was limited to."""
+
+    limit: int
+    agent: str | None = None
+    prompt_text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _SessionEntry:
+    """The texts of one session in the list, without control characters."""
+
+    id: str
+    started: str
+    agent: str
+    prompt: StyledText
+    duration: str
+    files: str
+
+
+def render_session_list(
+    report: LogReport, ids: Mapping[str, str], search: SessionSearch, screen: Screen, now_ns: int
+) -> Iterator[TextLine]:
+    """Yield the sessions: one row each where the screen is wide, else two lines each; ``ids`` are their short ids."""
     if not report.sessions:
-        return _nothing(agent)
-    lines = [_line(session) for session in report.sessions]
-    if report.total > len(lines):
-        lines.append(f"({report.total - len(lines)} more; -n shows them)")
-    return "\n".join(lines)
+        yield _render_no_sessions(search.agent, search.prompt_text)
+        return
+    entries = [_make_session_entry(session, ids, now_ns) for session in report.sessions]
+    yield from _render_session_table(entries, screen) if screen.is_wide else _render_session_pairs(entries, screen)
+    yield ""
+    count, hint = _summarize_session_list(report, search), _choose_session_hint(report, ids, search)
+    yield (count, StyledText(screen.cut(hint, screen.columns - text_columns(count)), "muted"))
 
 
-def _nothing(agent: str | None) -> str:
-    return f"no session{'' if agent is None else f' of {agent}'} has been captured here yet"
-
-
-def _by_agent(report: LogReport, agent: str | None) -> str:
-    if not report.agents:
-        return _nothing(agent)
-    wide = max(len(agent_line.agent) for agent_line in report.agents)
-    return "\n".join(
-        f"{agent_line.agent:<{wide}}  {agent_line.sessions:>6,} session(s)  last {agent_line.last[:19]}Z"
-        for agent_line in report.agents
+def _make_session_entry(session: SessionLine, ids: Mapping[str, str], now_ns: int) -> _SessionEntry:
+    return _SessionEntry(
+        id=escape_controls(ids[session.session]),
+        started=format_when(session.started, now_ns),
+        agent=escape_controls(session.agent),
+        prompt=_render_first_prompt(session),
+        duration=format_duration(session.started, session.ended or session.started),
+        files=count_noun(len(session.files), "file") if session.files else "no edits",
     )
 
 
-def _line(session: SessionLine) -> str:
-    counts = f"{session.prompts} prompt(s), {session.calls} call(s), {len(session.files)} file(s)"
-    model = session.model or "model unknown"
-    return f"{session.last[:19]}Z  {session.agent:<12}  {session.session}  {model}  {counts}"
+def _render_first_prompt(session: SessionLine) -> StyledText:
+    if session.prompt is not None:
+        return StyledText(escape_controls(" ".join(session.prompt.split())))
+    return StyledText(ERASED_PROMPT if session.prompts else "(no prompt recorded)", "muted")
 
 
-def _shown(report: SessionReport, *, tree: bool) -> Iterator[str]:
-    yield _line(report.session)
+def _render_session_table(entries: Sequence[_SessionEntry], screen: Screen) -> Iterator[TextLine]:
+    """Yield a row for each session; only prompts are cut. A long prompt that is not cut moves no other row."""
+    names = [screen.cut(entry.agent, AGENT_COLUMNS_MAX) for entry in entries]
+    facts = [(e.id, e.started, name, e.duration, e.files) for e, name in zip(entries, names, strict=True)]
+    widths = [max(map(text_columns, column)) for column in zip(SESSION_TITLES, *facts, strict=True)]
+    room = max(screen.columns - sum(widths) - 2 * len(widths), PROMPT_COLUMNS_MIN)
+    prompts = [StyledText(screen.cut(entry.prompt.text, room), entry.prompt.role) for entry in entries]
+    longest = max(text_columns(prompt.text) for prompt in (PROMPT_TITLE, *prompts))
+    prompt_width = min(longest, room if screen.is_terminal else PROMPT_COLUMNS_PIPED)
+    titles = [StyledText(title, "muted") for title in SESSION_TITLES]
+    cells = [[StyledText(fact) for fact in row] for row in facts]
+    for row, prompt in zip((titles, *cells), (PROMPT_TITLE, *prompts), strict=True):
+        id_, started, agent, duration, files = map(_pad_session_cell, row, widths)
+        who = agent if row is titles else (StyledText(agent[0].text, "agent"), agent[1])
+        text = _pad_session_cell(prompt, prompt_width)
+        yield (*id_, "  ", *started, "  ", *who, "  ", *text, "  ", *duration, "  ", *reversed(files))
+
+
+def _pad_session_cell(cell: StyledText, width: int) -> tuple[StyledText, str]:
+    return cell, " " * (width - text_columns(cell.text))
+
+
+def _render_session_pairs(entries: Sequence[_SessionEntry], screen: Screen) -> Iterator[TextLine]:
+    """Yield two lines for each session: its prompt, and below it the facts."""
+    indent = max(text_columns(entry.id) for entry in entries) + 2
+    room = max(screen.columns - indent, 1)
+    for entry in entries:
+        yield (
+            *_pad_session_cell(StyledText(entry.id), indent),
+            StyledText(screen.cut(entry.prompt.text, room), entry.prompt.role),
+        )
+        agent = screen.cut(entry.agent, min(room, AGENT_COLUMNS_MAX))
+        facts = f" · {entry.started} · {entry.duration} · {entry.files}"
+        yield (
+            " " * indent,
+            StyledText(agent, "agent"),
+            StyledText(screen.cut(facts, room - text_columns(agent)), "muted"),
+        )
+
+
+def _summarize_session_list(report: LogReport, search: SessionSearch) -> str:
+    shown = "" if report.total == len(report.sessions) else f"{len(report.sessions):,} of "
+    noun = "session" if search.prompt_text is None else "matching session"
+    return f"{shown}{count_noun(report.total, noun)}. "
+
+
+def _choose_session_hint(report: LogReport, ids: Mapping[str, str], search: SessionSearch) -> str:
+    if report.total > len(report.sessions):
+        first = f"-n {min(MORE_SESSIONS * search.limit, SESSIONS_LISTED_MAX)} for more"
+    else:
+        first = f"custody log {ids[report.sessions[0].session]} shows one"
+    return f"hint: {first}" + (", --grep TEXT searches prompts" if search.prompt_text is None else "")
+
+
+def _render_no_sessions(agent: str | None, prompt_text: str | None) -> str:
+    of_agent = "" if agent is None else f" of {agent}"
+    if prompt_text is not None:
+        return f"no session{of_agent} has a prompt with '{prompt_text}'"
+    return f"no session{of_agent} has been recorded here yet"
+
+
+def _render_sessions_by_agent(report: LogReport, agent: str | None, prompt_text: str | None) -> str:
+    if not report.agents:
+        return _render_no_sessions(agent, prompt_text)
+    width = max(len(line.agent) for line in report.agents)
+    return "\n".join(
+        f"{line.agent:<{width}}  {line.sessions:>6,} {noun_for_count(line.sessions, 'session'):<8}"
+        f"  last {line.last[:19]}Z"
+        for line in report.agents
+    )
+
+
+def _render_session_line(session: SessionLine) -> str:
+    nouns = ((session.prompts, "prompt"), (session.calls, "call"), (len(session.files), "file"))
+    counts = ", ".join(count_noun(count, noun) for count, noun in nouns)
+    model = session.model or "unknown model"
+    return f"{session.started[:19]}Z  {session.agent:<12}  {session.session}  {model}  {counts}"
+
+
+def _render_session_log(report: SessionReport, *, tree: bool) -> Iterator[str]:
+    yield _render_session_line(report.session)
     for file in report.session.files:
         yield f"  changed {file}"
-    below = _below(report.calls) if tree else {}
-    inside = {child.id for children in below.values() for child in children}
-    happened: list[PromptLine | CallLine] = [*report.prompts, *(c for c in report.calls if c.id not in inside)]
+    children = _group_session_subcalls(report.calls) if tree else {}
+    nested = {child.id for calls in children.values() for child in calls}
+    items: list[PromptLine | CallLine] = [*report.prompts, *(c for c in report.calls if c.id not in nested)]
     subagent: str | None = None
-    for item in sorted(happened, key=_when):
+    for item in sorted(items, key=_session_item_time):
         if isinstance(item, PromptLine):
-            yield _prompt(item)
+            yield _render_session_prompt(item)
             continue
         if tree and item.subagent not in (None, subagent):
             yield f"{'':12}subagent {item.subagent}"
         subagent = item.subagent
-        yield from _branch(item, below, int(tree and subagent is not None))
+        yield from _render_session_call_branch(item, children, int(tree and subagent is not None))
 
 
-def _when(item: PromptLine | CallLine) -> str:
+def _session_item_time(item: PromptLine | CallLine) -> str:
     return item.at if isinstance(item, PromptLine) else item.started
 
 
-def _below(calls: list[CallLine]) -> dict[str, list[CallLine]]:
-    """The calls that each call made; one that claims to be inside itself, at whatever distance, stands alone."""
+def _group_session_subcalls(calls: list[CallLine]) -> dict[str, list[CallLine]]:
+    """Return the calls that each call made; a call in a cycle of parents has none."""
     parents = {call.id: call.parent for call in calls}
-    below: dict[str, list[CallLine]] = {}
+    children: dict[str, list[CallLine]] = {}
     for call in calls:
-        if call.parent in parents and not _is_circle(call.id, parents):
-            below.setdefault(call.parent or "", []).append(call)
-    return below
+        if call.parent in parents and not _is_session_call_cycle(call.id, parents):
+            children.setdefault(call.parent or "", []).append(call)
+    return children
 
 
-def _is_circle(call: str, parents: Mapping[str, str | None]) -> bool:
-    met = {call}
-    above = parents.get(call)
-    while above is not None and above not in met:
-        met.add(above)
-        above = parents.get(above)
-    return above is not None
+def _is_session_call_cycle(call: str, parents: Mapping[str, str | None]) -> bool:
+    visited = {call}
+    parent = parents.get(call)
+    while parent is not None and parent not in visited:
+        visited.add(parent)
+        parent = parents.get(parent)
+    return parent is not None
 
 
-def _branch(call: CallLine, below: Mapping[str, list[CallLine]], depth: int) -> Iterator[str]:
-    """A call, and below it those that it made."""
-    waiting = [(call, depth)]
-    while waiting:
-        current_call, level = waiting.pop()
-        yield _call(current_call, level)
-        waiting.extend((child, level + 1) for child in reversed(below.get(current_call.id, [])))
+def _render_session_call_branch(call: CallLine, children: Mapping[str, list[CallLine]], depth: int) -> Iterator[str]:
+    """Yield a call, and below it the calls that it made."""
+    stack = [(call, depth)]
+    while stack:
+        current_call, level = stack.pop()
+        yield _render_session_call(current_call, level)
+        stack.extend((child, level + 1) for child in reversed(children.get(current_call.id, [])))
 
 
-def _prompt(prompt: PromptLine) -> str:
-    words = "(not here any more, or withheld)" if prompt.text is None else " ".join(prompt.text.split())[:PROMPT_WIDTH]
-    return f"{prompt.at[11:19]}  > {words}"
+def _render_session_prompt(prompt: PromptLine) -> str:
+    text = ERASED_PROMPT if prompt.text is None else " ".join(prompt.text.split())[:PROMPT_WIDTH]
+    return f"{prompt.at[11:19]}  > {text}"
 
 
-def _call(call: CallLine, depth: int) -> str:
+def _render_session_call(call: CallLine, depth: int) -> str:
     what = ", ".join((*call.files, *call.sources))
     return f"{call.started[11:19]} {MARKS[call.status]}{'  ' * (depth + 1)}{call.name}" + (f"  {what}" if what else "")
 
@@ -202,33 +335,35 @@ WIDTH_OF_NUMBER = 7
 
 
 @click.command("records")
-@click.option("-n", "limit", type=click.IntRange(1, 100_000), default=20, show_default=True, help="How many.")
-@click.option("--kind", help="Only records of this kind: edit, call, prompt, link, decision …")
+@click.option(
+    "-n", "limit", type=click.IntRange(1, 100_000), default=20, show_default=True, help="Show at most this many."
+)
+@click.option("--kind", help="Show only records of this kind: edit, call, prompt, link, decision …")
 @json_option
 @click.pass_context
 def records_command(ctx: click.Context, *, limit: int, kind: str | None, as_json: bool) -> int:
-    """List what was recorded, newest first.
+    """List records, newest first.
 
-    Each line has the record's number in this store (or its full name when it came from another), the time it claims,
-    its kind and its key. 'custody show NUMBER' shows what it says.
+    Each line has the record's number in this store (or its full name if another store made it), its time, its kind and
+    its key. 'custody show NUMBER' shows the content.
 
     \b
     Examples:
       custody records
       custody records -n 100 --kind edit
     """
-    report = records(open_workspace(ctx), limit=limit, kind=kind)
-    return answer(report, _render_records(report), as_json=as_json)
+    report = list_newest_records(open_command_workspace(ctx), limit=limit, kind=kind)
+    return print_command_report(report, _render_record_list(report), as_json=as_json)
 
 
-def _render_records(report: RecordsReport) -> str:
+def _render_record_list(report: RecordsReport) -> str:
     if not report.records:
-        return "nothing has been recorded here yet" if not report.total else "no such record"
-    return "\n".join(line_of(record) for record in report.records)
+        return "nothing has been recorded here yet" if not report.total else "no record of this kind"
+    return "\n".join(render_record_line(record) for record in report.records)
 
 
-def line_of(record: RecordSummary) -> str:
-    """A record on one line."""
+def render_record_line(record: RecordSummary) -> str:
+    """Return one line for a record."""
     name = record.record if record.number is None else f"{record.number:>{WIDTH_OF_NUMBER}}"
     return f"{name}  {record.at:<24}  {record.kind:<11}  {record.key}"
 
@@ -238,23 +373,23 @@ def line_of(record: RecordSummary) -> str:
 @json_option
 @click.pass_context
 def show_command(ctx: click.Context, record: str, *, as_json: bool) -> int:
-    """Show what a record says.
+    """Show one record.
 
-    RECORD is its number in this store, STORE:NUMBER, its event id, or its natural key (which may name several
-    observations of the same thing; all are shown).
+    RECORD is its number in this store, STORE:NUMBER, its event id, or its natural key. Several records can have the
+    same natural key; all of them are shown.
 
     \b
     Examples:
       custody show 17
       custody show 17 --json | jq .payloads[0]
     """
-    report = show(open_workspace(ctx), record)
-    return answer(report, _render_record(report), as_json=as_json)
+    report = show_named_records(open_command_workspace(ctx), record)
+    return print_command_report(report, _render_record(report), as_json=as_json)
 
 
 def _render_record(report: ShowReport) -> str:
     lines = []
     for record, payload in zip(report.records, report.payloads, strict=True):
-        says = "erased" if payload is None else indented(shortened(payload))
-        lines += [line_of(record), f"  event  {record.event}", f"  digest {record.digest}", says]
+        content = "erased" if payload is None else indent_json(shorten_json_texts(payload))
+        lines += [render_record_line(record), f"  event  {record.event}", f"  digest {record.digest}", content]
     return "\n".join(lines)

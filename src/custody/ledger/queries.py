@@ -1,6 +1,6 @@
-"""SQL over records that belongs to no single question, typed rows out.
+"""SQL over records that several questions need, typed rows out.
 
-May touch the open database that it is given.
+May touch the open database of its caller.
 """
 
 from collections.abc import Collection, Iterator
@@ -21,39 +21,38 @@ from custody.core.ids import (
 )
 from custody.core.paths import RepoPath
 from custody.core.views import FileEdit, FileState, Observation, Prompt, Session, SourceAccess, ToolCall, TracedFile
-from custody.store import EVERYTHING, ObservedView, RecordFilter, Store, placeholders
+from custody.store import EVERYTHING, ObservedView, RecordFilter, Store, make_sql_placeholders
 from custody.store.db import SqlValue
-from custody.store.rows import HASH_TABLE, hash_digits
-from custody.store.tables import integer, raw
+from custody.store.rows import HASH_TABLE, content_hash_index_digits
+from custody.store.tables import bytes_from_sql, integer_from_sql
 
 # SQL about the tool calls of sessions.
 
 
-def call_views(store: Store, session: SessionId, call: str) -> list[ObservedView[ToolCall]]:
+def find_session_call(store: Store, session: SessionId, call: str) -> list[ObservedView[ToolCall]]:
     """Return what was captured of one tool call, of any agent."""
     return store.views.look_up(ToolCall, "session = ? AND call = ?", (session, call))
 
 
-def call_ids(store: Store, session: SessionId) -> list[CallId]:
+def list_session_call_ids(store: Store, session: SessionId) -> list[CallId]:
     """Return the ids of the tool calls of a session, of any agent."""
     return [CallId(str(call)) for call in store.views.distinct(ToolCall, "call", "session = ?", (session,))]
 
 
-def last_calls(store: Store, session: SessionId, limit: int) -> list[ObservedView[ToolCall]]:
+def list_last_session_calls(store: Store, session: SessionId, limit: int) -> list[ObservedView[ToolCall]]:
     """Return the last records about tool calls of a session, of any agent."""
     return store.views.look_up(ToolCall, f"session = ? ORDER BY started_ns DESC LIMIT {int(limit)}", (session,))
 
 
-# Which bodies are texts of conversations and of nothing else.
-# A conversation is what was asked, and what records of a session hold that nothing rests on. This file is the only
-# one that says what rests on a record: an edit, a state of a file, a commit, a source, a decision, a call.
+# A conversation has the prompts of a session, and its records that support no conclusion. Only this file decides which
+# records support one: an edit, a state of a file, a commit, a source, a decision, a call.
 
 
-_RESTS = (
+_CONCLUSIONS = (
     "file_edit file_state traced_file edit_hash commit_link commit_seen pull_request_fact source_read tool_call"
     " decision duplicate_answer source change span"
 ).split()
-"""Views by which something is concluded: a record that gives one of them stays."""
+"""Views that support a conclusion: a record with one of them is not erased."""
 
 
 class ConversationTables:
@@ -64,36 +63,42 @@ class ConversationTables:
         self._tables = store.tables
 
     def bodies_before(self, at_ns: int) -> list[Digest]:
-        """The bodies, not erased yet, that only records of conversations from before a moment hold; in order."""
+        """Return the bodies, not erased yet, that only conversations before a time use; in order."""
         old = self._records_before(at_ns)
-        wanted = {digest for ref in old for digest in self._bodies_of(ref)}
-        return sorted(d for d in wanted if all(held.ref in old for held in self._tables.records_holding(d)))
+        digests = {digest for ref in old for digest in self._bodies_of(ref)}
+        return sorted(d for d in digests if all(record.ref in old for record in self._tables.records_holding(d)))
 
     def erased(self, after_ns: int, until_ns: int) -> list[tuple[NaturalKey, RecordRef]]:
-        """The records of a time that say nothing any more, by their keys, the latest first."""
+        """Return the erased records of a period by their keys, the latest first."""
         rows = self._db.rows(
             "SELECT natural_key, store_id, seq FROM record WHERE at_ns > ? AND at_ns <= ? AND digest IN"
             " (SELECT erasure.digest FROM erasure JOIN body ON body.digest = erasure.digest WHERE body.bytes IS NULL)"
             " ORDER BY at_ns DESC, store_id DESC, seq DESC",
             (after_ns, until_ns),
         )
-        return [(NaturalKey(str(key)), RecordRef(StoreId(str(store)), Seq(integer(seq)))) for key, store, seq in rows]
+        return [
+            (NaturalKey(str(key)), RecordRef(StoreId(str(store)), Seq(integer_from_sql(seq))))
+            for key, store, seq in rows
+        ]
 
     def _records_before(self, at_ns: int) -> set[RecordRef]:
-        # Who opened a session is no text, unless the same record holds what was asked.
-        rows = (*self._told_in("prompt", _RESTS, at_ns), *self._told_in("observation", ("session", *_RESTS), at_ns))
+        # The start of a session has no text, unless the same record has a prompt.
+        rows = (
+            *self._find_records_in("prompt", _CONCLUSIONS, at_ns),
+            *self._find_records_in("observation", ("session", *_CONCLUSIONS), at_ns),
+        )
         return set(rows)
 
-    def _told_in(self, table: str, rests: tuple[str, ...] | list[str], at_ns: int) -> Iterator[RecordRef]:
-        alone = " AND ".join(
-            f"NOT EXISTS (SELECT 1 FROM {name} AS rest WHERE rest.store_id = told.store_id AND rest.seq = told.seq)"
-            for name in rests
+    def _find_records_in(self, table: str, views: tuple[str, ...] | list[str], at_ns: int) -> Iterator[RecordRef]:
+        without_views = " AND ".join(
+            f"NOT EXISTS (SELECT 1 FROM {name} AS other WHERE other.store_id = it.store_id AND other.seq = it.seq)"
+            for name in views
         )
         rows = self._db.rows(
-            f"SELECT DISTINCT store_id, seq FROM {table} AS told WHERE at_ns < ? AND {alone}", (at_ns,)
+            f"SELECT DISTINCT store_id, seq FROM {table} AS it WHERE at_ns < ? AND {without_views}", (at_ns,)
         )
         for store, seq in rows:
-            yield RecordRef(StoreId(str(store)), Seq(integer(seq)))
+            yield RecordRef(StoreId(str(store)), Seq(integer_from_sql(seq)))
 
     def _bodies_of(self, ref: RecordRef) -> list[Digest]:
         rows = self._db.rows(
@@ -103,7 +108,7 @@ class ConversationTables:
             " JOIN record ON record.digest = part.body WHERE store_id = ? AND seq = ? AND bytes IS NOT NULL",
             (ref.store, int(ref.seq), ref.store, int(ref.seq)),
         )
-        return [Digest(raw(digest)) for (digest,) in rows]
+        return [Digest(bytes_from_sql(digest)) for (digest,) in rows]
 
 
 # SQL about the edits of files.
@@ -113,25 +118,25 @@ _HASH_PREFIX_DIGITS = 8
 _AFTER_HEX = "g"
 
 
-def edits_of_session(store: Store, session: SessionId) -> list[ObservedView[FileEdit]]:
+def list_session_edits(store: Store, session: SessionId) -> list[ObservedView[FileEdit]]:
     """Return the edits of a session, of any agent."""
     return store.views.look_up(FileEdit, "session = ?", (session,))
 
 
-def edits_with(store: Store, content_hash: ContentHash) -> list[ObservedView[FileEdit]]:
+def find_edits_by_hash(store: Store, content_hash: ContentHash) -> list[ObservedView[FileEdit]]:
     """Return the edits with this content hash, compared on the shorter length as document 000 says."""
-    start = hash_digits(content_hash)[:_HASH_PREFIX_DIGITS]
+    start = content_hash_index_digits(content_hash)[:_HASH_PREFIX_DIGITS]
     near = store.views.look_up(FileEdit, "hash >= ? AND hash < ?", (start, start + _AFTER_HEX), index=HASH_TABLE.name)
-    return [seen for seen in near if any(content_hashes_match(content_hash, own) for own in seen.view.hashes)]
+    return [edit for edit in near if any(content_hashes_match(content_hash, own) for own in edit.view.hashes)]
 
 
-def paths_of_session(store: Store, session: SessionId) -> set[RepoPath]:
+def list_session_paths(store: Store, session: SessionId) -> set[RepoPath]:
     """Return the files that a session edited, of any agent."""
     paths = store.views.distinct(FileEdit, "path", "session = ?", (session,))
     return {RepoPath(path) for path in paths if isinstance(path, bytes)}
 
 
-def paths_in(store: Store, kinds: Collection[type[FileEdit | FileState | TracedFile]]) -> set[RepoPath]:
+def list_recorded_paths(store: Store, kinds: Collection[type[FileEdit | FileState | TracedFile]]) -> set[RepoPath]:
     """Return every file that any view of these kinds names."""
     return {RepoPath(path) for kind in kinds for path in store.views.distinct(kind, "path") if isinstance(path, bytes)}
 
@@ -147,22 +152,22 @@ class ReadRows:
     total: int
 
 
-def locators_read_by(store: Store, sessions: Collection[SessionId], until_ns: int, limit: int) -> ReadRows:
-    """Return what these sessions read up to a time, without reading any record."""
-    where = f"FROM source_read WHERE session IN ({placeholders(sessions)}) AND at_ns <= ?"
+def list_session_source_locators(store: Store, sessions: Collection[SessionId], until_ns: int, limit: int) -> ReadRows:
+    """Return the sources that these sessions read up to a time, without reading any record."""
+    where = f"FROM source_read WHERE session IN ({make_sql_placeholders(sessions)}) AND at_ns <= ?"
     values: list[SqlValue] = [*sessions, until_ns]
     rows = store.db.rows(
         f"SELECT locator {where} GROUP BY locator ORDER BY max(at_ns) DESC, locator LIMIT {int(limit)}", values
     )
     total = store.db.rows(f"SELECT count(DISTINCT locator) {where}", values)
-    return ReadRows(tuple(str(locator) for (locator,) in rows), integer(total[0][0]))
+    return ReadRows(tuple(str(locator) for (locator,) in rows), integer_from_sql(total[0][0]))
 
 
-# SQL about sessions: which there are, and what was captured of one.
+# SQL about sessions.
 
 
 SESSIONS_READ_MAX: Final = 20
-"""Maximum records of one session that are read for what they say of it as a whole."""
+"""Maximum records of one session that are read for the session as a whole."""
 
 SessionView = Session | Prompt | ToolCall | FileEdit | SourceAccess
 """Views that belong to one session of one agent."""
@@ -172,62 +177,78 @@ V = TypeVar("V", bound=SessionView)
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
-    """A session by what was captured of it: when first, when last, how many events."""
+    """A session with the times of its first message, last event and last message, and the number of events.
+
+    A link to a commit is an event and not a message: it may be made long after the session, by an import.
+    """
 
     agent: AgentName
     session: SessionId
     first_ns: int
     last_ns: int
     events: int
+    ended_ns: int
 
 
-def session_rows(store: Store, *, limit: int, starting: str = "", named: str | None = None) -> list[SessionRow]:
-    """Return the sessions whose id begins with ``starting`` or equals ``named``, the last active first."""
+SESSION_TIMES: Final = (
+    "coalesce(min(CASE WHEN event <> 'link' THEN at_ns END), min(at_ns)), max(at_ns), count(*),"
+    " coalesce(max(CASE WHEN event <> 'link' THEN at_ns END), max(at_ns)) AS ended_ns"
+)
+"""The columns of a ``SessionRow`` after its names, grouped by session and agent."""
+
+
+def list_session_rows(store: Store, *, limit: int, starting: str = "", named: str | None = None) -> list[SessionRow]:
+    """Return the sessions with an id that starts with ``starting`` or equals ``named``, the last active first."""
     least, most = (starting, starting + chr(0x10FFFF)) if named is None else (named, named)
     rows = store.db.rows(
-        "SELECT agent, session, min(at_ns), max(at_ns), count(*) FROM observation"
+        f"SELECT agent, session, {SESSION_TIMES} FROM observation"
         " WHERE session >= ? AND session <= ? GROUP BY agent, session"
-        " ORDER BY max(at_ns) DESC, agent, session LIMIT ?",
+        " ORDER BY ended_ns DESC, agent, session LIMIT ?",
         (least, most, limit),
     )
     return [
-        SessionRow(AgentName(str(agent)), SessionId(str(session)), integer(first), integer(last), integer(count))
-        for agent, session, first, last, count in rows
+        SessionRow(AgentName(str(agent)), SessionId(str(session)), *map(integer_from_sql, numbers))
+        for agent, session, *numbers in rows
     ]
 
 
-def session_count(store: Store) -> int:
+def list_recorded_session_ids(store: Store) -> list[SessionId]:
+    """Return the ids of all sessions, of any agent, in order."""
+    return sorted(SessionId(str(session)) for session in store.views.distinct(Observation, "session"))
+
+
+def count_recorded_sessions(store: Store) -> int:
     """Return how many sessions have a captured event."""
     rows = store.db.rows("SELECT count(*) FROM (SELECT DISTINCT agent, session FROM observation) AS seen")
-    return integer(rows[0][0])
+    return integer_from_sql(rows[0][0])
 
 
-def agents_of_session(store: Store, session: SessionId) -> list[AgentName]:
+def list_session_agents(store: Store, session: SessionId) -> list[AgentName]:
     """Return the agents with a session of this id, by name."""
     return [AgentName(str(agent)) for agent in store.views.distinct(Observation, "agent", "session = ?", (session,))]
 
 
-def views_of_session(store: Store, session: SessionId, kinds: Collection[type[V]]) -> list[ObservedView[V]]:
-    """Return everything of these kinds that was captured of a session, of any agent."""
+def list_session_views_by_kind(store: Store, session: SessionId, kinds: Collection[type[V]]) -> list[ObservedView[V]]:
+    """Return all views of these kinds of a session, of any agent."""
     return store.views.look_up_in(kinds, "session = ?", (session,))
 
 
-def session_views(store: Store, session: SessionId) -> list[ObservedView[Session]]:
-    """Return what was captured of a session as a whole, of any agent."""
+def list_session_views(store: Store, session: SessionId) -> list[ObservedView[Session]]:
+    """Return all views of a session as a whole, of any agent."""
     return store.views.look_up(Session, "session = ?", (session,))
 
 
-def first_session_views(store: Store, session: SessionId, limit: int) -> list[ObservedView[Session]]:
+def list_first_session_views(store: Store, session: SessionId, limit: int) -> list[ObservedView[Session]]:
     """Return the first records about a session as a whole, of any agent."""
     return store.views.look_up(Session, f"session = ? ORDER BY started_ns LIMIT {int(limit)}", (session,))
 
 
-def last_session_views(store: Store, session: SessionId, limit: int) -> list[ObservedView[Session]]:
+def list_last_session_views(store: Store, session: SessionId, limit: int) -> list[ObservedView[Session]]:
     """Return the last records about a session as a whole, of any agent."""
     return store.views.look_up(Session, f"session = ? ORDER BY started_ns DESC LIMIT {int(limit)}", (session,))
 
 
-def sessions_before(
+def list_session_views_before(
     store: Store, agent: AgentName, session: SessionId, at_ns: int, only: RecordFilter = EVERYTHING
 ) -> list[ObservedView[Session]]:
     """Return the last ``SESSIONS_READ_MAX`` records about a session up to a time."""
@@ -238,10 +259,10 @@ def sessions_before(
     return store.views.look_up(Session, where, (session, agent, at_ns, *only.values))
 
 
-def was_open(
+def was_session_open(
     store: Store, agent: AgentName, session: SessionId, at_ns: int, within_ns: int, only: RecordFilter = EVERYTHING
 ) -> bool:
-    """Whether the last event of a session within ``within_ns`` before a time is not its end."""
+    """Return whether the last event of a session within ``within_ns`` before a time is not its end."""
     last = store.db.rows(
         "SELECT event FROM observation WHERE session = ? AND agent = ? AND at_ns <= ? AND at_ns > ?"
         f"{only.where('observation')} ORDER BY at_ns DESC, store_id DESC, seq DESC, n DESC LIMIT 1",
@@ -250,55 +271,75 @@ def was_open(
     return bool(last) and str(last[0][0]).lower() != "sessionend"
 
 
-def work_trees_of(store: Store, agent: AgentName, session: SessionId, only: RecordFilter = EVERYTHING) -> set[str]:
+def list_session_work_trees(
+    store: Store, agent: AgentName, session: SessionId, only: RecordFilter = EVERYTHING
+) -> set[str]:
     """Return the work trees in which a session started or resumed."""
     where = (
         f"session = ? AND agent = ?{only.where('session')}"
         f" ORDER BY started_ns, store_id, seq, n LIMIT {SESSIONS_READ_MAX}"
     )
-    views = (seen.view for seen in store.views.look_up(Session, where, (session, agent, *only.values)))
+    views = (row.view for row in store.views.look_up(Session, where, (session, agent, *only.values)))
     return {view.worktree for view in views if view.agent == agent and view.worktree is not None}
 
 
 # SQL about the prompts of sessions.
 
 
-def prompts_of_session(store: Store, session: SessionId) -> list[ObservedView[Prompt]]:
+def list_session_prompts(store: Store, session: SessionId) -> list[ObservedView[Prompt]]:
     """Return the prompts of a session, of any agent."""
     return store.views.look_up(Prompt, "session = ?", (session,))
 
 
-def prompts_of_sessions(store: Store, sessions: Collection[SessionId]) -> list[ObservedView[Prompt]]:
+def list_prompts_of_sessions(store: Store, sessions: Collection[SessionId]) -> list[ObservedView[Prompt]]:
     """Return the prompts of these sessions, of any agent."""
-    return store.views.look_up(Prompt, f"session IN ({placeholders(sessions)})", sorted(sessions))
+    return store.views.look_up(Prompt, f"session IN ({make_sql_placeholders(sessions)})", sorted(sessions))
 
 
-def first_prompts(store: Store, session: SessionId, limit: int) -> list[ObservedView[Prompt]]:
+def find_sessions_by_prompt(store: Store, text: str) -> set[tuple[AgentName, SessionId]]:
+    """Return the sessions with a prompt that contains ``text``, in any case and with any white space between words."""
+    wanted = _normalize_prompt(text)
+    sessions = [SessionId(str(session)) for session in store.views.distinct(Prompt, "session")]
+    return {
+        (prompt.view.agent, prompt.view.session)
+        for start in range(0, len(sessions), SESSIONS_READ_MAX)
+        for prompt in list_prompts_of_sessions(store, sessions[start : start + SESSIONS_READ_MAX])
+        if wanted in _normalize_prompt(prompt.view.text.content or "")
+    }
+
+
+def _normalize_prompt(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+def list_first_session_prompts(store: Store, session: SessionId, limit: int) -> list[ObservedView[Prompt]]:
     """Return the first prompts of a session, of any agent."""
     return store.views.look_up(Prompt, f"session = ? ORDER BY at_ns LIMIT {int(limit)}", (session,))
 
 
-def prompts_until(store: Store, session: SessionId, until_ns: int, limit: int) -> list[ObservedView[Prompt]]:
+def list_session_prompts_until(
+    store: Store, session: SessionId, until_ns: int, limit: int
+) -> list[ObservedView[Prompt]]:
     """Return the last prompts of a session up to a time, of any agent."""
     where = f"session = ? AND at_ns <= ? ORDER BY at_ns DESC LIMIT {int(limit)}"
     return store.views.look_up(Prompt, where, (session, until_ns))
 
 
-def first_prompt(store: Store, agent: AgentName, session: SessionId) -> ObservedView[Prompt] | None:
+def find_first_session_prompt(store: Store, agent: AgentName, session: SessionId) -> ObservedView[Prompt] | None:
     """Return the first prompt of an agent's session; another agent may have a session of the same id."""
-    for limit in (1, SESSIONS_READ_MAX):  # the first row nearly always is the agent's own
+    for limit in (1, SESSIONS_READ_MAX):  # the first row is nearly always the agent's own
         where = f"session = ? ORDER BY at_ns, store_id, seq, n LIMIT {limit}"
-        own = [seen for seen in store.views.look_up(Prompt, where, (session,)) if seen.view.agent == agent]
+        own = [prompt for prompt in store.views.look_up(Prompt, where, (session,)) if prompt.view.agent == agent]
         if own:
-            return min(own, key=lambda seen: seen.view.at_ns)
+            return min(own, key=lambda prompt: prompt.view.at_ns)
     return None
 
 
 # SQL about contradictory recordings of edits.
 
 
-def edits_recorded_twice(store: Store, session: SessionId) -> list[ObservedView[FileEdit]]:
-    """Return the edits of a session whose observation was recorded more than once with different content."""
+def list_conflicting_session_edits(store: Store, session: SessionId) -> list[ObservedView[FileEdit]]:
+    """Return the edits of a session that were recorded more than once with different content."""
     other = "SELECT 1 FROM record a JOIN record b ON b.natural_key = a.natural_key AND b.digest <> a.digest"
     here = "a.store_id = file_edit.store_id AND a.seq = file_edit.seq"
     return store.views.look_up(FileEdit, f"session = ? AND EXISTS ({other} WHERE {here})", (session,))
@@ -307,11 +348,11 @@ def edits_recorded_twice(store: Store, session: SessionId) -> list[ObservedView[
 # SQL about the sources behind a line.
 
 
-def readings_of_source(
+def list_session_source_readings(
     store: Store, sessions: Collection[SessionId], locator: str, until_ns: int, limit: int
 ) -> list[ObservedView[SourceAccess]]:
     """Return the last readings of a source by these sessions up to a time."""
-    where = f"session IN ({placeholders(sessions)}) AND locator = ? AND at_ns <= ?"
+    where = f"session IN ({make_sql_placeholders(sessions)}) AND locator = ? AND at_ns <= ?"
     return store.views.look_up(
         SourceAccess, f"{where} ORDER BY at_ns DESC LIMIT {int(limit)}", (*sessions, locator, until_ns)
     )

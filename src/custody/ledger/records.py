@@ -1,32 +1,30 @@
-"""Records: named, listed, shown and erased, with claims and gaps."""
+"""Records: find, list, show and erase them; claims and gaps."""
 
 import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from custody.capture.hook.event_home import gaps_in
+from custody.capture.hook.event_home import read_capture_gaps
 from custody.core.errors import InputError, StoreError
 from custody.core.ids import Digest, RecordRef, Seq, StoreId
-from custody.core.record import Record, RecordingGap, gap_of
+from custody.core.plural import count_noun
+from custody.core.record import Record, RecordingGap, parse_recording_gap
 from custody.core.wire.arrival import SYSTEM_KINDS
-from custody.core.wire.body import digest_text, parts
-from custody.core.wire.canonical import Json, parse
+from custody.core.wire.body import format_digest, list_payload_digests
+from custody.core.wire.canonical import Json, parse_json_bytes
 from custody.core.wire.report import EraseReport, RecordsReport, RecordSummary, ShowReport
-from custody.core.wire.time import text_from
+from custody.core.wire.time import format_timestamp
 from custody.store import RecordFilter, Store
-from custody.workspace.machine import user
+from custody.workspace.machine import machine_user_name
 from custody.workspace.workspace import Workspace
 
-# How people name a record: its number here, ``STORE:NUMBER``, its event id or its natural key.
-
-
-HINT = "name a record by its number here, 'store:number', its event id or its key ('custody records' lists them)"
+HINT = "pass a record's number, 'store:number', event id or key ('custody records' lists them)"
 
 _PLACE = re.compile(r"(?:([0-9a-f]{8,32}|pending):)?([1-9][0-9]{0,17})", re.ASCII)
 
 
-def find_records(store: Store, target: str) -> list[Record]:
-    """The records that ``target`` names, oldest first; a bare number is a place in this store's own chain."""
+def find_records_by_name(store: Store, target: str) -> list[Record]:
+    """Return the records that ``target`` names, oldest first; a number is a position in this store's own chain."""
     place = _PLACE.fullmatch(target)
     if place is None:
         return store.tables.records_named(target)
@@ -34,36 +32,38 @@ def find_records(store: Store, target: str) -> list[Record]:
     stores = [own] if place[1] is None and own is not None else []
     if place[1] is not None:
         stores = [head.store for head in store.tables.chains() if head.store.startswith(place[1])]
-    found = [store.tables.record(RecordRef(StoreId(name), Seq(int(place[2])))) for name in stores]
-    return [record for record in found if record is not None]
+    records = [store.tables.record(RecordRef(StoreId(name), Seq(int(place[2])))) for name in stores]
+    return [record for record in records if record is not None]
 
 
 WITHHELD = "$withheld"
-"""Stands around what is known of a record whose texts stayed with the store that shared it."""
+"""The key of the outline of a record that was shared without texts."""
 
 
-def records(workspace: Workspace, *, limit: int, kind: str | None = None) -> RecordsReport:
-    """The newest ``limit`` records of every chain by the time they claim, perhaps only of one kind."""
+def list_newest_records(workspace: Workspace, *, limit: int, kind: str | None = None) -> RecordsReport:
+    """Return the newest ``limit`` records of all chains by their time, optionally of one kind."""
     with workspace.reading() as store, store.reading():
         newest = store.tables.newest(limit, kind)
         return RecordsReport(records=_summarize_records(newest, store.own()), total=store.tables.record_count())
 
 
-def show(workspace: Workspace, target: str) -> ShowReport:
-    """What the named records say; an erased one says nothing."""
+def show_named_records(workspace: Workspace, target: str) -> ShowReport:
+    """Return the payloads of the named records; an erased one has none."""
     with workspace.reading() as store, store.reading():
-        found = find_records(store, target)
-        if not found:
-            raise InputError(f"no record is named '{target}'", hint=HINT)
-        own = store.own()
-        return ShowReport(records=_summarize_records(found, own), payloads=[_says(store, record) for record in found])
+        records = find_records_by_name(store, target)
+        if not records:
+            raise InputError(f"cannot find a record '{target}'", hint=HINT)
+        return ShowReport(
+            records=_summarize_records(records, store.own()),
+            payloads=[_read_record_payload(store, record) for record in records],
+        )
 
 
-def _says(store: Store, record: Record) -> Json:
-    """A record's payload; of one whose texts were withheld, what its own store tells of it."""
+def _read_record_payload(store: Store, record: Record) -> Json:
+    """Return a record's payload; the outline of one that was shared without texts."""
     payload = store.tables.payload(record)
     outline = store.tables.outline(record.entry.digest) if payload is None else None
-    return payload if outline is None else {WITHHELD: parse(outline)}
+    return payload if outline is None else {WITHHELD: parse_json_bytes(outline)}
 
 
 def _summarize_records(records: Sequence[Record], own: StoreId | None) -> list[RecordSummary]:
@@ -71,151 +71,148 @@ def _summarize_records(records: Sequence[Record], own: StoreId | None) -> list[R
         RecordSummary(
             record=str(record.ref),
             number=int(record.seq) if record.store == own else None,
-            at=text_from(record.entry.at_ns),
+            at=format_timestamp(record.entry.at_ns),
             kind=record.entry.kind,
             key=record.entry.key,
             event=record.entry.event,
-            digest=digest_text(record.entry.digest),
+            digest=format_digest(record.entry.digest),
         )
         for record in records
     ]
 
 
-# Forget what a record says, for good, and keep the proof that it was there.
-
-
 _DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{8,64})", re.ASCII)
 
 
-def erase(workspace: Workspace, targets: Sequence[str], *, who: str | None, why: str) -> EraseReport:
-    """Erase the bodies that ``targets`` name: a digest erases that text, a record erases all that it says."""
+def erase_record_bodies(workspace: Workspace, targets: Sequence[str], *, who: str | None, why: str) -> EraseReport:
+    """Erase the bodies that ``targets`` name: a digest erases that text, a record all its texts."""
     with workspace.writing() as store:
-        digests = list(dict.fromkeys(digest for target in targets for digest in _digests(store, target)))
-        done = store.erase(digests, who=who or user(), why=why)
+        digests = list(
+            dict.fromkeys(digest for target in targets for digest in _resolve_erasure_digests(store, target))
+        )
+        appended = store.erase(digests, who=who or machine_user_name(), why=why)
     return EraseReport(
-        erased=[digest_text(digest) for digest in digests], records=[str(record.ref) for record in done.made]
+        erased=[format_digest(digest) for digest in digests], records=[str(record.ref) for record in appended.made]
     )
 
 
-def preview(workspace: Workspace, targets: Sequence[str]) -> list[str]:
-    """What erasing ``targets`` would take away, one sentence each."""
+def preview_record_erasure(workspace: Workspace, targets: Sequence[str]) -> list[str]:
+    """Return what erasing ``targets`` would erase, one sentence for each text."""
     with workspace.reading() as store:
-        return [sentence for target in targets for sentence in _sentences(store, target)]
+        return [sentence for target in targets for sentence in _describe_erasure_target(store, target)]
 
 
-def _sentences(store: Store, target: str) -> list[str]:
-    said = []
-    for digest in _digests(store, target):
-        held = store.tables.records_holding(digest)
-        names = ", ".join(f"{r.entry.kind} {r.ref.seq}" for r in held[:3]) + (", …" if len(held) > 3 else "")
-        said.append(f"{digest_text(digest)[:23]}…, held by {len(held)} record(s): {names}")
-    return said
+def _describe_erasure_target(store: Store, target: str) -> list[str]:
+    sentences = []
+    for digest in _resolve_erasure_digests(store, target):
+        records = store.tables.records_holding(digest)
+        names = ", ".join(f"{r.entry.kind} {r.ref.seq}" for r in records[:3]) + (", …" if len(records) > 3 else "")
+        sentences.append(f"{format_digest(digest)[:23]}…, used by {count_noun(len(records), 'record')}: {names}")
+    return sentences
 
 
-def _digests(store: Store, target: str) -> list[Digest]:
-    """The bodies that a target names: ``SEQ``, ``STORE:SEQ``, an event id, a natural key, or (part of) a digest."""
-    records = find_records(store, target)
+def _resolve_erasure_digests(store: Store, target: str) -> list[Digest]:
+    """Return the bodies that a target names: ``SEQ``, ``STORE:SEQ``, an event id, a natural key, or a digest prefix."""
+    records = find_records_by_name(store, target)
     if records:
-        return [digest for record in records for digest in _bodies_of(store, record)]
-    shape = _DIGEST.fullmatch(target)
-    found = store.tables.digests_like(shape[1]) if shape else []
-    if len(found) > 1:
-        raise InputError(f"'{target}' fits {len(found)} or more stored texts", hint="give more digits of the digest")
-    if not found:
+        return [digest for record in records for digest in _list_erasable_bodies(store, record)]
+    match = _DIGEST.fullmatch(target)
+    digests = store.tables.digests_like(match[1]) if match else []
+    if len(digests) > 1:
+        raise InputError(f"'{target}' is ambiguous: it matches several stored texts", hint="pass more digits")
+    if not digests:
         raise InputError(
-            f"nothing stored is named '{target}'",
-            hint=f"{HINT}, or a text by at least 8 digits of its digest",
+            f"cannot find a record or text '{target}'",
+            hint=f"{HINT}, or at least 8 digits of a text's digest",
         )
-    for record in store.tables.records_holding(found[0]):
-        _check_kind(record)
-    return found
+    for record in store.tables.records_holding(digests[0]):
+        _check_erasable_record(record)
+    return digests
 
 
-def _bodies_of(store: Store, record: Record) -> list[Digest]:
-    _check_kind(record)
+def _list_erasable_bodies(store: Store, record: Record) -> list[Digest]:
+    _check_erasable_record(record)
     body = store.tables.bodies([record.entry.digest]).get(record.entry.digest)
     if body is not None and body.outline is not None:
         return [record.entry.digest]
     if body is None or body.data is None:
-        raise InputError(f"record {record.seq} of chain {record.store} was erased before", hint="there is nothing left")
-    return [record.entry.digest, *sorted(parts(parse(body.data, bytes_max=len(body.data))))]
+        raise InputError(f"record {record.seq} of chain {record.store} is already erased")
+    return [record.entry.digest, *sorted(list_payload_digests(parse_json_bytes(body.data, bytes_max=len(body.data))))]
 
 
-def _check_kind(record: Record) -> None:
+def _check_erasable_record(record: Record) -> None:
     if record.entry.kind in SYSTEM_KINDS:
         raise InputError(
-            f"record {record.seq} of chain {record.store} is the store's own ('{record.entry.kind}') and stays",
-            hint="only what was captured can be erased",
+            f"cannot erase record {record.seq} of chain {record.store}: the store needs it ('{record.entry.kind}')",
+            hint="only captured texts can be erased",
         )
 
 
-# Which records were brought in from elsewhere: an import makes them claims, whatever they were there.
-# This file is the only one that says so.
+# An import makes records claims, whatever they were in their own store. Only this file decides that.
 
 
 IMPORT_EVENT = "import"
-"""How the name of an event begins that was not recorded as it happened."""
-BROUGHT_KINDS = frozenset(("transcript", "trace", "trace_link"))
-"""The kinds of records that only imports make."""
+"""The prefix of event names that were not recorded live."""
+IMPORTED_KINDS = frozenset(("transcript", "trace", "trace_link"))
+"""The kinds of records that only imports create."""
 
 
-def is_imported(record: Record, owned: Collection[StoreId]) -> bool:
-    """Whether a record came by an import: its event's name says so, or it stands in a chain that was copied here."""
+def is_imported_record(record: Record, owned: Collection[StoreId]) -> bool:
+    """Return whether a record was imported: by the name of its event, or because its chain was copied here."""
     return record.entry.event.startswith(IMPORT_EVENT) or record.store not in owned
 
 
-def is_claim(record: Record, owned: Collection[StoreId]) -> bool:
-    """Whether a record is one that somebody brought afterwards: imported, or a line of another program's file."""
-    return record.entry.kind in BROUGHT_KINDS or is_imported(record, owned)
+def is_claim_record(record: Record, owned: Collection[StoreId]) -> bool:
+    """Return whether a record was added afterwards: imported, or a line of another program's file."""
+    return record.entry.kind in IMPORTED_KINDS or is_imported_record(record, owned)
 
 
 def list_trusted_chains(store: Store) -> set[StoreId]:
-    """The chains whose records are what they were at home: the store's own, and those pulled from the team's remote."""
+    """Return the chains whose records count as recorded: the store's own, and those pulled from the team's remote."""
     return store.tables.owned() | store.tables.pulled()
 
 
-def recorded_only(store: Store) -> RecordFilter:
-    """What keeps claims out of a question to the store."""
-    return RecordFilter(IMPORT_EVENT, tuple(sorted(BROUGHT_KINDS)), tuple(sorted(list_trusted_chains(store))))
-
-
-# What could not be recorded, wherever it was counted.
+def make_recorded_only_filter(store: Store) -> RecordFilter:
+    """Return a filter that excludes claims."""
+    return RecordFilter(IMPORT_EVENT, tuple(sorted(IMPORTED_KINDS)), tuple(sorted(list_trusted_chains(store))))
 
 
 FILE = "gaps"
 
 
-def gaps(workspace: Workspace) -> list[RecordingGap]:
-    """Every gap that may concern this repository; a ``StoreError`` where one cannot tell.
+def list_recording_gaps(workspace: Workspace) -> list[RecordingGap]:
+    """Return every gap that may concern this repository; ``StoreError`` if that cannot be determined.
 
-    What was chained counts as well as what stands in a file, so that deleting the file makes nothing better.
+    Gaps in the chain count as well as gaps in a file, so that deleting the file hides nothing.
     """
-    counted = [line for folder in workspace.gap_folders if _has_gaps(folder) for line in gaps_in(folder)]
-    found = [gap_of(line) for line in dict.fromkeys((*_chained(workspace), *counted))]
+    lines = [
+        line for folder in workspace.gap_folders if _has_recording_gaps(folder) for line in read_capture_gaps(folder)
+    ]
+    gaps = [parse_recording_gap(line) for line in dict.fromkeys((*_read_chained_gaps(workspace), *lines))]
     until_ns = workspace.until_ns
-    return [gap for gap in found if until_ns is None or gap.at_ns is None or gap.at_ns <= until_ns]
+    return [gap for gap in gaps if until_ns is None or gap.at_ns is None or gap.at_ns <= until_ns]
 
 
-def _chained(workspace: Workspace) -> list[str]:
+def _read_chained_gaps(workspace: Workspace) -> list[str]:
     if not workspace.exists():
         return []
     try:
         with workspace.reading() as store:
             payloads = store.tables.payloads(store.tables.records_lost())
     except StoreError:
-        return []  # what is wrong with the store is told by whoever checks it
+        return []  # verification reports the damage
     values = (payload.get("what") for payload in payloads.values() if isinstance(payload, dict))
     return [what for what in values if isinstance(what, str)]
 
 
-def _has_gaps(folder: Path) -> bool:
-    """Whether anything was counted there: what may not be read is not the same as nothing."""
+def _has_recording_gaps(folder: Path) -> bool:
+    """Return whether the folder has a file of gaps; raise an error if it cannot be read."""
     try:
         (folder / FILE).open("rb").close()
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError as error:
         raise StoreError(
-            f"cannot read what could not be recorded, in '{folder / FILE}': {error.strerror}", hint="check who owns it"
+            f"cannot read '{folder / FILE}': {error.strerror}", hint="check the owner of the file"
         ) from error
     return True

@@ -1,31 +1,37 @@
-"""Sessions as they were captured: which there are, and what happened in one."""
+"""Recorded sessions: the list of them, and the prompts and calls of one."""
 
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import TypeVar
+
+from msgspec import structs
 
 from custody.core.errors import InputError
 from custody.core.ids import SessionId
-from custody.core.view_merge import merge_calls, merge_session
+from custody.core.view_merge import merge_call_views, merge_session_views
 from custody.core.views import TRANSCRIPT, FileEdit, Prompt, Session, SourceAccess, ToolCall, View
 from custody.core.wire.report import AgentLine, CallLine, LogReport, PromptLine, SessionLine, SessionReport
-from custody.core.wire.time import text_from
-from custody.intake.queries import agent_rows
+from custody.core.wire.time import format_timestamp
+from custody.intake.queries import list_captured_agents
 from custody.ledger.queries import (
     SessionRow,
     SessionView,
-    agents_of_session,
-    call_ids,
-    first_session_views,
-    last_calls,
-    last_session_views,
-    paths_of_session,
-    prompts_of_session,
-    session_count,
-    session_rows,
-    session_views,
-    views_of_session,
+    count_recorded_sessions,
+    find_sessions_by_prompt,
+    list_first_session_views,
+    list_last_session_calls,
+    list_last_session_views,
+    list_recorded_session_ids,
+    list_session_agents,
+    list_session_call_ids,
+    list_session_paths,
+    list_session_prompts,
+    list_session_rows,
+    list_session_views,
+    list_session_views_by_kind,
 )
 from custody.store import ObservedView, Store
 from custody.workspace.workspace import Workspace
@@ -35,18 +41,20 @@ V = TypeVar("V")
 KINDS: tuple[type[SessionView], ...] = (Session, Prompt, ToolCall, FileEdit, SourceAccess)
 """The views of a session; one record often shows several of them."""
 SAME_PROMPT_NS = 60 * 1_000_000_000
-"""How far apart hook and transcript may place one prompt: the agent names it in neither, or in one of them only."""
+"""Maximum time between the hook's and the transcript's record of one prompt, which often has no common id."""
 ENDS_READ_MAX = 20
-"""Observations of a session that are read at either end to list it: a transcript has one in every line."""
+"""Observations that are read at either end of a session to list it: a transcript has one in every line."""
 ANY_NUMBER = 2**31 - 1
-"""More sessions than there are: counting them would look at every observation."""
-SESSIONS_NAMED_MAX = 10
-"""Sessions that are named when a name fits more than one."""
+"""More sessions than exist; counting them would read every observation."""
+SHORT_ID_LENGTH = 8
+"""Characters of a session's id that are shown, unless more are needed to tell it apart."""
+SESSIONS_SHOWN_MAX = 10
+"""Sessions that are listed if a name is ambiguous."""
 
 
 @dataclass(frozen=True, slots=True)
 class _SessionRecords:
-    """Everything that was captured of one session, read once."""
+    """Everything that was recorded of one session, read once."""
 
     row: SessionRow
     session: Session | None
@@ -56,145 +64,200 @@ class _SessionRecords:
     reads: list[SourceAccess]
 
 
-def log(workspace: Workspace, *, limit: int, agent: str | None = None) -> LogReport:
-    """The sessions that were active last, newest first, perhaps of one agent only."""
-    with workspace.reading() as store, store.reading():
-        agents = agent_rows(store)
-        if agent is not None:
-            from custody.intake.install.agent_status import check_agent  # only a named agent needs the table
+def list_session_log(
+    workspace: Workspace,
+    *,
+    limit: int,
+    agent: str | None = None,
+    prompt_text: str | None = None,
+    with_prompts: bool = False,
+) -> LogReport:
+    """Return the last active sessions, newest first, optionally of one agent or with a text in a prompt.
 
-            check_agent(agent, (row.agent for row in agents))
-        total = session_count(store)
-        if agent is None:
-            rows = session_rows(store, limit=limit)
+    Their first prompts are only returned ``with_prompts``.
+    """
+    with workspace.reading() as store, store.reading():
+        agents = list_captured_agents(store)
+        if agent is not None:
+            from custody.intake.install.agent_status import check_agent_name  # only needed with an agent
+
+            check_agent_name(agent, (row.agent for row in agents))
+        total = count_recorded_sessions(store)
+        lines = [AgentLine(row.agent, row.sessions, format_timestamp(row.last_ns)) for row in agents]
+        if agent is None and prompt_text is None:
+            rows = list_session_rows(store, limit=limit)
         else:
-            rows = _of_agent(session_rows(store, limit=total), agent)
+            rows = _filter_sessions_by_agent(list_session_rows(store, limit=total), agent)
+            if prompt_text is not None:
+                rows = _filter_sessions_by_prompt(store, rows, prompt_text)
+                lines = _count_agent_sessions(rows)
             total = len(rows)
+        sessions = [_session_line_from_index(store, row) for row in rows[:limit]]
         return LogReport(
-            sessions=[_listed(store, row) for row in rows[:limit]],
+            sessions=sessions if with_prompts else [structs.replace(session, prompt=None) for session in sessions],
             total=total,
-            agents=[
-                AgentLine(row.agent, row.sessions, text_from(row.last_ns))
-                for row in agents
-                if agent in (None, row.agent)
-            ],
+            agents=[line for line in lines if agent in (None, line.agent)],
         )
 
 
-def log_session(workspace: Workspace, named: str, *, agent: str | None = None) -> SessionReport:
-    """What happened in the session whose id is or begins with ``named``, perhaps of one agent only."""
+def _filter_sessions_by_prompt(store: Store, rows: list[SessionRow], text: str) -> list[SessionRow]:
+    if not text.strip():
+        raise InputError("cannot search prompts for an empty text", hint="pass a word of the prompt")
+    matches = find_sessions_by_prompt(store, text)
+    return [row for row in rows if (row.agent, row.session) in matches]
+
+
+def _count_agent_sessions(rows: Sequence[SessionRow]) -> list[AgentLine]:
+    times: defaultdict[str, list[int]] = defaultdict(list)
+    for row in rows:
+        times[row.agent].append(row.last_ns)
+    return [AgentLine(agent, len(ends), format_timestamp(max(ends))) for agent, ends in sorted(times.items())]
+
+
+def shorten_session_ids(workspace: Workspace, sessions: Collection[str]) -> dict[str, str]:
+    """Return the shortest start of each id that names only this session, at least ``SHORT_ID_LENGTH`` characters."""
     with workspace.reading() as store, store.reading():
-        row = session_named(store, named, agent)
-        return report_session(row, session_read(store, row))
+        recorded: Sequence[str] = list_recorded_session_ids(store)
+    return {session: shorten_session_id(session, recorded) for session in sessions}
 
 
-def session_read(store: Store, row: SessionRow) -> list[ObservedView[SessionView]]:
-    """Everything that was captured of one session of one agent."""
-    return [seen for seen in views_of_session(store, row.session, KINDS) if seen.view.agent == row.agent]
+def shorten_session_id(session: str, recorded: Sequence[str]) -> str:
+    """Return the shortest unique start of an id among ``recorded`` ones in order; the whole id if none is unique.
+
+    >>> recorded = ["5d2f0c3e-1111", "5d2f0c3e-2222", "9a61b7d4-3333", "s1", "s10"]
+    >>> [shorten_session_id(session, recorded) for session in recorded]
+    ['5d2f0c3e-1', '5d2f0c3e-2', '9a61b7d4', 's1', 's10']
+    """
+    at = bisect_left(recorded, session)
+    neighbors = [other for other in recorded[max(at - 1, 0) : at + 2] if other != session]
+    shared = max((_count_shared_start(session, other) for other in neighbors), default=0)
+    return session[: max(SHORT_ID_LENGTH, shared + 1)]
 
 
-def report_session(row: SessionRow, seen: Sequence[ObservedView[SessionView]]) -> SessionReport:
-    """What happened in a session, of which everything was read."""
-    story = _story(row, seen)
+def _count_shared_start(text: str, other: str) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text, other, strict=False)))
+
+
+def show_session_log(workspace: Workspace, named: str, *, agent: str | None = None) -> SessionReport:
+    """Return the prompts and calls of the session with the id or the prefix ``named``, optionally of one agent."""
+    with workspace.reading() as store, store.reading():
+        row = find_session_by_name(store, named, agent)
+        return report_session_log(row, read_session_views(store, row))
+
+
+def read_session_views(store: Store, row: SessionRow) -> list[ObservedView[SessionView]]:
+    """Return everything that was recorded of one session of one agent."""
+    return [view for view in list_session_views_by_kind(store, row.session, KINDS) if view.view.agent == row.agent]
+
+
+def report_session_log(row: SessionRow, views: Sequence[ObservedView[SessionView]]) -> SessionReport:
+    """Return the prompts and calls of a session from all its views."""
+    records = _collect_session_records(row, views)
     files: defaultdict[str | None, set[str]] = defaultdict(set)
     sources: defaultdict[str | None, set[str]] = defaultdict(set)
-    for edit in story.edits:
+    for edit in records.edits:
         files[edit.call].add(edit.path.display)
-    for read in story.reads:
+    for read in records.reads:
         sources[read.call].add(read.locator)
     return SessionReport(
-        session=_line(story),
-        prompts=[PromptLine(p.id, text_from(p.at_ns), p.text.content) for p in story.prompts],
-        calls=[_call_line(call, files[call.id], sources[call.id]) for call in story.calls],
+        session=_session_line_from_records(records),
+        prompts=[PromptLine(p.id, format_timestamp(p.at_ns), p.text.content) for p in records.prompts],
+        calls=[_make_session_call_line(call, files[call.id], sources[call.id]) for call in records.calls],
     )
 
 
-def session_named(store: Store, named: str, agent: str | None = None) -> SessionRow:
-    """The one session whose id is or begins with ``named``; an ``InputError`` when there is none, or several."""
-    # Those of other agents are among them, before they are passed over.
-    exact = _of_agent(session_rows(store, limit=ANY_NUMBER, named=named), agent)
-    rows = exact or _of_agent(session_rows(store, limit=ANY_NUMBER, starting=named), agent)
+def find_session_by_name(store: Store, named: str, agent: str | None = None) -> SessionRow:
+    """Return the session with the id or the prefix ``named``; ``InputError`` if there is not exactly one."""
+    # The limit applies before other agents' sessions are removed.
+    exact = _filter_sessions_by_agent(list_session_rows(store, limit=ANY_NUMBER, named=named), agent)
+    rows = exact or _filter_sessions_by_agent(list_session_rows(store, limit=ANY_NUMBER, starting=named), agent)
     if len(rows) != 1:
-        raise _which(named, agent, rows)
+        raise _make_session_name_error(named, agent, rows)
     return rows[0]
 
 
-def _of_agent(rows: list[SessionRow], agent: str | None) -> list[SessionRow]:
+def _filter_sessions_by_agent(rows: list[SessionRow], agent: str | None) -> list[SessionRow]:
     return [row for row in rows if agent is None or row.agent == agent]
 
 
-def _story(row: SessionRow, seen: Sequence[ObservedView[SessionView]]) -> _SessionRecords:
+def _collect_session_records(row: SessionRow, views: Sequence[ObservedView[SessionView]]) -> _SessionRecords:
     return _SessionRecords(
         row=row,
-        session=merge_session(_of(seen, Session)),
-        prompts=prompts_of(seen),
-        calls=merge_calls(_of(seen, ToolCall)),
-        edits=_of(seen, FileEdit),
-        reads=_of(seen, SourceAccess),
+        session=merge_session_views(_select_session_views(views, Session)),
+        prompts=merge_session_prompts(views),
+        calls=merge_call_views(_select_session_views(views, ToolCall)),
+        edits=_select_session_views(views, FileEdit),
+        reads=_select_session_views(views, SourceAccess),
     )
 
 
-def _line(story: _SessionRecords) -> SessionLine:
-    files = {edit.path.display for edit in story.edits}
-    session = _with_model(story.row, story.session, story.calls)
-    return _session_line(story.row, session, len(story.prompts), len(story.calls), files)
+def _session_line_from_records(records: _SessionRecords) -> SessionLine:
+    files = {edit.path.display for edit in records.edits}
+    session = _fill_session_model(records.row, records.session, records.calls)
+    return _make_session_line(records.row, session, records.prompts, len(records.calls), files)
 
 
-def _listed(store: Store, row: SessionRow) -> SessionLine:
-    """A session as it is listed: counted by the index, which a session of any length answers at once."""
-    if len(agents_of_session(store, row.session)) != 1:
-        return _line(_story(row, session_read(store, row)))  # the index does not say whose of two agents a call was
-    calls = call_ids(store, row.session)
-    files = {path.display for path in paths_of_session(store, row.session)}
-    prompts = prompts_of(prompts_of_session(store, row.session))
-    session = merge_session(seen.view for seen in session_ends(store, row.session))
+def _session_line_from_index(store: Store, row: SessionRow) -> SessionLine:
+    """Return a session for the list, counted by the index, which is fast for a session of any length."""
+    if len(list_session_agents(store, row.session)) != 1:
+        return _session_line_from_records(
+            _collect_session_records(row, read_session_views(store, row))
+        )  # the index does not tell the calls of two agents apart
+    calls = list_session_call_ids(store, row.session)
+    files = {path.display for path in list_session_paths(store, row.session)}
+    prompts = merge_session_prompts(list_session_prompts(store, row.session))
+    session = merge_session_views(observed.view for observed in read_session_ends(store, row.session))
     if session is None or session.model is None:
-        last = last_calls(store, row.session, ENDS_READ_MAX)
-        session = _with_model(row, session, [seen.view for seen in last])
-    return _session_line(row, session, len(prompts), len(calls), files)
+        last = list_last_session_calls(store, row.session, ENDS_READ_MAX)
+        session = _fill_session_model(row, session, [observed.view for observed in last])
+    return _make_session_line(row, session, prompts, len(calls), files)
 
 
-def _with_model(row: SessionRow, session: Session | None, calls: Sequence[ToolCall]) -> Session:
-    """The session under its last call's model, where it names none: a resumed one may open with another's lines."""
+def _fill_session_model(row: SessionRow, session: Session | None, calls: Sequence[ToolCall]) -> Session:
+    """Return the session with its last call's model if it has none: a resumed one may start with another's lines."""
     whole = session or Session(agent=row.agent, id=row.session, started_ns=row.first_ns)
-    named = [call for call in calls if call.model is not None and call.subagent is None]
-    if whole.model is not None or not named:
+    with_model = [call for call in calls if call.model is not None and call.subagent is None]
+    if whole.model is not None or not with_model:
         return whole
-    return replace(whole, model=max(named, key=lambda call: (call.started_ns, call.id)).model)
+    return replace(whole, model=max(with_model, key=lambda call: (call.started_ns, call.id)).model)
 
 
-def session_ends(store: Store, session: SessionId) -> list[ObservedView[Session]]:
-    """The first and the last observations of a session; all of them where those do not name a model."""
+def read_session_ends(store: Store, session: SessionId) -> list[ObservedView[Session]]:
+    """Return the first and the last observations of a session; all of them if none of those has a model."""
     ends = [
-        *first_session_views(store, session, ENDS_READ_MAX),
-        *last_session_views(store, session, ENDS_READ_MAX),
+        *list_first_session_views(store, session, ENDS_READ_MAX),
+        *list_last_session_views(store, session, ENDS_READ_MAX),
     ]
-    if len(ends) < 2 * ENDS_READ_MAX or any(seen.view.model is not None for seen in ends):
+    if len(ends) < 2 * ENDS_READ_MAX or any(observed.view.model is not None for observed in ends):
         return ends
-    return session_views(store, session)
+    return list_session_views(store, session)
 
 
-def _session_line(row: SessionRow, session: Session | None, prompts: int, calls: int, files: set[str]) -> SessionLine:
+def _make_session_line(
+    row: SessionRow, session: Session | None, prompts: Sequence[Prompt], calls: int, files: set[str]
+) -> SessionLine:
     return SessionLine(
         agent=row.agent,
         session=row.session,
-        started=text_from(row.first_ns),
-        last=text_from(row.last_ns),
+        started=format_timestamp(row.first_ns),
+        last=format_timestamp(row.last_ns),
         model=session.model if session else None,
         operator=session.operator if session else None,
-        prompts=prompts,
+        prompts=len(prompts),
         calls=calls,
         files=sorted(files),
         events=row.events,
+        ended=format_timestamp(row.ended_ns),
+        prompt=prompts[0].text.content if prompts else None,
     )
 
 
-def _call_line(call: ToolCall, files: set[str], sources: set[str]) -> CallLine:
+def _make_session_call_line(call: ToolCall, files: set[str], sources: set[str]) -> CallLine:
     return CallLine(
         id=call.id,
         name=call.name,
-        started=text_from(call.started_ns),
-        ended=None if call.ended_ns is None else text_from(call.ended_ns),
+        started=format_timestamp(call.started_ns),
+        ended=None if call.ended_ns is None else format_timestamp(call.ended_ns),
         status=call.status.value,
         parent=call.parent,
         prompt=call.prompt,
@@ -204,34 +267,34 @@ def _call_line(call: ToolCall, files: set[str], sources: set[str]) -> CallLine:
     )
 
 
-def prompts_of(seen: Sequence[ObservedView[View]]) -> list[Prompt]:
-    """The prompts in order; one that was seen twice counts once, as it was seen first."""
-    prompts = {view.view.id: (view, view.view) for view in reversed(seen) if isinstance(view.view, Prompt)}
-    written = [prompt for view, prompt in prompts.values() if view.record.entry.kind == TRANSCRIPT]
-    typed = [prompt for view, prompt in prompts.values() if view.record.entry.kind != TRANSCRIPT]
-    for prompt in typed:
-        again = [other for other in written if _is_same(prompt, other)]
-        if again:
-            written.remove(min(again, key=lambda other: (abs(other.at_ns - prompt.at_ns), other.id)))
-    return sorted((*typed, *written), key=lambda prompt: (prompt.at_ns, prompt.id))
+def merge_session_prompts(views: Sequence[ObservedView[View]]) -> list[Prompt]:
+    """Return the prompts in order; a repeated one counts once, as recorded first."""
+    prompts = {view.view.id: (view, view.view) for view in reversed(views) if isinstance(view.view, Prompt)}
+    imported = [prompt for view, prompt in prompts.values() if view.record.entry.kind == TRANSCRIPT]
+    live = [prompt for view, prompt in prompts.values() if view.record.entry.kind != TRANSCRIPT]
+    for prompt in live:
+        repeats = [other for other in imported if _is_same_session_prompt(prompt, other)]
+        if repeats:
+            imported.remove(min(repeats, key=lambda other: (abs(other.at_ns - prompt.at_ns), other.id)))
+    return sorted((*live, *imported), key=lambda prompt: (prompt.at_ns, prompt.id))
 
 
-def _is_same(prompt: Prompt, other: Prompt) -> bool:
-    """Whether a hook and a transcript may have seen one prompt, which they name differently."""
-    near = abs(prompt.at_ns - other.at_ns) <= SAME_PROMPT_NS
-    return near and prompt.agent == other.agent and prompt.text.digest == other.text.digest
+def _is_same_session_prompt(prompt: Prompt, other: Prompt) -> bool:
+    """Return whether a hook and a transcript recorded the same prompt under different ids."""
+    is_near = abs(prompt.at_ns - other.at_ns) <= SAME_PROMPT_NS
+    return is_near and prompt.agent == other.agent and prompt.text.digest == other.text.digest
 
 
-def _of(seen: Sequence[ObservedView[SessionView]], kind: type[V]) -> list[V]:
-    return [view.view for view in seen if isinstance(view.view, kind)]
+def _select_session_views(views: Sequence[ObservedView[SessionView]], kind: type[V]) -> list[V]:
+    return [view.view for view in views if isinstance(view.view, kind)]
 
 
-def _which(named: str, agent: str | None, rows: Sequence[SessionRow]) -> InputError:
-    whose = "" if agent is None else f" of the agent '{agent}'"
+def _make_session_name_error(named: str, agent: str | None, rows: Sequence[SessionRow]) -> InputError:
+    of_agent = "" if agent is None else f" of the agent '{agent}'"
     if not rows:
-        return InputError(f"no session{whose} is named '{named}'", hint="'custody log' lists the sessions")
-    several = ", ".join(f"{row.agent} {row.session}" for row in rows[:SESSIONS_NAMED_MAX])
-    more = f" and {len(rows) - SESSIONS_NAMED_MAX} more" if len(rows) > SESSIONS_NAMED_MAX else ""
-    alike = len({row.session for row in rows}) == 1
-    hint = "choose one with --agent" if alike else "give more of the id"
-    return InputError(f"'{named}' fits several sessions{whose}: {several}{more}", hint=hint)
+        return InputError(f"unknown session '{named}'{of_agent}", hint="'custody log' lists the sessions")
+    sessions = ", ".join(f"{row.agent} {row.session}" for row in rows[:SESSIONS_SHOWN_MAX])
+    more = f" and {len(rows) - SESSIONS_SHOWN_MAX} more" if len(rows) > SESSIONS_SHOWN_MAX else ""
+    is_same_id = len({row.session for row in rows}) == 1
+    hint = "pass --agent" if is_same_id else "pass more of the id"
+    return InputError(f"'{named}' is ambiguous{of_agent}: {sessions}{more}", hint=hint)

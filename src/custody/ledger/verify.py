@@ -1,284 +1,290 @@
-"""Check every stored byte, and remember what was verified for callers that ask often."""
+"""Verification of every stored byte, and of new records only for frequent callers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from custody.core.ids import PENDING, Digest, RecordRef, Seq, StoreId, digest_of
+from custody.core.ids import PENDING, Digest, RecordRef, Seq, StoreId, digest_from_bytes
 from custody.core.record import (
     ChainTip,
     Damage,
     DamageCode,
     Record,
-    check_chain,
-    empty_head,
-    find_missing_tail,
-    head_at,
-    misfit,
+    chain_tip_from_record,
+    check_record_chain,
+    check_record_link,
+    empty_chain_tip,
+    find_missing_chain_tail,
 )
 from custody.core.wire.arrival import ERASED
-from custody.core.wire.body import digest_text, parts
-from custody.core.wire.canonical import parse
-from custody.core.wire.report import Chain, VerifyReport, finding_of
-from custody.store import Body, DamagedStoreError, KeptHead, Store, read_erased_digest, split_batches
+from custody.core.wire.body import format_digest, list_payload_digests
+from custody.core.wire.canonical import parse_json_bytes
+from custody.core.wire.report import Chain, VerifyReport, finding_from_damage
+from custody.store import Body, DamagedStoreError, KeptHead, Store, erased_digest_from_payload, split_row_batches
 from custody.workspace.workspace import Workspace
 
 PAGE = 50
 
 Erasures = dict[Digest, set[StoreId]]
-"""For each erased body, the chains of the records that say so."""
+"""For each erased body, the chains of the records of its erasure."""
 
 
-def verify(workspace: Workspace) -> VerifyReport:
+def verify_ledger(workspace: Workspace) -> VerifyReport:
     """Check chains, bodies, heads, forks, views and the spool; damage is a finding, never an exception."""
     try:
         with workspace.reading() as store, store.reading():
-            return verify_store(workspace, store)
+            return verify_ledger_store(workspace, store)
     except DamagedStoreError as error:
-        # The file cannot even be opened or read through: that is the finding.
+        # The file cannot be opened or read: that is the finding.
         damage = Damage(DamageCode.FILE_DAMAGED, error.message)
         return VerifyReport(
-            outcome="found", chains=[], records=0, bodies=0, erased=0, pending=0, findings=[finding_of(damage)]
+            outcome="found", chains=[], records=0, bodies=0, erased=0, pending=0, findings=[finding_from_damage(damage)]
         )
 
 
-def verify_store(workspace: Workspace, store: Store) -> VerifyReport:
-    """The same of a store that is open, inside one moment."""
+def verify_ledger_store(workspace: Workspace, store: Store) -> VerifyReport:
+    """Check an open store, inside one read transaction."""
     own = store.own()
     heads = [head for head in store.tables.chains() if head.store != PENDING]
     records = sum(head.seq for head in heads)
     workspace.progress.start("checking", records + store.tables.body_count())
-    erasures = _erasures(store)
-    found = [
-        *(Damage(DamageCode.FILE_DAMAGED, f"the database says: {words}") for words in store.check_files()),
-        *_bodies(workspace, store, erasures),
-        *(damage for head in heads for damage in _chain(workspace, store, head)),
-        *head_damage(store, heads),
-        *fork_damage(store),
-        *_views(store),
-        *spool_damage(workspace),
+    erasures = _collect_recorded_erasures(store)
+    damages = [
+        *(Damage(DamageCode.FILE_DAMAGED, f"the database reports: {message}") for message in store.check_files()),
+        *_find_body_damage(workspace, store, erasures),
+        *(damage for head in heads for damage in _find_chain_damage(workspace, store, head)),
+        *find_head_damage(store, heads),
+        *find_fork_damage(store),
+        *_find_view_damage(store),
+        *find_spool_damage(workspace),
     ]
     pending = store.tables.head(PENDING).seq
     return VerifyReport(
-        outcome="found" if found else "fine",
+        outcome="found" if damages else "fine",
         chains=[Chain(head.store, int(head.seq), head.link.hex(), head.store == own) for head in heads],
         records=records,
         bodies=store.tables.body_count(),
         erased=len(erasures),
         withheld=store.tables.withheld_count(),
         pending=int(pending),
-        findings=[finding_of(damage) for damage in found],
+        findings=[finding_from_damage(damage) for damage in damages],
     )
 
 
-def _bodies(workspace: Workspace, store: Store, erasures: Erasures) -> Iterator[Damage]:
-    for digests in split_batches(store.tables.body_digests(), PAGE):
-        readable = _readable(store, digests)
+def _find_body_damage(workspace: Workspace, store: Store, erasures: Erasures) -> Iterator[Damage]:
+    for digests in split_row_batches(store.tables.body_digests(), PAGE):
+        readable = _read_intact_bodies(store, digests)
         for digest in digests:
             body = readable[digest]
-            if body is None or (body.data is not None and digest_of(body.data) != digest):
-                yield _body_damage(store, DamageCode.BODY_CHANGED, digest, "are not those that were stored")
-            elif body.data is None and body.outline is None and not _is_explained(store, digest, erasures):
-                yield _body_damage(store, DamageCode.BODY_MISSING, digest, "are gone, and nobody erased them")
+            if body is None or (body.data is not None and digest_from_bytes(body.data) != digest):
+                yield _make_body_damage(store, DamageCode.BODY_CHANGED, digest, "were changed")
+            elif body.data is None and body.outline is None and not _is_erasure_recorded(store, digest, erasures):
+                yield _make_body_damage(store, DamageCode.BODY_MISSING, digest, "are missing and were not erased")
         workspace.progress.step(len(digests))
 
 
-def _body_damage(store: Store, code: DamageCode, digest: Digest, how: str) -> Damage:
-    """A finding about stored bytes, with the first record that needs them."""
-    holders = store.tables.records_holding(digest)
-    if not holders:
-        return Damage(code, f"the bytes of {digest_text(digest)}, which no record holds, {how}")
-    first = min(holders, key=lambda record: record.ref)
-    which = f"record {first.seq} of chain {first.store} ({first.entry.kind})"
-    more = f" and {len(holders) - 1} more" if len(holders) > 1 else ""
-    return Damage(code, f"the bytes of {digest_text(digest)}, held by {which}{more}, {how}", first.ref)
+def _make_body_damage(store: Store, code: DamageCode, digest: Digest, problem: str) -> Damage:
+    """Return a finding about stored bytes, with the first record that needs them."""
+    records = store.tables.records_holding(digest)
+    if not records:
+        return Damage(code, f"the bytes of {format_digest(digest)}, used by no record, {problem}")
+    first = min(records, key=lambda record: record.ref)
+    where = f"record {first.seq} of chain {first.store} ({first.entry.kind})"
+    more = f" and {len(records) - 1} more" if len(records) > 1 else ""
+    return Damage(code, f"the bytes of {format_digest(digest)}, used by {where}{more}, {problem}", first.ref)
 
 
-def _readable(store: Store, digests: Sequence[Digest]) -> dict[Digest, Body | None]:
-    """These bodies; None for one that is there but cannot be unpacked, nothing for one that is not there."""
+def _read_intact_bodies(store: Store, digests: Sequence[Digest]) -> dict[Digest, Body | None]:
+    """Return these bodies; None for one that cannot be unpacked; a missing one is left out."""
     try:
         return dict(store.tables.bodies(digests))
     except DamagedStoreError:
         if len(digests) == 1:
             return {digests[0]: None}
-        return {digest: body for single_digest in digests for digest, body in _readable(store, [single_digest]).items()}
+        return {
+            digest: body
+            for single_digest in digests
+            for digest, body in _read_intact_bodies(store, [single_digest]).items()
+        }
 
 
-def _is_explained(store: Store, digest: Digest, erasures: Erasures) -> bool:
-    """Whether a body may be empty: our own records need an erasure of our own, copied ones that of any chain."""
-    sayers = erasures.get(digest, set())
-    ours = store.tables.owned()
-    holders = {record.store for record in store.tables.records_holding(digest)}
-    return bool(sayers & ours) or (bool(sayers) and not holders & ours)
+def _is_erasure_recorded(store: Store, digest: Digest, erasures: Erasures) -> bool:
+    """Return whether a body may be empty: own records need an erasure in an own chain, copied ones in any chain."""
+    erasing = erasures.get(digest, set())
+    owned = store.tables.owned()
+    using = {record.store for record in store.tables.records_holding(digest)}
+    return bool(erasing & owned) or (bool(erasing) and not using & owned)
 
 
-def _erasures(store: Store) -> Erasures:
-    """The bodies that records say were erased, with those records' chains; a damaged record says nothing."""
-    found: Erasures = {}
+def _collect_recorded_erasures(store: Store) -> Erasures:
+    """Return the erased bodies with the chains of their erasure records; damaged records are ignored."""
+    erasures: Erasures = {}
     for record in store.tables.records_of_kind(ERASED):
-        body = _readable(store, [record.entry.digest]).get(record.entry.digest)
-        if body is not None and body.data is not None and digest_of(body.data) == record.entry.digest:
-            for digest in read_erased_digest(parse(body.data)):
-                found.setdefault(digest, set()).add(record.store)
-    return found
+        body = _read_intact_bodies(store, [record.entry.digest]).get(record.entry.digest)
+        if body is not None and body.data is not None and digest_from_bytes(body.data) == record.entry.digest:
+            for digest in erased_digest_from_payload(parse_json_bytes(body.data)):
+                erasures.setdefault(digest, set()).add(record.store)
+    return erasures
 
 
-def _chain(workspace: Workspace, store: Store, head: ChainTip) -> Iterator[Damage]:
+def _find_chain_damage(workspace: Workspace, store: Store, head: ChainTip) -> Iterator[Damage]:
     remembered = store.heads.read(head.store) if store.heads else None
-    yield from check_chain(head.store, store.tables.records(head.store), remembered)
-    for records in split_batches(store.tables.records(head.store), PAGE):
-        yield from held_damage(store, records)
+    yield from check_record_chain(head.store, store.tables.records(head.store), remembered)
+    for records in split_row_batches(store.tables.records(head.store), PAGE):
+        yield from find_missing_body_damage(store, records)
         workspace.progress.step(len(records))
 
 
-def held_damage(store: Store, records: Sequence[Record]) -> Iterator[Damage]:
-    """Whether every body that these records name is there at all."""
-    readable = _readable(store, sorted({record.entry.digest for record in records}))
-    wanted = {record.ref: {record.entry.digest} | _texts(readable.get(record.entry.digest)) for record in records}
-    held = store.tables.held(set().union(*wanted.values()))
-    for ref, digests in wanted.items():
-        for digest in sorted(digests - held):
+def find_missing_body_damage(store: Store, records: Sequence[Record]) -> Iterator[Damage]:
+    """Yield the bodies that these records need and that are missing."""
+    readable = _read_intact_bodies(store, sorted({record.entry.digest for record in records}))
+    needed = {
+        record.ref: {record.entry.digest} | _list_intact_text_digests(readable.get(record.entry.digest))
+        for record in records
+    }
+    stored = store.tables.held(set().union(*needed.values()))
+    for ref, digests in needed.items():
+        for digest in sorted(digests - stored):
             yield Damage(
                 DamageCode.BODY_MISSING,
-                f"record {ref.seq} of chain {ref.store} names {digest_text(digest)}, which is not there",
+                f"record {ref.seq} of chain {ref.store} needs {format_digest(digest)}, which is missing",
                 ref,
             )
 
 
-def _texts(body: Body | None) -> frozenset[Digest]:
-    if body is None or body.data is None or digest_of(body.data) != body.digest:
+def _list_intact_text_digests(body: Body | None) -> frozenset[Digest]:
+    if body is None or body.data is None or digest_from_bytes(body.data) != body.digest:
         return frozenset()
-    return parts(parse(body.data, bytes_max=len(body.data)))
+    return list_payload_digests(parse_json_bytes(body.data, bytes_max=len(body.data)))
 
 
-def head_damage(store: Store, heads: Sequence[ChainTip]) -> Iterator[Damage]:
-    """What is wrong with the head files, and which chains have none."""
-    kept = store.heads.all() if store.heads else []
+def find_head_damage(store: Store, heads: Sequence[ChainTip]) -> Iterator[Damage]:
+    """Yield the problems of head files, and the chains without one."""
+    files = store.heads.all() if store.heads else []
     here = {head.store for head in heads}
-    for file in kept:
-        yield from _head(file, here)
-    remembered = {file.head.store for file in kept if file.head is not None}
+    for file in files:
+        yield from _find_head_file_damage(file, here)
+    remembered = {file.head.store for file in files if file.head is not None}
     for head in heads if store.heads and not store.is_shared else ():
         if head.store not in remembered:
-            what = f"chain {head.store} has no head beside it: whether its end was cut off cannot be told"
+            what = f"chain {head.store} has no head file: a cut-off end cannot be detected"
             yield Damage(DamageCode.HEAD_MISSING, what)
 
 
-def _head(file: KeptHead, here: set[StoreId]) -> Iterator[Damage]:
+def _find_head_file_damage(file: KeptHead, here: set[StoreId]) -> Iterator[Damage]:
     if file.head is None or not file.genuine:
         yield Damage(
             DamageCode.HEAD_FORGED,
-            f"'{file.name}' was not written under this machine's key, or was changed;"
-            " whether its chain was cut short cannot be told",
+            f"'{file.name}' was not written with this machine's key, or was changed;"
+            " a cut-off end of its chain cannot be detected",
         )
     elif file.head.store not in here:
-        yield from check_chain(file.head.store, (), file.head)
+        yield from check_record_chain(file.head.store, (), file.head)
 
 
-def fork_damage(store: Store) -> Iterator[Damage]:
-    """The records that claim a place which another has."""
+def find_fork_damage(store: Store) -> Iterator[Damage]:
+    """Yield the records with the position of another record."""
     for record in store.tables.forks():
         yield Damage(
             DamageCode.CHAIN_FORK,
-            f"place {record.seq} of chain {record.store} {_claim(store, record)}; this one ({record.entry.kind},"
-            f" {record.entry.event}) is kept apart",
+            f"position {record.seq} of chain {record.store} {_describe_fork(store, record)};"
+            f" the other record ({record.entry.kind}, {record.entry.event}) is stored separately",
             record.ref,
         )
 
 
-def _claim(store: Store, record: Record) -> str:
-    return "is claimed twice" if store.tables.record(record.ref) is not None else "is on a second branch"
+def _describe_fork(store: Store, record: Record) -> str:
+    return "has two records" if store.tables.record(record.ref) is not None else "is on a second branch"
 
 
-def _views(store: Store) -> Iterator[Damage]:
+def _find_view_damage(store: Store) -> Iterator[Damage]:
     try:
         for ref in store.views.wrong():
             yield Damage(DamageCode.VIEW_DIFFERS, f"the views of record {ref.seq} of chain {ref.store} differ", ref)
     except DamagedStoreError:
-        return  # views are made from bodies; that a body is damaged has been said
+        return  # views are built from bodies, and the damaged body is reported
 
 
-def spool_damage(workspace: Workspace) -> Iterator[Damage]:
-    """The waiting events that were set aside."""
+def find_spool_damage(workspace: Workspace) -> Iterator[Damage]:
+    """Yield the pending events that were set aside."""
     for spool in workspace.spools:
-        for refused in spool.refused():
-            yield Damage(DamageCode.SPOOL_DAMAGED, f"the waiting event '{refused.event}' was set aside: {refused.why}")
+        for file in spool.list_rejected_files():
+            yield Damage(DamageCode.SPOOL_DAMAGED, f"the pending event '{file.event}' was set aside: {file.why}")
 
 
-# Whether what is recorded is as it was written, for whoever asks often: what was verified is not verified again.
-# A store that was verified whole is sealed. While the seal holds, nobody but custody has written to it, and only what
-# arrived since is looked at; otherwise, and wherever something is found, everything is verified.
+# A store that was verified completely is sealed. While the seal is valid, only custody has written to it, and only
+# newer records are checked. Otherwise, and if anything is found, everything is verified.
 
 
-def check_integrity(workspace: Workspace, *, seals: bool = True) -> VerifyReport:
-    """What ``verify`` finds; sooner where the store is sealed. It is sealed again, unless nothing is to be written."""
+def check_ledger_integrity(workspace: Workspace, *, seals: bool = True) -> VerifyReport:
+    """Return what ``verify`` finds, faster if the store is sealed; seal it again unless ``seals`` is False."""
     try:
         with workspace.reading() as store, store.reading():
-            return _checked(workspace, store, seals=seals)
+            return _verify_since_seal(workspace, store, seals=seals)
     except DamagedStoreError:
-        return verify(workspace)
+        return verify_ledger(workspace)
 
 
-def _checked(workspace: Workspace, store: Store, *, seals: bool) -> VerifyReport:
+def _verify_since_seal(workspace: Workspace, store: Store, *, seals: bool) -> VerifyReport:
     heads = [head for head in store.tables.chains() if head.store != PENDING]
     since = store.sealed_positions()
-    if since is not None and not any(_damage_since(workspace, store, heads, since)):
-        report = _fine(store, heads)
+    if since is not None and not any(_find_damage_since_seal(workspace, store, heads, since)):
+        report = _make_intact_verify_report(store, heads)
     else:
-        report = verify_store(workspace, store)
+        report = verify_ledger_store(workspace, store)
     if seals and not report.findings:
         store.seal({head.store: int(head.seq) for head in heads})
     return report
 
 
-def _damage_since(
+def _find_damage_since_seal(
     workspace: Workspace, store: Store, heads: list[ChainTip], since: Mapping[StoreId, int]
 ) -> Iterator[Damage]:
-    """What can have come since everything was verified; that nothing else did is what the seal says."""
-    yield from head_damage(store, heads)
-    yield from fork_damage(store)
-    yield from spool_damage(workspace)
-    for gone in since.keys() - {head.store for head in heads}:
-        yield Damage(DamageCode.CHAIN_CUT, f"chain {gone} is gone")
+    """Yield damage that can have happened since the seal."""
+    yield from find_head_damage(store, heads)
+    yield from find_fork_damage(store)
+    yield from find_spool_damage(workspace)
+    for missing in since.keys() - {head.store for head in heads}:
+        yield Damage(DamageCode.CHAIN_CUT, f"chain {missing} is missing")
     for head in heads:
-        yield from _chain_since(store, head, since.get(head.store, 0))
+        yield from _find_chain_damage_since(store, head, since.get(head.store, 0))
     for ref in store.views.wrong(since):
         yield Damage(DamageCode.VIEW_DIFFERS, f"the views of record {ref.seq} of chain {ref.store} differ", ref)
 
 
-def _chain_since(store: Store, head: ChainTip, seq: int) -> Iterator[Damage]:
-    """What is wrong with a chain behind a place, and with its end."""
+def _find_chain_damage_since(store: Store, head: ChainTip, seq: int) -> Iterator[Damage]:
+    """Yield the damage of a chain after a position, and of its end."""
     start = store.tables.record(RecordRef(head.store, Seq(seq))) if seq else None
     if seq and start is None:
-        yield Damage(DamageCode.CHAIN_CUT, f"record {seq} of chain {head.store} is gone")
+        yield Damage(DamageCode.CHAIN_CUT, f"record {seq} of chain {head.store} is missing")
         return
-    last = empty_head(head.store) if start is None else head_at(start)
-    for records in split_batches(store.tables.records(head.store, after=seq)):
+    last = empty_chain_tip(head.store) if start is None else chain_tip_from_record(start)
+    for records in split_row_batches(store.tables.records(head.store, after=seq)):
         for record in records:
-            yield from misfit(last, record)
-            last = head_at(record)
-        yield from held_damage(store, records)
-        yield from _changed(store, records)
+            yield from check_record_link(last, record)
+            last = chain_tip_from_record(record)
+        yield from find_missing_body_damage(store, records)
+        yield from _find_changed_body_damage(store, records)
     remembered = store.heads.read(head.store) if store.heads else None
-    yield from find_missing_tail(last, remembered)
-    yield from _differs(store, remembered)
+    yield from find_missing_chain_tail(last, remembered)
+    yield from _find_head_mismatch_damage(store, remembered)
 
 
-def _changed(store: Store, records: list[Record]) -> Iterator[Damage]:
-    """The bodies of these records that are not what was stored; what is empty was erased, or all is verified."""
+def _find_changed_body_damage(store: Store, records: list[Record]) -> Iterator[Damage]:
+    """Yield the bodies of these records that were changed; an empty one makes the caller verify everything."""
     payloads = {record.entry.digest for record in records}
     for body in store.tables.bodies(payloads | store.tables.parts_of(payloads)).values():
-        if body.data is None or digest_of(body.data) != body.digest:
-            yield Damage(DamageCode.BODY_CHANGED, "stored bytes are not those that were stored, or are gone")
+        if body.data is None or digest_from_bytes(body.data) != body.digest:
+            yield Damage(DamageCode.BODY_CHANGED, "stored bytes were changed or are missing")
 
 
-def _differs(store: Store, remembered: ChainTip | None) -> Iterator[Damage]:
+def _find_head_mismatch_damage(store: Store, remembered: ChainTip | None) -> Iterator[Damage]:
     if remembered is None or not remembered.seq:
         return
-    there = store.tables.record(RecordRef(remembered.store, remembered.seq))
-    if there is not None and there.link != remembered.link:
-        yield Damage(DamageCode.HEAD_DIFFERS, f"record {there.seq} of chain {there.store} was made again", there.ref)
+    record = store.tables.record(RecordRef(remembered.store, remembered.seq))
+    if record is not None and record.link != remembered.link:
+        yield Damage(DamageCode.HEAD_DIFFERS, f"record {record.seq} of chain {record.store} was replaced", record.ref)
 
 
-def _fine(store: Store, heads: list[ChainTip]) -> VerifyReport:
+def _make_intact_verify_report(store: Store, heads: list[ChainTip]) -> VerifyReport:
     own = store.own()
     return VerifyReport(
         outcome="fine",

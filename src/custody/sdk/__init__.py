@@ -1,8 +1,8 @@
 """Trace a running program: ``@capability``, ``@tool``, ``with span(...)``.
 
 May touch the clock, randomness for ids, the environment (``TRACEPARENT``) and one thread of its own. Spans reach the
-spool through ``intake``, which that thread imports, not the program that is traced. Nothing here raises into the code
-that is traced, and nothing changes what that code returns.
+spool through ``intake``, which that thread imports, not the traced program. Nothing here raises into the traced code or
+changes what it returns.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -45,7 +45,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """``ContextExecutor``, whose parent class not every program has loaded."""
+    """Return ``ContextExecutor``, whose base class not every program has loaded."""
     if name == "ContextExecutor":
         from custody.sdk.decorators import ContextExecutor
 

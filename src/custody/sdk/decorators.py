@@ -1,4 +1,4 @@
-"""``@capability`` and ``@tool``: a span around every call of a function, of whatever kind it is."""
+"""``@capability`` and ``@tool``: a span around every call of a function of any kind."""
 
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
@@ -9,29 +9,29 @@ from typing import Any, ParamSpec, TypeVar, cast, overload
 
 from custody.sdk.spans import Span, SpanIds, running
 
-# What kind of function this is, without the cost of importing ``inspect``.
+# The kind of a function, without the cost of importing ``inspect``.
 
 
 _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x200
-"""Flags of a code object, as the language reference of the interpreter has them."""
+"""Flags of a code object, as documented for the interpreter."""
 
 
 def is_coroutine_function(fn: Callable[..., Any]) -> bool:
-    """Whether calling it gives a coroutine."""
-    return bool(_flags(fn) & _COROUTINE)
+    """Return whether calling it returns a coroutine."""
+    return bool(_read_function_flags(fn) & _COROUTINE)
 
 
 def is_generator_function(fn: Callable[..., Any]) -> bool:
-    """Whether calling it gives a generator."""
-    return bool(_flags(fn) & _GENERATOR)
+    """Return whether calling it returns a generator."""
+    return bool(_read_function_flags(fn) & _GENERATOR)
 
 
 def is_async_generator_function(fn: Callable[..., Any]) -> bool:
-    """Whether calling it gives an asynchronous generator."""
-    return bool(_flags(fn) & _ASYNC_GENERATOR)
+    """Return whether calling it returns an asynchronous generator."""
+    return bool(_read_function_flags(fn) & _ASYNC_GENERATOR)
 
 
-def _flags(fn: Any) -> int:
+def _read_function_flags(fn: Any) -> int:
     while isinstance(fn, partial):
         fn = fn.func
     fn = getattr(fn, "__func__", fn)
@@ -39,7 +39,7 @@ def _flags(fn: Any) -> int:
     return getattr(code, "co_flags", 0)
 
 
-# Carry the running span into code that another thread runs.
+# Carrying the running span into code that another thread runs.
 
 
 P = ParamSpec("P")
@@ -47,20 +47,20 @@ T = TypeVar("T")
 
 
 def bind(fn: Callable[P, T]) -> Callable[P, T]:
-    """``fn``, to be called anywhere, any number of times at once, inside the span that runs now."""
+    """Return ``fn`` so that every call runs inside the current span, in any thread and concurrently."""
     if is_coroutine_function(fn):
-        return cast(Callable[P, T], _bound_coroutine(fn))
+        return cast(Callable[P, T], _bind_coroutine_span(fn))
     context = copy_context()
 
     @wraps(fn)
     def bound(*args: P.args, **kwargs: P.kwargs) -> T:
-        # A context can be entered once at a time, so that each call has a copy.
+        # A context can be entered only once at a time, so each call gets a copy.
         return context.copy().run(fn, *args, **kwargs)
 
     return bound
 
 
-def _bound_coroutine(fn: Callable[..., Any]) -> Callable[..., Any]:
+def _bind_coroutine_span(fn: Callable[..., Any]) -> Callable[..., Any]:
     outer = running.get()
 
     @wraps(fn)
@@ -74,18 +74,18 @@ def _bound_coroutine(fn: Callable[..., Any]) -> Callable[..., Any]:
     return bound
 
 
-# A thread pool whose work runs inside the span in which it was submitted.
+# A thread pool whose tasks run inside the span in which they were submitted.
 
 
 class ContextExecutor(ThreadPoolExecutor):
     """``ThreadPoolExecutor`` that carries the caller's context variables; a plain one loses the running span."""
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Have ``fn`` called in the context that is here now."""
+        """Call ``fn`` in the current context."""
         return super().submit(copy_context().run, fn, *args, **kwargs)  # type: ignore[arg-type]
 
 
-# Generators step by step: their span runs while they do, and not while whoever asked them does.
+# Generators step by step: their span runs while they do, and not while their caller does.
 
 
 class _SteppedSpan:
@@ -100,14 +100,14 @@ class _SteppedSpan:
         try:
             running.reset(token)
         except (ValueError, RuntimeError):
-            pass  # the step ended in another context than it began in: there is nothing of ours to take out of this one
+            pass  # the step ended in another context than it started in: nothing to restore in this one
 
-    def _left(self, kind: type[BaseException], finished: type[Exception]) -> None:
+    def _end_span(self, kind: type[BaseException], finished: type[Exception]) -> None:
         self._span.end(None if kind is finished else kind)
 
 
 class GeneratorSteps(_SteppedSpan):
-    """A generator as ``yield from`` takes it."""
+    """A generator for ``yield from``."""
 
     def __init__(self, inner: Generator[Any, Any, Any], span: Span) -> None:
         super().__init__(span)
@@ -120,11 +120,11 @@ class GeneratorSteps(_SteppedSpan):
         return self._step(self._inner.__next__)
 
     def send(self, value: Any) -> Any:
-        """Go on with a value."""
+        """Continue with a value."""
         return self._step(self._inner.send, value)
 
     def throw(self, *error: Any) -> Any:
-        """Go on with an exception."""
+        """Continue with an exception."""
         return self._step(self._inner.throw, *error)
 
     def close(self) -> None:
@@ -137,7 +137,7 @@ class GeneratorSteps(_SteppedSpan):
         try:
             return call(*values)
         except BaseException as error:
-            self._left(type(error), StopIteration)
+            self._end_span(type(error), StopIteration)
             raise
         finally:
             self._pause(token)
@@ -151,11 +151,11 @@ class AsyncSteps(_SteppedSpan):
         self._inner = inner
 
     async def asend(self, value: Any) -> Any:
-        """Go on with a value."""
+        """Continue with a value."""
         return await self._step(self._inner.asend(value))
 
     async def athrow(self, error: BaseException) -> Any:
-        """Go on with an exception."""
+        """Continue with an exception."""
         return await self._step(self._inner.athrow(error))
 
     async def aclose(self) -> None:
@@ -168,7 +168,7 @@ class AsyncSteps(_SteppedSpan):
         try:
             return await step
         except BaseException as error:
-            self._left(type(error), StopAsyncIteration)
+            self._end_span(type(error), StopAsyncIteration)
             raise
         finally:
             self._pause(token)
@@ -179,7 +179,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 LOCAL = "local"
 """The server of a tool that is a function of this program."""
 IN_WORKER = "worker_capability"
-"""A worker of the bridge has its own decorator under this name: capabilities in it are the parents of its tools."""
+"""The name of the decorator that a worker of the bridge defines: its capabilities are the parents of its tools."""
 
 SpanOpener = Callable[[], Span]
 
@@ -190,7 +190,7 @@ def capability(fn: F, /) -> F: ...
 def capability(fn: str | None = None, /, *, name: str | None = None, **attributes: Any) -> Callable[[F], F]: ...
 def capability(fn: Any = None, /, *, name: str | None = None, **attributes: Any) -> Any:
     """Trace every call as a capability: ``@capability`` or ``@capability("plan", owner="ana")``."""
-    return _decorated(fn, name, "capability", None, attributes)
+    return _decorate_traced_function(fn, name, "capability", None, attributes)
 
 
 @overload
@@ -201,68 +201,70 @@ def tool(
 ) -> Callable[[F], F]: ...
 def tool(fn: Any = None, /, *, name: str | None = None, server: str = LOCAL, **attributes: Any) -> Any:
     """Trace every call as a tool of ``server``: ``@tool`` or ``@tool("read", server="filesystem")``."""
-    return _decorated(fn, name, "tool", server, attributes)
+    return _decorate_traced_function(fn, name, "tool", server, attributes)
 
 
-def _decorated(fn: Any, name: str | None, kind: str, server: str | None, attributes: dict[str, Any]) -> Any:
+def _decorate_traced_function(
+    fn: Any, name: str | None, kind: str, server: str | None, attributes: dict[str, Any]
+) -> Any:
     def decorate(fn: Any) -> Any:
         if isinstance(fn, classmethod | staticmethod):
             return type(fn)(decorate(fn.__func__))
-        called = name or getattr(fn, "__name__", None) or type(fn).__name__
-        told = getattr(sys.modules.get("__main__"), IN_WORKER, None) if kind == "capability" else None
-        if told is not None and not (is_generator_function(fn) or is_async_generator_function(fn)):
-            return told(fn, name=called)
+        span_name = name or getattr(fn, "__name__", None) or type(fn).__name__
+        in_worker = getattr(sys.modules.get("__main__"), IN_WORKER, None) if kind == "capability" else None
+        if in_worker is not None and not (is_generator_function(fn) or is_async_generator_function(fn)):
+            return in_worker(fn, name=span_name)
 
-        def opened() -> Span:
-            return Span(called, kind, server, **attributes)
+        def open_span() -> Span:
+            return Span(span_name, kind, server, **attributes)
 
-        return _traced(fn, opened)
+        return _trace_function(fn, open_span)
 
     if isinstance(fn, str):
         name, fn = fn, None
     return decorate if fn is None else decorate(fn)
 
 
-def _traced(fn: Callable[..., Any], opened: SpanOpener) -> Callable[..., Any]:
+def _trace_function(fn: Callable[..., Any], open_span: SpanOpener) -> Callable[..., Any]:
     if is_async_generator_function(fn):
-        return _async_generator(fn, opened)
+        return _trace_async_generator(fn, open_span)
     if is_coroutine_function(fn):
-        return _coroutine(fn, opened)
+        return _trace_coroutine(fn, open_span)
     if is_generator_function(fn):
-        return _generator(fn, opened)
-    return _plain(fn, opened)
+        return _trace_generator(fn, open_span)
+    return _trace_plain_function(fn, open_span)
 
 
-def _plain(fn: Callable[..., Any], opened: SpanOpener) -> Callable[..., Any]:
+def _trace_plain_function(fn: Callable[..., Any], open_span: SpanOpener) -> Callable[..., Any]:
     @wraps(fn)
     def traced(*args: Any, **kwargs: Any) -> Any:
-        with opened():
+        with open_span():
             return fn(*args, **kwargs)
 
     return traced
 
 
-def _coroutine(fn: Callable[..., Any], opened: SpanOpener) -> Callable[..., Any]:
+def _trace_coroutine(fn: Callable[..., Any], open_span: SpanOpener) -> Callable[..., Any]:
     @wraps(fn)
     async def traced(*args: Any, **kwargs: Any) -> Any:
-        with opened():
+        with open_span():
             return await fn(*args, **kwargs)
 
     return traced
 
 
-def _generator(fn: Callable[..., Any], opened: SpanOpener) -> Callable[..., Any]:
+def _trace_generator(fn: Callable[..., Any], open_span: SpanOpener) -> Callable[..., Any]:
     @wraps(fn)
     def traced(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        return (yield from GeneratorSteps(fn(*args, **kwargs), opened()))
+        return (yield from GeneratorSteps(fn(*args, **kwargs), open_span()))
 
     return traced
 
 
-def _async_generator(fn: Callable[..., Any], opened: SpanOpener) -> Callable[..., Any]:
+def _trace_async_generator(fn: Callable[..., Any], open_span: SpanOpener) -> Callable[..., Any]:
     @wraps(fn)
     async def traced(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        steps = AsyncSteps(fn(*args, **kwargs), opened())
+        steps = AsyncSteps(fn(*args, **kwargs), open_span())
         sent: Any = None
         thrown: BaseException | None = None
         while True:
@@ -276,7 +278,7 @@ def _async_generator(fn: Callable[..., Any], opened: SpanOpener) -> Callable[...
             except GeneratorExit:
                 await steps.aclose()
                 raise
-            except BaseException as error:  # noqa: BLE001 - it is the inner generator's to handle
+            except BaseException as error:  # noqa: BLE001 - the inner generator handles it
                 thrown = error
 
     return traced

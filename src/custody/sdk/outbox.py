@@ -1,7 +1,7 @@
-"""Spans on their way out: a queue that callers only append to, and one thread that hands batches to the exporter.
+"""The way of spans out of the process: a queue that callers append to, and one thread that exports batches.
 
-Nothing is lost because this thread is slow: a caller waits when the queue is full. Something is lost only when the
-exporter refuses for so long that the queue is full; that is counted, said on stderr at the end, and kept as a gap.
+A slow exporter loses nothing: a caller waits when the queue is full. Spans are lost only when the exporter keeps
+failing until the queue is full; they are counted, reported on stderr at the end, and recorded as a gap.
 """
 
 import atexit
@@ -19,38 +19,39 @@ QUEUE_MAX = 65_536
 GATHER_SECONDS = 0.2
 RETRY_SECONDS = 2.0
 ROOM_SECONDS_MAX = 10.0
-"""A caller waits no longer for room than this: then the disk counts as refusing."""
+"""The longest wait of a caller for room; after it the exporter counts as failing."""
 FORK_SECONDS_MAX = 1.0
 
 
 Exporter = Callable[[Sequence[SpanRecord]], object]
-"""Takes a batch of spans; raises when it cannot, and is then asked again with the same batch."""
+"""Takes a batch of spans; raises when it cannot, and is then called again with the same batch."""
 
 QUEUE: deque[Raw] = deque()
 
 
 class Outbox:
-    """The one way out of this process."""
+    """Exports the spans of this process."""
 
     def __init__(self) -> None:
         self.on = True
-        """Whether spans are kept at all: not outside a repository."""
+        """Whether spans are recorded: not outside a repository."""
         self.lost = 0
         self.exporter: Exporter | None = None
         self.folder: str | None = None
         self.session: tuple[str | None, str | None] = (None, None)
         self.end_open: Callable[[], None] = lambda: None
-        """Ends the spans that are open, as abandoned; the file that knows them puts it here."""
+        """Ends the open spans as abandoned; set by the module that knows them."""
         self._renew()
 
     def _renew(self) -> None:
         self.armed = False
-        """Whether the thread knows that something waits."""
+        """Whether the thread was told that spans wait."""
         self.refused = False
-        self._held = SpanBatch([])
-        self._reported = self._said = self.lost = 0
+        self._pending = SpanBatch([])
+        self._recorded_lost = self._printed_lost = self.lost = 0
         self._lock = threading.RLock()
         self._starting = threading.Lock()
+        self._start_blocked = False
         self._busy = self._forking = self._pausing = False
         self._wake = threading.Event()
         self._hurry = threading.Event()
@@ -60,7 +61,7 @@ class Outbox:
     # --- the caller's side --------------------------------------------------------------------------------------------
 
     def arm(self) -> None:
-        """Have what waits taken out soon."""
+        """Have the waiting spans exported soon."""
         self.armed = True
         if self._ended:
             self.armed = False
@@ -73,8 +74,8 @@ class Outbox:
                 self._starting.release()
         self._wake.set()
 
-    def room(self) -> bool:
-        """Wait until the queue has room; False when the exporter refuses, and one more span is lost."""
+    def wait_for_room(self) -> bool:
+        """Wait until the queue has room; return False and count a lost span when the exporter keeps failing."""
         waited = 0.0
         while len(QUEUE) >= QUEUE_MAX and threading.current_thread() is not self._thread:
             if self.refused or waited > ROOM_SECONDS_MAX:
@@ -87,34 +88,34 @@ class Outbox:
         return True
 
     def flush(self) -> bool:
-        """Hand over everything that waits, now and here; False when the exporter refuses."""
+        """Export everything that waits, in this thread; return False when the exporter fails."""
         with self._lock:
             if self._busy:
-                return False  # asked for by the exporter itself
+                return False  # called by the exporter itself
             self._busy = True
             try:
-                return self._drain()
+                return self._export_waiting_spans()
             finally:
                 self._busy = False
 
     def shutdown(self) -> bool:
-        """End what was left open as abandoned, hand over everything, say what was lost."""
+        """End open spans as abandoned, export everything, and report what was lost."""
         self.end_open()
         with self._lock:
             done = self.flush()
             self._ended = True
             self.armed = False
             if not done:
-                self.lost += len(QUEUE) + len(self._held)
+                self.lost += len(QUEUE) + len(self._pending)
                 QUEUE.clear()
-                self._held = SpanBatch([])
+                self._pending = SpanBatch([])
             self._report(last=True)
         self._hurry.set()
         self._wake.set()
         return done and not self.lost
 
     def begin(self) -> None:
-        """Take spans again, after an end or after there was nowhere to put them."""
+        """Accept spans again, after a shutdown or outside a repository."""
         self.on = True
         if self._ended:
             self._renew()
@@ -123,19 +124,19 @@ class Outbox:
 
     def _start(self) -> None:
         if self.folder is None:
-            # The program may go elsewhere before the thread looks.
-            self.folder = _here()
+            # The program may change its working directory before the thread starts.
+            self.folder = _find_traced_folder()
         self._thread = threading.Thread(target=self._work, name="custody-spans", daemon=True)
         try:
             self._thread.start()
         except RuntimeError:
-            # No thread is to be had, at the end of the interpreter for one: then the caller writes.
+            # No thread can be started, for example at interpreter exit: the caller writes.
             self._thread, self._ended = None, True
             self.flush()
             return
         forks = sys.modules.get("multiprocessing.util")
         if forks is not None:
-            # Its processes end without asking atexit.
+            # Processes of multiprocessing exit without atexit.
             forks.Finalize(None, self.shutdown, exitpriority=1)
 
     def _work(self) -> None:
@@ -150,25 +151,25 @@ class Outbox:
             if not self.flush():
                 self._wake.set()
 
-    def _drain(self) -> bool:
-        while self._held or QUEUE:
-            if not self._held:
-                self._held = _take_batch()
+    def _export_waiting_spans(self) -> bool:
+        while self._pending or QUEUE:
+            if not self._pending:
+                self._pending = _take_span_batch()
             try:
-                self._send(self._held)
-            except Exception:  # noqa: BLE001 - whatever an exporter does, the traced program goes on; it is asked again
+                self._send(self._pending)
+            except Exception:  # noqa: BLE001 - an exporter's error must not stop the traced program; it is called again
                 self.refused = True
                 return False
-            self._held = SpanBatch([])
+            self._pending = SpanBatch([])
         self.refused = False
         self._report()
         return True
 
     def _send(self, batch: SpanBatch) -> None:
         if self.exporter is None:
-            from custody.intake.span_spool import exporter_to
+            from custody.intake.span_spool import make_spool_exporter
 
-            self.exporter = exporter_to(self.folder or ".", *self.session)
+            self.exporter = make_spool_exporter(self.folder or ".", *self.session)
         if self.exporter is None:
             self.on = False
             QUEUE.clear()
@@ -176,43 +177,47 @@ class Outbox:
             self.exporter(batch)
 
     def _report(self, *, last: bool = False) -> None:
-        """Keep how many were lost where it is looked for; at the end also say it."""
-        more = self.lost - self._reported
+        """Record how many spans were lost; at the end also print it."""
+        more = self.lost - self._recorded_lost
         if more:
-            words = f"{more} span(s) could not be kept"
+            loss = f"{_count_spans(more)} could not be stored"
             gap = getattr(self.exporter, "gap", None)
             if gap is not None:
-                _quietly(gap, words)
-            self._reported = self.lost
-        if last and self.lost > self._said:
-            self._said = self.lost
-            _quietly(sys.stderr.write, f"custody: {self.lost} span(s) could not be kept\n")
+                _report_span_loss(gap, loss)
+            self._recorded_lost = self.lost
+        if last and self.lost > self._printed_lost:
+            self._printed_lost = self.lost
+            _report_span_loss(sys.stderr.write, f"custody: {_count_spans(self.lost)} could not be stored\n")
 
     # --- around a fork ------------------------------------------------------------------------------------------------
 
     def before_fork(self) -> None:
-        """End the thread: whatever it held at that moment, the child would wait for in vain."""
+        """End the thread: the child would wait forever for a lock that it held."""
+        # Another thread may be about to start ours: it is started, or not at all, before the fork.
+        self._start_blocked = self._starting.acquire(timeout=FORK_SECONDS_MAX)
         thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
+        if thread is not None and thread.ident is not None and thread is not threading.current_thread():
             self._pausing = True
             self._wake.set()
             self._hurry.set()
             thread.join(FORK_SECONDS_MAX)
         self._forking = self._lock.acquire(timeout=FORK_SECONDS_MAX)
 
-    def after_fork_here(self) -> None:
-        """Go on, with a new thread when something waits."""
+    def after_fork_in_parent(self) -> None:
+        """Continue, with a new thread if spans wait."""
         self._pausing = False
         if self._thread is not None and not self._thread.is_alive():
             self._thread = None
         if self._forking:
             self._lock.release()
+        if self._start_blocked:
+            self._starting.release()
         self.armed = False
         if QUEUE:
             self.arm()
 
-    def after_fork_there(self) -> None:
-        """What waits is the other process's to write; everything else is begun anew."""
+    def after_fork_in_child(self) -> None:
+        """Drop the waiting spans, which the parent process writes, and start again."""
         QUEUE.clear()
         self._renew()
 
@@ -227,9 +232,10 @@ def configure(
     agent: str | None = None,
     session: str | None = None,
 ) -> None:
-    """Say where spans go: to the repository around ``folder``, or to ``exporter``; and whose session they are.
+    """Set where spans go (the repository around ``folder``, or ``exporter``) and their agent and session.
 
-    Without it, to the repository around the working directory; outside one, nowhere. What waits is handed over first.
+    By default they go to the repository around the working directory; outside a repository they are dropped. Waiting
+    spans are exported first.
     """
     OUT.flush()
     OUT.exporter = exporter
@@ -239,45 +245,53 @@ def configure(
 
 
 def record_foreign_span(raw: Raw) -> None:
-    """Have a span recorded that somebody else keeps the time of."""
-    if OUT.on and (len(QUEUE) < QUEUE_MAX or OUT.room()):
+    """Record a span that another component timed."""
+    if OUT.on and (len(QUEUE) < QUEUE_MAX or OUT.wait_for_room()):
         QUEUE.append(raw)
         if not OUT.armed:
             OUT.arm()
 
 
 def flush() -> bool:
-    """Hand over every span that has ended; True when all of them are durable."""
+    """Export every span that has ended; return whether all of them are durable."""
     return OUT.flush()
 
 
 def shutdown() -> bool:
-    """End tracing: what is open ends as abandoned, all is handed over; True when nothing was lost."""
+    """End tracing: open spans end as abandoned, and all spans are exported; return whether nothing was lost."""
     return OUT.shutdown()
 
 
 def lost() -> int:
-    """How many spans of this process could not be kept."""
+    """Return how many spans of this process could not be stored."""
     return OUT.lost
 
 
-def _take_batch() -> SpanBatch:
+def _count_spans(count: int) -> str:
+    # count_noun would be one more import in a traced program.
+    return f"{count:,} span" if count == 1 else f"{count:,} spans"
+
+
+def _take_span_batch() -> SpanBatch:
     return SpanBatch([QUEUE.popleft() for _ in range(min(len(QUEUE), BATCH_MAX))])
 
 
-def _here() -> str | None:
+def _find_traced_folder() -> str | None:
     try:
         return os.getcwd()  # noqa: PTH109 - pathlib would be one more import in a traced program
     except OSError:
-        return None  # it was removed: then there is no repository around it
+        return None  # the folder was removed
 
 
-def _quietly(call: Callable[[str], object], words: str) -> None:
+def _report_span_loss(call: Callable[[str], object], text: str) -> None:
     try:
-        call(words)
-    except Exception:  # noqa: BLE001, S110 - the last resort: there is nowhere left to say it
+        call(text)
+    except Exception:  # noqa: BLE001, S110 - the last resort: nothing else can report it
         pass
 
 
-os.register_at_fork(before=OUT.before_fork, after_in_parent=OUT.after_fork_here, after_in_child=OUT.after_fork_there)
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(
+        before=OUT.before_fork, after_in_parent=OUT.after_fork_in_parent, after_in_child=OUT.after_fork_in_child
+    )
 atexit.register(OUT.shutdown)

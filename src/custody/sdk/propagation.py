@@ -1,7 +1,7 @@
 """The running span across processes: W3C headers, ``TRACEPARENT``, MCP ``_meta``, the field of an RPC message.
 
-What another program names as parent is followed when it is a W3C trace parent; whatever else it says becomes a link of
-the spans that begin inside. Whether a parent was ever recorded, nobody knows before the records are read.
+A parent that another program names is followed if it is a W3C trace parent; any other value becomes a link of the spans
+that start inside. Whether a parent was recorded is unknown until the records are read.
 """
 
 import os
@@ -19,41 +19,41 @@ _FOREIGN_MAX = 200
 
 
 def current_traceparent() -> str | None:
-    """The running span as W3C writes it; None outside any."""
+    """Return the running span as W3C writes it; None outside any span."""
     pair = find_open_span(running.get())
     return None if pair is None else f"00-{pair[0]:032x}-{pair[1]:016x}-01"
 
 
 def to_headers(headers: MutableMapping[str, str] | None = None) -> MutableMapping[str, str]:
-    """The headers of a request, with the running span."""
-    return _with(HEADER, {} if headers is None else headers)
+    """Return the headers of a request, with the running span."""
+    return _add_traceparent(HEADER, {} if headers is None else headers)
 
 
 def to_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment of a program to start (a copy of ours, or of the one given), with the running span."""
-    return dict(_with(VARIABLE, dict(os.environ if environment is None else environment)))
+    """Return an environment for a new process (a copy of ours, or of ``environment``), with the running span."""
+    return dict(_add_traceparent(VARIABLE, dict(os.environ if environment is None else environment)))
 
 
 def to_meta(params: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The ``params`` of an MCP request, with the running span in their ``_meta``."""
+    """Return the ``params`` of an MCP request, with the running span in their ``_meta``."""
     params = dict(params or {})
     meta = params.get(META)
-    made = _with(HEADER, dict(meta) if isinstance(meta, Mapping) else {})
-    return {**params, META: made} if made else params
+    meta = _add_traceparent(HEADER, dict(meta) if isinstance(meta, Mapping) else {})
+    return {**params, META: meta} if meta else params
 
 
 def to_rpc(message: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """A message, with the running span as its ``parent_trace_id``."""
-    return dict(_with(RPC, dict(message or {})))
+    """Return a message with the running span as its ``parent_trace_id``."""
+    return dict(_add_traceparent(RPC, dict(message or {})))
 
 
 @contextmanager
 def continued(carrier: Mapping[str, Any]) -> Iterator[None]:
-    """Inside, spans belong to whoever sent ``carrier``: headers, an environment, MCP params or an RPC message."""
-    said = read_parent(carrier)
-    pair = pair_of(said)
+    """Run the block inside the span that ``carrier`` names: headers, an environment, MCP params or an RPC message."""
+    parent = read_carrier_parent(carrier)
+    pair = parse_traceparent(parent)
     token = running.set(pair) if pair is not None else None
-    links = foreign.set((said[:_FOREIGN_MAX],)) if said and pair is None else None
+    links = foreign.set((parent[:_FOREIGN_MAX],)) if parent and pair is None else None
     try:
         yield
     finally:
@@ -63,24 +63,24 @@ def continued(carrier: Mapping[str, Any]) -> Iterator[None]:
             foreign.reset(links)
 
 
-def read_parent(carrier: Mapping[str, Any]) -> str:
-    """What a carrier names as parent, in whichever of its forms; empty where it names none."""
+def read_carrier_parent(carrier: Mapping[str, Any]) -> str:
+    """Return the parent that a carrier names, in any of its forms; empty if it names none."""
     try:
         meta = carrier.get(META)
         places = (*carrier.items(), *(meta.items() if isinstance(meta, Mapping) else ()))
     except Exception:  # noqa: BLE001 - a carrier that cannot be read names no parent
         return ""
-    said = {str(key).lower(): value for key, value in places if isinstance(value, str)}
-    return next((said[name] for name in (HEADER, RPC) if said.get(name)), "")
+    texts = {str(key).lower(): value for key, value in places if isinstance(value, str)}
+    return next((texts[name] for name in (HEADER, RPC) if texts.get(name)), "")
 
 
-def pair_of(said: str) -> SpanIds | None:
-    """The span that a W3C trace parent names; None for anything else.
+def parse_traceparent(text: str) -> SpanIds | None:
+    """Return the span that a W3C trace parent names; None for anything else.
 
-    >>> pair_of("00-0000000000000000000000000000000a-000000000000000b-01")
+    >>> parse_traceparent("00-0000000000000000000000000000000a-000000000000000b-01")
     (10, 11)
     """
-    parts = said.strip().split("-")
+    parts = text.strip().split("-")
     if len(parts) < 4 or [len(part) for part in parts[:4]] != [2, 32, 16, 2] or parts[0] == "ff":
         return None
     if not set("".join(parts[:4])) <= set("0123456789abcdef"):
@@ -89,11 +89,11 @@ def pair_of(said: str) -> SpanIds | None:
     return pair if all(pair) else None
 
 
-def _with(name: str, carrier: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    said = current_traceparent()
-    if said is not None:
-        carrier[name] = said
+def _add_traceparent(name: str, carrier: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    traceparent = current_traceparent()
+    if traceparent is not None:
+        carrier[name] = traceparent
     return carrier
 
 
-process.root = pair_of(os.environ.get(VARIABLE, ""))
+process.root = parse_traceparent(os.environ.get(VARIABLE, ""))

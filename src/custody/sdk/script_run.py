@@ -1,4 +1,4 @@
-"""A script through the bridge, with the MCP servers of a file: what ``custody graph run`` does."""
+"""A script run through the bridge, with the MCP servers of a file: the use case of ``custody graph run``."""
 
 import asyncio
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ from custody.core.wire.report import Report
 from custody.sdk.bridge import BridgeLimits, Execution, WorkerBridge
 from custody.sdk.execution import CallTraceEvent
 from custody.sdk.outbox import OUT, configure, flush
-from custody.sdk.server_file import McpServer, read_servers
+from custody.sdk.server_file import McpServer, parse_mcp_servers
 
-# What ``custody graph run`` answers.
+# The report of ``custody graph run``.
 
 
 class GraphCall(msgspec.Struct, frozen=True):
-    """One call of a run: what was called, inside what, when, and how it came out."""
+    """One call of a run: its node, its parent, its times and its outcome."""
 
     trace_id: str
     parent_trace_id: str | None
@@ -31,7 +31,7 @@ class GraphCall(msgspec.Struct, frozen=True):
 
 
 class GraphRunReport(Report, frozen=True, kw_only=True, tag="graph-run"):
-    """How a script came out, and its calls in the order in which they began; ``found`` when it failed."""
+    """The outcome of a script, and its calls in the order of their starts; ``found`` when it failed."""
 
     execution: str
     success: bool
@@ -44,81 +44,85 @@ class GraphRunReport(Report, frozen=True, kw_only=True, tag="graph-run"):
     calls: list[GraphCall]
 
 
-# What ``custody graph run`` needs from outside: the script, the servers of a file, and the servers themselves.
+# The input of ``custody graph run``: the script, the servers of a file, and the servers themselves.
 
 
 SCRIPT_BYTES_MAX = 4 * 1024 * 1024
 
 
-def script_in(path: Path) -> str:
-    """The text of a script."""
+def read_traced_script(path: Path) -> str:
+    """Return the text of a script."""
     try:
-        return _bytes(path).decode("utf-8")
+        return _read_script_file(path).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(f"'{path}' is not UTF-8 at byte {error.start}", hint="a script is Python in UTF-8") from error
+        raise InputError(
+            f"'{path}' is not UTF-8 at byte {error.start}", hint="the script must be Python in UTF-8"
+        ) from error
 
 
-def servers_in(path: Path) -> dict[str, McpServer]:
-    """The MCP servers that a configuration file names."""
-    return read_servers(_bytes(path))
+def load_mcp_servers(path: Path) -> dict[str, McpServer]:
+    """Return the MCP servers of a configuration file."""
+    return parse_mcp_servers(_read_script_file(path))
 
 
-def open_server(name: str, server: McpServer, errors: TextIO) -> AbstractAsyncContextManager[Any]:
-    """A session with a server, for as long as the block lasts."""
-    from custody.sdk.servers import start_server_session
+def open_mcp_server(name: str, server: McpServer, errors: TextIO) -> AbstractAsyncContextManager[Any]:
+    """Open a session with a server, for the duration of the block."""
+    from custody.sdk.servers import start_mcp_session
 
-    return start_server_session(name, server, errors)
+    return start_mcp_session(name, server, errors)
 
 
-def _bytes(path: Path) -> bytes:
+def _read_script_file(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             data = file.read(SCRIPT_BYTES_MAX + 1)
     except OSError as error:
         raise InputError(f"cannot read '{path}': {error.strerror}") from error
     if len(data) > SCRIPT_BYTES_MAX:
-        raise InputError(f"'{path}' has more than {SCRIPT_BYTES_MAX:,} bytes")
+        raise InputError(f"'{path}' is over the limit of {SCRIPT_BYTES_MAX:,} bytes")
     return data
 
 
 START_SECONDS = 30.0
-"""A server that has not greeted by then does not start."""
+"""How long a server may take to start."""
 
 
-def run_script(
+def run_traced_script(
     folder: Path, script: Path, config: Path | None, limits: BridgeLimits, errors: TextIO
 ) -> tuple[GraphRunReport, bool]:
-    """Run a script and record its calls in the repository around ``folder``; whether all of them are kept."""
-    code = script_in(script)
-    servers = {} if config is None else servers_in(config)
+    """Run a script and record its calls in the repository around ``folder``; also return whether all are stored."""
+    code = read_traced_script(script)
+    servers = {} if config is None else load_mcp_servers(config)
     configure(folder=folder)
 
     async def run() -> Execution:
         async with AsyncExitStack() as stack:
             try:
-                clients = {name: await _entered(stack, name, server, errors) for name, server in servers.items()}
+                clients = {
+                    name: await _start_mcp_server(stack, name, server, errors) for name, server in servers.items()
+                }
                 return await WorkerBridge(clients, limits=limits).execute(code, name=script.name)
             except CustodyError as error:
-                problem = error  # raised below: the servers' own tasks would put it into a group
+                problem = error  # raised below: the servers' own tasks would wrap it in a group
         raise problem
 
-    report = report_of(asyncio.run(run()))
+    report = report_script_run(asyncio.run(run()))
     return report, flush() and OUT.on
 
 
-async def _entered(stack: AsyncExitStack, name: str, server: McpServer, errors: TextIO) -> Any:
+async def _start_mcp_server(stack: AsyncExitStack, name: str, server: McpServer, errors: TextIO) -> Any:
     try:
         async with asyncio.timeout(START_SECONDS):
-            return await stack.enter_async_context(open_server(name, server, errors))
+            return await stack.enter_async_context(open_mcp_server(name, server, errors))
     except TimeoutError as error:
         raise WorldError(
-            f"cannot start the MCP server '{name}': it said nothing in {START_SECONDS:g} s",
-            hint="run its command by hand to see what it says",
+            f"cannot start the MCP server '{name}': no answer in {START_SECONDS:g} s",
+            hint="run its command by hand to see its output",
         ) from error
 
 
-def report_of(execution: Execution) -> GraphRunReport:
-    """An execution as it is answered."""
+def report_script_run(execution: Execution) -> GraphRunReport:
+    """Return the report of an execution."""
     return GraphRunReport(
         outcome="fine" if execution.success else "found",
         execution=execution.id,
@@ -129,12 +133,12 @@ def report_of(execution: Execution) -> GraphRunReport:
         stdout=execution.stdout,
         stderr=execution.stderr,
         dropped_bytes=execution.dropped_bytes,
-        calls=calls_of(execution.traces),
+        calls=calls_from_trace_events(execution.traces),
     )
 
 
-def calls_of(traces: Sequence[CallTraceEvent]) -> list[GraphCall]:
-    """Start and end of each call put together."""
+def calls_from_trace_events(traces: Sequence[CallTraceEvent]) -> list[GraphCall]:
+    """Combine the start and end of each call."""
     ends = {event.trace_id: event for event in traces if event.type.endswith("_end")}
     return [
         GraphCall(

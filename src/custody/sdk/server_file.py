@@ -1,13 +1,13 @@
-"""The usual file that names MCP servers: ``{"mcpServers": {name: {command, args, env}}}``."""
+"""The usual configuration file of MCP servers: ``{"mcpServers": {name: {command, args, env}}}``."""
 
 import msgspec
 
 from custody.core.errors import InputError
-from custody.core.wire.canonical import parse, problem
+from custody.core.wire.canonical import describe_conversion_error, parse_json_bytes
 
 
 class McpServer(msgspec.Struct, frozen=True):
-    """A program that speaks MCP on its standard input and output; other tools' fields are passed over."""
+    """A program that speaks MCP on its standard input and output; fields of other tools are ignored."""
 
     command: str
     args: list[str] = []
@@ -19,12 +19,12 @@ class _ServerFile(msgspec.Struct, frozen=True, rename={"servers": "mcpServers"})
     servers: dict[str, McpServer]
 
 
-def read_servers(data: bytes) -> dict[str, McpServer]:
-    """The servers of a configuration file, or an ``InputError`` that names the field."""
+def parse_mcp_servers(data: bytes) -> dict[str, McpServer]:
+    """Return the servers of a configuration file; raise ``InputError`` naming an invalid field."""
     try:
-        return msgspec.convert(parse(data), _ServerFile).servers
+        return msgspec.convert(parse_json_bytes(data), _ServerFile).servers
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
         raise InputError(
-            f"not a configuration of MCP servers: {problem(error)}",
-            hint='it looks like {"mcpServers": {"NAME": {"command": "…", "args": []}}}; a server has a command, no URL',
+            f"invalid configuration of MCP servers: {describe_conversion_error(error)}",
+            hint='expected {"mcpServers": {"NAME": {"command": "…", "args": []}}}; URLs are not supported',
         ) from error

@@ -1,8 +1,8 @@
-"""MCP servers that a user names: programs that are started, asked for their tools, and ended.
+"""MCP servers that a user configures: programs that are started, called for their tools, and ended.
 
-May touch: the programs of the configuration that it is handed, through the official Python SDK, which this door alone
-imports; and what those programs write on their standard error. The SDK gives them an environment without our secrets,
-plus what the configuration says.
+May touch: the programs of the configuration that is passed in, through the official Python SDK, which only this module
+imports; and the standard error of those programs. The SDK gives them an environment without our secrets, plus what the
+configuration adds.
 """
 
 from collections.abc import AsyncIterator
@@ -12,12 +12,12 @@ from typing import Any, TextIO
 from custody.core.errors import MissingExtra, WorldError
 from custody.sdk.server_file import McpServer
 
-# A server on standard input and output: started, greeted, ended.
+# A server on standard input and output: started, initialized, ended.
 
 
 @asynccontextmanager
-async def start_server_session(name: str, server: McpServer, errors: TextIO) -> AsyncIterator[Any]:
-    """A session with a server, with ``call_tool(name, arguments, meta=…)``; the server ends with the block."""
+async def start_mcp_session(name: str, server: McpServer, errors: TextIO) -> AsyncIterator[Any]:
+    """Open a session with a server, with ``call_tool(name, arguments, meta=…)``; the server ends with the block."""
     try:
         from mcp import ClientSession, StdioServerParameters, stdio_client
     except ImportError as error:
@@ -29,12 +29,12 @@ async def start_server_session(name: str, server: McpServer, errors: TextIO) -> 
             streams = await stack.enter_async_context(stdio_client(parameters, errors))
             session = await stack.enter_async_context(ClientSession(*streams))
             await session.initialize()
-        except Exception as error:  # noqa: BLE001 - it is raised below, where the SDK does not put it into a group
+        except Exception as error:  # noqa: BLE001 - raised below, where the SDK does not wrap it in a group
             problem = error
         else:
             yield session
             return
     raise WorldError(
         f"cannot start the MCP server '{name}': {type(problem).__name__}: {problem}"[:500],
-        hint="run its command by hand to see what it says",
+        hint="run its command by hand to see its output",
     ) from problem

@@ -1,7 +1,7 @@
-"""A span: ids made once when it begins, the running one in a context variable, a tuple in a queue when it ends.
+"""A span: ids from its start, the running span in a context variable, a tuple in a queue at its end.
 
-This file is the only one that decides which span is whose parent. It is read at every traced call, so it imports next
-to nothing and its steps stand in one place.
+Only this file decides the parent of a span. It runs at every traced call, so it imports almost nothing and has no
+helpers on that path.
 """
 
 import os
@@ -13,26 +13,26 @@ from types import TracebackType
 from typing import Any
 
 from custody.sdk.outbox import OUT, QUEUE, QUEUE_MAX
-from custody.sdk.records import PLAIN, plain
+from custody.sdk.records import PLAIN, to_plain_attributes
 
 SpanIds = tuple[int, int]
-"""An execution and a span in it, both as numbers; they are written in hexadecimal when they leave."""
+"""An execution and a span in it, both as numbers; they are written in hexadecimal when exported."""
 
 LATE_MAX = 1024
-"""Spans of one thread that were left out of turn and are remembered, so that nothing runs inside them any more."""
+"""Spans per thread that ended out of order and are remembered, so that nothing starts inside them."""
 LATE_THREADS_MAX = 256
 
 running: ContextVar[SpanIds | None] = ContextVar("custody_span", default=None)
 """The span inside which this code runs."""
 foreign: ContextVar[tuple[str, ...]] = ContextVar("custody_foreign", default=())
-"""Parents that another program named in a way that we cannot follow: what begins inside links to them."""
+"""Parents named by another program in another format: spans that start inside link to them."""
 
 _late: dict[int, dict[SpanIds, SpanIds | None]] = {}
-"""By thread, so that no thread forgets what another still stands in."""
+"""By thread, so that one thread cannot evict the entries of another."""
 
 
 class _Process:
-    """What a fork makes anew: where ids are counted from, and which process this is."""
+    """State that a fork renews: where ids are counted from, and which process this is."""
 
     __slots__ = ("epoch", "executions", "root", "spans")
 
@@ -42,7 +42,7 @@ class _Process:
         self.begin()
 
     def begin(self) -> None:
-        """Count from another place, far from where any other process does."""
+        """Count from a random position, far from those of other processes."""
         self.epoch += 1
         chance = os.urandom(24)
         self.spans = count(1 + (int.from_bytes(chance[:8], "big") >> 1))
@@ -51,13 +51,13 @@ class _Process:
 
 process = _Process()
 _DETACHED: Token[SpanIds | None] = ContextVar[SpanIds | None]("custody_detached").set(None)
-"""Stands where a span's own token would, if the span never was the running one."""
+"""In place of a span's own token, if the span never was the running one."""
 
 
 class Span:
-    """A stretch of work: from ``with`` to its end. ``set`` adds what is known of it, ``fail`` says that it failed.
+    """A unit of work, from ``with`` to its end. ``set`` adds attributes, ``fail`` marks it as failed.
 
-    ``with span("plan", kind="llm", model="m-1"):`` - after the name, the kind and for a tool the server, everything
+    ``with span("plan", kind="llm", model="m-1"):`` - after the name, the kind and the server of a tool, every argument
     is an attribute.
     """
 
@@ -65,7 +65,7 @@ class Span:
                  "_token", "pair")  # fmt: skip
 
     pair: SpanIds
-    """Its execution and its own id, from its beginning on."""
+    """Its execution and its own id, from its start on."""
 
     def __init__(self, name: str, /, kind: str = "workflow", server: str | None = None, **attributes: Any) -> None:
         self._name = name
@@ -102,7 +102,7 @@ class Span:
     ) -> None:
         token = self._token
         if token is None:
-            return  # never begun, or ended already
+            return  # never started, or already ended
         self._token = None
         pair, outer = self.pair, self._outer
         if token is not _DETACHED:
@@ -110,16 +110,16 @@ class Span:
                 try:
                     running.reset(token)
                 except (ValueError, RuntimeError):
-                    running.set(outer)  # it began in another context, and goes on in this one
+                    running.set(outer)  # it started in another context, and continues in this one
                 if _late:
-                    running.set(_open(outer))
+                    running.set(_find_enclosing_span(outer))
             else:
-                _leave_late(self)
-        if self._epoch != process.epoch or not OUT.on or (len(QUEUE) >= QUEUE_MAX and not OUT.room()):
-            return  # begun before a fork: it is the other process's to end; or there is nowhere to put it
+                _record_late_span_end(self)
+        if self._epoch != process.epoch or not OUT.on or (len(QUEUE) >= QUEUE_MAX and not OUT.wait_for_room()):
+            return  # started before a fork, so the parent process ends it; or it cannot be stored
         attributes = self._attributes
         if attributes and not PLAIN.issuperset(map(type, attributes.values())):
-            attributes = plain(attributes)
+            attributes = to_plain_attributes(attributes)
         status = self._status
         if kind is not None:
             status = "error" if issubclass(kind, Exception) else "abandoned"
@@ -132,7 +132,7 @@ class Span:
             OUT.arm()
 
     def begin(self) -> "Span":
-        """Begin without being the running span; ``end`` ends it."""
+        """Start without becoming the running span; ``end`` ends it."""
         self.__enter__()
         if self._token is not None:
             running.reset(self._token)
@@ -140,11 +140,11 @@ class Span:
         return self
 
     def end(self, kind: type[BaseException] | None = None) -> None:
-        """Write down that it ended, with the exception that ended it; the second time it does nothing."""
+        """Record its end, with the exception that ended it; a second call does nothing."""
         self.__exit__(kind)
 
     def abandon(self) -> None:
-        """End it because nobody else will. This may run in the middle of anything: it only appends."""
+        """End it because its owner will not. This may run in the middle of any code: it only appends."""
         if len(QUEUE) < QUEUE_MAX:
             self.__exit__(GeneratorExit, None, None, False)
 
@@ -153,59 +153,59 @@ class Span:
             self.abandon()
 
     def set(self, **attributes: Any) -> None:
-        """Add what is known of it by now."""
+        """Add attributes."""
         self._attributes = {**self._attributes, **attributes}
 
     def fail(self, why: str | None = None) -> None:
-        """Say that it failed, where no exception does."""
+        """Mark it as failed, where no exception does."""
         self._status = "error"
         if why is not None:
             self.set(error=why)
 
 
 span = Span
-"""The same, as it reads in a ``with`` statement."""
+"""The same class, named for ``with`` statements."""
 
 
-def open_spans() -> list[Span]:
-    """The spans that have begun and not ended: looked for, not kept in a list, since this is asked once in a run."""
+def list_open_spans() -> list[Span]:
+    """Return the spans that have started and not ended; searched for, since this runs once per process."""
     import gc
 
     return [live for live in gc.get_objects() if type(live) is Span and live._token is not None]  # noqa: SLF001 - ours
 
 
-def end_open() -> None:
+def abandon_open_spans() -> None:
     """End every open span as abandoned."""
-    for open_span in open_spans():
+    for open_span in list_open_spans():
         open_span.abandon()
 
 
 def find_open_span(outer: SpanIds | None) -> SpanIds | None:
-    """The nearest span around that is still open; for none here, the one that this program was started in."""
-    outer = _open(outer)
+    """Return the nearest enclosing span that is open; by default the span that this program was started in."""
+    outer = _find_enclosing_span(outer)
     return process.root if outer is None else outer
 
 
-def _open(outer: SpanIds | None) -> SpanIds | None:
+def _find_enclosing_span(outer: SpanIds | None) -> SpanIds | None:
     while outer is not None:
-        around = _around(outer)
+        around = _resolve_late_span(outer)
         if around is outer:
             break
         outer = around
     return outer
 
 
-def _around(pair: SpanIds) -> SpanIds | None:
-    """What is around a span that was left out of turn; any other span itself."""
+def _resolve_late_span(pair: SpanIds) -> SpanIds | None:
+    """Return the span around one that ended out of order; any other span itself."""
     for late in tuple(_late.values()):
-        around = late.get(pair, pair)  # asked once: its thread may forget it meanwhile
+        around = late.get(pair, pair)  # read once: its thread may remove it meanwhile
         if around is not pair:
             return around
     return pair
 
 
-def _leave_late(ended_span: Span) -> None:
-    """One ends while another runs: later ones are not inside it, wherever its name still stands."""
+def _record_late_span_end(ended_span: Span) -> None:
+    """Remember a span that ended while another was running: later spans do not start inside it."""
     if ended_span._epoch == process.epoch:  # noqa: SLF001 - ours
         late = _late.setdefault(get_ident(), {})
         while len(late) >= LATE_MAX:
@@ -215,10 +215,11 @@ def _leave_late(ended_span: Span) -> None:
             _late.pop(oldest, None)
 
 
-def _after_fork() -> None:
+def _reset_spans_after_fork() -> None:
     process.begin()
     _late.clear()
 
 
-os.register_at_fork(after_in_child=_after_fork)
-OUT.end_open = end_open
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_reset_spans_after_fork)
+OUT.end_open = abandon_open_spans

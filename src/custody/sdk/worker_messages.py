@@ -1,4 +1,4 @@
-"""What a worker and its bridge say to each other: JSON, one message on a line, read strictly on our side."""
+"""The messages between a worker and its bridge: JSON, one per line, parsed strictly on our side."""
 
 from typing import Annotated, Any
 
@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from custody.core.errors import InputError
-from custody.core.wire.canonical import parse, problem
+from custody.core.wire.canonical import describe_conversion_error, parse_json_bytes
 
 TraceId = Annotated[str, Meta(pattern=r"^[0-9a-f]{16}$(?!\n)")]
 ParentId = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -15,7 +15,7 @@ ProblemText = Annotated[str, Meta(max_length=4000)]
 
 
 class RpcCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="rpc_call"):
-    """The worker wants a tool called."""
+    """The worker requests a tool call."""
 
     id: int
     server: CallName
@@ -27,7 +27,7 @@ class RpcCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
 class CapabilityStart(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="capability_start"
 ):
-    """A capability began in the worker."""
+    """A capability started in the worker."""
 
     trace_id: TraceId
     parent_trace_id: ParentId | None
@@ -57,7 +57,7 @@ ChildMessage = RpcCall | CapabilityStart | CapabilityEnd | Result
 
 
 class RpcResult(msgspec.Struct, frozen=True, tag_field="type", tag="rpc_result"):
-    """What a tool gave."""
+    """The result of a tool."""
 
     id: int
     success: bool
@@ -66,7 +66,7 @@ class RpcResult(msgspec.Struct, frozen=True, tag_field="type", tag="rpc_result")
 
 
 class Task(msgspec.Struct, frozen=True, tag_field="type", tag="run"):
-    """What a worker is to run."""
+    """The task of a worker."""
 
     code: str
     file: str
@@ -74,47 +74,47 @@ class Task(msgspec.Struct, frozen=True, tag_field="type", tag="run"):
     capabilities: dict[str, str]
 
 
-def parse_child_message(line: bytes) -> ChildMessage:
-    """One message of a worker, or an ``InputError``."""
+def parse_worker_message(line: bytes) -> ChildMessage:
+    """Parse one message of a worker; raise ``InputError`` if it is invalid."""
     if not line.endswith(b"\n"):
-        raise InputError("a message without an end, or longer than any may be")
+        raise InputError("the message is incomplete or too long")
     try:
-        said: ChildMessage = msgspec.convert(parse(line), ChildMessage)
+        message: ChildMessage = msgspec.convert(parse_json_bytes(line), ChildMessage)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
-        raise InputError(f"not a message of a worker: {problem(error)}") from error
-    return said
+        raise InputError(f"not a message of a worker: {describe_conversion_error(error)}") from error
+    return message
 
 
-def write(message: RpcResult | Task) -> bytes:
-    """A message to a worker, on one line; an ``InputError`` when it holds what is no JSON."""
+def encode_worker_message(message: RpcResult | Task) -> bytes:
+    """Return a message to a worker, on one line; raise ``InputError`` if it is not JSON."""
     try:
         return msgspec.json.encode(message)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"no JSON: {str(error)[:300]}") from error
+        raise InputError(f"a value that is not JSON: {str(error)[:300]}") from error
 
 
-# What a tool gave, as plain JSON: a client's own answer, or what is in the answer of an MCP server.
+# The result of a tool as plain JSON: a client's own answer, or the content of an MCP server's answer.
 
 
 class ToolFailed(Exception):
-    """The tool itself says that it failed."""
+    """The tool itself reports a failure."""
 
 
-def plain_result(answer: Any) -> Any:
-    """The value in an answer; an MCP answer that is an error raises ``ToolFailed`` with its words."""
+def tool_result_to_plain(answer: Any) -> Any:
+    """Return the value of an answer; an MCP answer that is an error raises ``ToolFailed`` with its text."""
     content = getattr(answer, "content", None)
     if not isinstance(content, list):
         return answer
     texts = [str(block.text) for block in content if hasattr(block, "text")]
-    if _either(answer, "is_error", "isError"):
-        raise ToolFailed("\n".join(texts) or "the tool failed without a word")
-    structured = _either(answer, "structured_content", "structuredContent")
+    if _read_mcp_answer_field(answer, "is_error", "isError"):
+        raise ToolFailed("\n".join(texts) or "no error message")
+    structured = _read_mcp_answer_field(answer, "structured_content", "structuredContent")
     if isinstance(structured, dict):
-        # A server that gives no object is obliged to put it into one of this name.
+        # A server must wrap a result that is not an object in an object of this name.
         return structured["result"] if set(structured) == {"result"} else structured
     return texts[0] if len(texts) == 1 else texts
 
 
-def _either(answer: Any, name: str, other: str) -> Any:
-    """A field of an MCP answer, under its name in this version of the SDK or in the one before."""
+def _read_mcp_answer_field(answer: Any, name: str, other: str) -> Any:
+    """Return a field of an MCP answer, under its name in this version of the SDK or the previous one."""
     return getattr(answer, name, getattr(answer, other, None))

@@ -1,18 +1,17 @@
-"""A team's service: the same answers over HTTP, pages, tenants, jobs, pull requests.
+"""The service of a team: the HTTP API, pages, projects, jobs, pull requests.
 
-May touch sockets of this machine, the event loop and threads of its own; it asks use cases, never an adapter. Its third
-parties (litestar, uvicorn, uvloop, httptools, prometheus_client) are imported nowhere else, and nothing here is
-imported before ``custody serve`` runs.
+May touch sockets, the event loop and its own threads; it calls use cases, never an adapter. Its third parties
+(litestar, uvicorn, uvloop, httptools, prometheus_client) are imported nowhere else, and nothing here is imported before
+``custody serve`` runs.
 
 ```text
-protocol      limits on a request's head: size, time                  (uvicorn)
-gatekeeper    host, origin, token, project, rate, how many at once    401 403 429 431 503
+listener      limits on a request's head: size, time                  (uvicorn)
+gatekeeper    host, origin, token, project, rate, concurrency         401 403 429 431 503
 endpoints     scope, time; body: type, size, unpacking                403 408 413 415
 routes        one module per resource: its endpoints and their texts
-writer_queue  one writer per project: waiting events are committed together; answers after COMMIT
-reader_pool   questions in a few threads, a store opened for each
-problems      every refusal as application/problem+json, from one table
-openapi       the description, generated from the endpoints
+writer_queue  one writer per project, group commits, answers after COMMIT; a few reader threads
+problems      every error as application/problem+json, from one table
+openapi       the OpenAPI document, generated from the endpoints
 ```
 
 To add a resource: a module in ``routes`` with a tuple ``ENDPOINTS``, and its row in ``routes/__init__``. An endpoint is

@@ -1,4 +1,4 @@
-"""Who is let in: the token of this start, and whoever a keeper of projects and tokens vouches for."""
+"""Authentication: the token of this start, stored tokens, and the settings of a service."""
 
 import asyncio
 import hmac
@@ -14,42 +14,42 @@ from custody.server.app.tenancy import AccessKeeper, Grant, TokenScope
 from custody.workspace.workspace import Workspace
 
 START = "this-start"
-"""The name of the token that a start makes."""
-TOKEN_SIGNS_MAX = 512
-REMEMBERED_SECONDS = 2.0
-"""How long an answer about a token counts: a token that was revoked is refused after this time at the latest."""
-REMEMBERED_MAX = 10_000
+"""The public id of the token of this start."""
+TOKEN_CHARACTERS_MAX = 512
+CACHED_SECONDS = 2.0
+"""How long the check of a token is cached: a revoked token is rejected after this time at the latest."""
+CACHED_MAX = 10_000
 
 reads = logging.getLogger("custody.service.reads")
 
 
 @dataclass(frozen=True, slots=True)
 class PerStartKeeper:
-    """One project that this token opens for everything; other tokens are asked of ``others``, if there are any."""
+    """Grants all scopes of one project to the token of this start; ``others`` checks other tokens."""
 
     own: Workspace
     token: str
     others: AccessKeeper | None = None
 
     def grant(self, presented: str, now_ns: int) -> Grant | None:
-        """Everything for the token of this start; else what the others say."""
-        if hmac.compare_digest(_digest(presented), _digest(self.token)):
+        """Return all scopes for the token of this start; else what ``others`` returns."""
+        if hmac.compare_digest(_digest_token(presented), _digest_token(self.token)):
             return Grant(self.own.project, frozenset(TokenScope), START, None)
         return None if self.others is None else self.others.grant(presented, now_ns)
 
     def workspace(self, project: str) -> Workspace:
-        """The embedded store for its one project; the others' projects are theirs."""
+        """Return the embedded store for its project; else the workspace of ``others``."""
         return self.own if project == self.own.project or self.others is None else self.others.workspace(project)
 
-    def noted_read(self, grant: Grant, what: str) -> None:
-        """In the service's log for the person who started it; the others keep their own list."""
+    def record_text_read(self, grant: Grant, what: str) -> None:
+        """Log reads with the token of this start; ``others`` stores those of other tokens."""
         if grant.token_id == START or self.others is None:
             reads.info("text read: %s", what, extra={"token": grant.token_id, "project": grant.project})
         else:
-            self.others.noted_read(grant, what)
+            self.others.record_text_read(grant, what)
 
 
-def _digest(text: str) -> bytes:
+def _digest_token(text: str) -> bytes:
     return sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
@@ -60,74 +60,71 @@ class _CachedGrant:
 
 
 class TokenCheck:
-    """Asks the keeper in a thread, and remembers good answers for a moment: tokens are asked about all the time."""
+    """Checks tokens in a thread, and caches valid ones for a short time."""
 
     def __init__(self, keeper: AccessKeeper, now_ns: Callable[[], int]) -> None:
         self._keeper = keeper
         self._now_ns = now_ns
-        self._known: OrderedDict[bytes, _CachedGrant] = OrderedDict()
+        self._cached: OrderedDict[bytes, _CachedGrant] = OrderedDict()
 
     async def grant(self, presented: str) -> Grant | None:
-        """What a token is good for at this moment."""
-        if not presented or len(presented) > TOKEN_SIGNS_MAX:
+        """Return the rights of a token; None if it is invalid."""
+        if not presented or len(presented) > TOKEN_CHARACTERS_MAX:
             return None
-        name, now = _digest(presented), asyncio.get_running_loop().time()
-        known = self._known.get(name)
+        name, now = _digest_token(presented), asyncio.get_running_loop().time()
+        known = self._cached.get(name)
         if known is None or known.until <= now:
-            found = await asyncio.to_thread(self._keeper.grant, presented, self._now_ns())
-            if found is None:
-                self._known.pop(name, None)
+            grant = await asyncio.to_thread(self._keeper.grant, presented, self._now_ns())
+            if grant is None:
+                self._cached.pop(name, None)
                 return None
-            known = _CachedGrant(found, now + REMEMBERED_SECONDS)
-            self._known[name] = known
-            while len(self._known) > REMEMBERED_MAX:
-                self._known.popitem(last=False)
-        ends = known.grant.expires_ns
-        return known.grant if ends is None or ends > self._now_ns() else None
-
-
-# How a service is set: whom it answers, and how much it takes.
+            known = _CachedGrant(grant, now + CACHED_SECONDS)
+            self._cached[name] = known
+            while len(self._cached) > CACHED_MAX:
+                self._cached.popitem(last=False)
+        expires_ns = known.grant.expires_ns
+        return known.grant if expires_ns is None or expires_ns > self._now_ns() else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallerLimits:
-    """What a single caller may ask of the service."""
+    """Limits on requests."""
 
     body_bytes: int = BODY_BYTES_MAX
-    """Of a body, as sent and unpacked."""
+    """Maximum size of a body, as sent and unpacked."""
     head_bytes: int = 32 * 1024
-    """Of a request's first line and headers together."""
+    """Maximum size of the request line and headers together."""
     head_seconds: float = 15.0
-    """For a request's head to arrive, from its first byte, or from the connection's beginning."""
+    """Maximum time for a head to arrive, from its first byte or from the start of the connection."""
     body_seconds: float = 60.0
-    """For a body to arrive."""
+    """Maximum time for a body to arrive."""
     answer_seconds: float = 90.0
-    """For an answer, the body's time included."""
+    """Maximum time for an answer, including the body."""
     in_flight: int = 512
-    """Requests being answered at once."""
+    """Maximum requests at the same time."""
     waiting: int = 4096
-    """Requests of one project that wait for its writer."""
+    """Maximum requests of one project that wait for its writer."""
     rate_per_second: float = 2_000.0
-    """Requests of one token, in the long run."""
+    """Sustained request rate of one token."""
     rate_burst: int = 4_000
-    """Requests of one token at once, after a rest."""
+    """Maximum burst of requests of one token."""
     shutdown_seconds: int = 30
-    """For requests under way when the service is told to end."""
+    """Time for open requests at shutdown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What ``create_app`` is handed."""
+    """The settings of ``create_app``."""
 
     keeper: AccessKeeper
     now_ns: Callable[[], int]
     hosts: frozenset[str] | None = None
-    """Names in the Host header that are answered, without ports; None answers any."""
+    """Accepted names in the Host header, without ports; None accepts any."""
     token_in_address: bool = False
-    """Whether an address may bring a token, which a browser then holds in a cookie: on this machine only."""
+    """Whether a URL may contain a token, which the browser then stores in a cookie; on loopback only."""
     github: GitHubSettings = field(default_factory=GitHubSettings)
     limits: CallerLimits = field(default_factory=CallerLimits)
 
 
 LOOPBACK_NAMES = frozenset(("127.0.0.1", "localhost", "[::1]"))
-"""What a browser on this machine calls this machine."""
+"""The names of this machine in the Host header of local browsers."""

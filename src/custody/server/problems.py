@@ -1,15 +1,15 @@
-"""Refusals, as RFC 9457 has them: one table from a status to its name, one from an error's family to its status."""
+"""Error answers as RFC 9457 problems, and as pages for browsers."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from custody.core.errors import HTTP_BUG, CustodyError, WorldError, http_status
-from custody.server.pages.attempt import NOT_NOW, TRY_AGAIN
+from custody.core.errors import HTTP_BUG, CustodyError, WorldError, http_status_from_error
 from custody.server.pages.frame import POLICY
-from custody.server.wire.service import Problem, encode_answer
+from custody.server.pages.page import NOT_NOW, TRY_AGAIN
+from custody.server.wire.service import Problem, encode_http_answer
 
 MEDIA = "application/problem+json"
-FOR_PROGRAMS = ("/api/", "/v1/", "/static/", "/openapi.json", "/metrics")
+PROGRAM_PATHS = ("/api/", "/v1/", "/static/", "/openapi.json", "/metrics")
 HTML = "text/html; charset=utf-8"
 PAGE_HEADERS: Mapping[str, str] = MappingProxyType(
     {
@@ -20,7 +20,7 @@ PAGE_HEADERS: Mapping[str, str] = MappingProxyType(
         "x-frame-options": "DENY",
     }
 )
-"""What every page is sent with: nothing from elsewhere, nothing inline, in no frame."""
+"""Headers of every page: no content from other hosts, no inline code, no framing."""
 SAFE: Mapping[str, str] = MappingProxyType(
     {
         "x-content-type-options": "nosniff",
@@ -29,33 +29,33 @@ SAFE: Mapping[str, str] = MappingProxyType(
         "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
     }
 )
-"""On every answer that says nothing else: what is here is not guessed at, not kept, not told to others, and not run."""
+"""Default headers of every answer: no type guessing, no caching, no referrer, no code."""
 RETRY_SECONDS = 2
-"""What somebody who is told 503 waits before the next try."""
+"""The Retry-After of a 503."""
 
 TITLES: Mapping[int, tuple[str, str]] = MappingProxyType(
     {
-        400: ("bad-request", "The request is not HTTP that can be understood"),
-        401: ("no-token", "A token is needed"),
-        403: ("not-allowed", "The token is not good for this"),
-        404: ("not-found", "There is no such thing"),
-        405: ("wrong-method", "This cannot be done here"),
-        408: ("too-slow", "The request took too long to arrive"),
-        409: ("conflict", "Something else is kept under this key"),
-        413: ("too-large", "The body is too large"),
-        415: ("wrong-type", "The body is of another type than is taken here"),
-        422: ("not-usable", "What was sent cannot be used"),
-        429: ("too-many", "Too many requests with this token"),
-        431: ("head-too-large", "The request's head is too large"),
-        500: ("bug", "This is a bug in custody"),
-        503: ("not-now", "The service cannot answer now"),
+        400: ("bad-request", "Invalid HTTP request"),
+        401: ("no-token", "Token required"),
+        403: ("not-allowed", "Not allowed with this token"),
+        404: ("not-found", "Not found"),
+        405: ("wrong-method", "Method not allowed"),
+        408: ("too-slow", "Request timeout"),
+        409: ("conflict", "Conflict with stored data"),
+        413: ("too-large", "Body too large"),
+        415: ("wrong-type", "Unsupported media type"),
+        422: ("not-usable", "Invalid request"),
+        429: ("too-many", "Too many requests"),
+        431: ("head-too-large", "Request headers too large"),
+        500: ("bug", "Internal error"),
+        503: ("not-now", "Service unavailable"),
     }
 )
-"""Every status that is no success: the last word of its type, and its title."""
+"""Every error status: the last part of its type, and its title."""
 
 
 class HttpProblem(Exception):
-    """A refusal that is about HTTP, not about what was sent."""
+    """An error answer with its HTTP status."""
 
     def __init__(
         self, status: int, detail: str, *, remedy: str | None = None, headers: Mapping[str, str] | None = None
@@ -67,56 +67,56 @@ class HttpProblem(Exception):
         self.headers = dict(headers or {})
 
 
-TOO_LONG = "no answer could be had in time"
-LATER = "it is still being worked out, and what was found is kept: try again in a minute"
+TOO_LONG = "the answer takes longer than the time limit"
+LATER = "the work continues in the background: try again in a minute"
 
 
-def busy(detail: str, *, remedy: str = TRY_AGAIN) -> HttpProblem:
-    """That it would work later."""
+def make_busy_problem(detail: str, *, remedy: str = TRY_AGAIN) -> HttpProblem:
+    """Return a 503 with a Retry-After."""
     return HttpProblem(503, detail, remedy=remedy, headers={"retry-after": str(RETRY_SECONDS)})
 
 
-def problem_of(error: BaseException) -> HttpProblem:
-    """The refusal that an error stands for; what nobody expected is a bug, and its words stay inside."""
+def http_problem_from_error(error: BaseException) -> HttpProblem:
+    """Return the answer for an error; an unexpected error becomes a 500 without its message."""
     if isinstance(error, HttpProblem):
         return error
-    status = http_status(error)
+    status = http_status_from_error(error)
     if not isinstance(error, CustodyError) or status == HTTP_BUG:
-        return HttpProblem(HTTP_BUG, "something went wrong that nobody expected", remedy="look into the service's log")
+        return HttpProblem(HTTP_BUG, "unexpected error", remedy="see the log of the service")
     if isinstance(error, WorldError):
         return HttpProblem(status, NOT_NOW, remedy=TRY_AGAIN, headers={"retry-after": str(RETRY_SECONDS)})
     return HttpProblem(status, error.message, remedy=error.hint)
 
 
-def body_of(refusal: HttpProblem, instance: str) -> bytes:
-    """The document that says so; ``instance`` is the path that was asked for."""
+def encode_http_problem(refusal: HttpProblem, instance: str) -> bytes:
+    """Encode a problem document; ``instance`` is the requested path."""
     name, title = TITLES[refusal.status]
-    return encode_answer(
+    return encode_http_answer(
         Problem(
             type=f"urn:custody:problem:{name}",
             title=title,
             status=refusal.status,
-            detail=_clean(refusal.detail),
+            detail=_clean_problem_text(refusal.detail),
             remedy=refusal.remedy,
-            instance=_clean(instance),
+            instance=_clean_problem_text(instance),
         )
     )
 
 
-def wants_page(accept: str | None, path: str) -> bool:
-    """Whether whoever asks is a browser that shows what it gets; the addresses for programs answer programs only."""
-    return "text/html" in (accept or "") and not path.startswith(FOR_PROGRAMS)
+def accepts_html_page(accept: str | None, path: str) -> bool:
+    """Whether the caller is a browser that wants a page; API paths never answer with pages."""
+    return "text/html" in (accept or "") and not path.startswith(PROGRAM_PATHS)
 
 
-def page_of(refusal: HttpProblem, address: str) -> tuple[bytes, dict[str, str]]:
-    """The page that says so, and its headers; ``address`` is what was asked for."""
-    from custody.server.pages.frame import refusal_page
+def encode_problem_page(refusal: HttpProblem, url: str) -> tuple[bytes, dict[str, str]]:
+    """Encode an error page and its headers; ``url`` is the requested one."""
+    from custody.server.pages.frame import render_problem_page
 
     _, title = TITLES[refusal.status]
-    page = refusal_page(refusal.status, title, refusal.detail, refusal.remedy, _clean(address))
+    page = render_problem_page(refusal.status, title, refusal.detail, refusal.remedy, _clean_problem_text(url))
     return page.encode("utf-8", "replace"), {"content-type": HTML, **PAGE_HEADERS, **refusal.headers}
 
 
-def _clean(text: str) -> str:
-    """Text that JSON can carry: half of a pair may stand in what a caller sent."""
+def _clean_problem_text(text: str) -> str:
+    """Replace lone surrogates, which JSON cannot carry."""
     return text.encode("utf-8", "replace").decode()

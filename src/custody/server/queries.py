@@ -1,6 +1,6 @@
-"""SQL that only pages need, typed rows out.
+"""SQL of the server's pages and lists, with typed rows.
 
-May touch the open database that it is given.
+May touch the open database that it is passed.
 """
 
 from collections.abc import Collection, Sequence
@@ -9,21 +9,19 @@ from dataclasses import dataclass
 from custody.core.ids import AgentName, EventId, NaturalKey, RecordRef, Seq, SessionId, StoreId
 from custody.core.record import Record
 from custody.core.wire.arrival import LOST
-from custody.ledger.queries import SessionRow
-from custody.store import Store, split_batches
+from custody.ledger.queries import SESSION_TIMES, SessionRow
+from custody.store import Store, split_row_batches
 from custody.store.db import SqlValue
-from custody.store.tables import integer
+from custody.store.tables import integer_from_sql
 
-# What pages show first: sessions by when they were last active, what there is at all, what was lost.
-# No question here looks at every record: sessions are found by going from one to the next in the index, and what is
-# counted is counted up to a bound.
+# No query here reads every record: sessions are found by skipping through the index, and counts have a maximum.
 
 
 COUNTED_MAX = 2_000
-"""Rows of one session that are counted; a list says of a longer one that it has more."""
+"""Maximum rows of one session that are counted; a list shows that a longer one has more."""
 
-# From one session to the next, and in it from one agent to the next: DISTINCT would look at every observation.
-_FOUND = """
+# A skip scan over sessions and their agents: DISTINCT would read every observation.
+_ACTIVE_SESSIONS = """
     WITH RECURSIVE named (session) AS (
         SELECT min(session) FROM observation
         UNION ALL
@@ -46,7 +44,7 @@ _FOUND = """
 
 @dataclass(frozen=True, slots=True)
 class ActiveSession:
-    """A session and when something of it was last captured."""
+    """A session and the time of its last event."""
 
     agent: AgentName
     session: SessionId
@@ -55,7 +53,7 @@ class ActiveSession:
 
 @dataclass(frozen=True, slots=True)
 class SessionCount:
-    """How much was captured of a session: exact up to ``COUNTED_MAX``, else at least so many."""
+    """Counts of a session: exact up to ``COUNTED_MAX``, else lower bounds."""
 
     first_ns: int
     calls: int
@@ -63,7 +61,7 @@ class SessionCount:
 
 
 class ActivityTables:
-    """Questions of pages about one database."""
+    """Queries of pages."""
 
     def __init__(self, store: Store) -> None:
         self._db = store.db
@@ -72,7 +70,7 @@ class ActivityTables:
     def sessions(
         self, after: ActiveSession | None, limit: int, *, agent: str | None = None, text: str | None = None
     ) -> list[ActiveSession]:
-        """The next sessions, those active last first; of one agent, or with ``text`` in their id, if asked for."""
+        """Return the next sessions, the last active first; optionally of one agent or with ``text`` in their id."""
         where, values = ["1 = 1"], list[SqlValue]()
         if after is not None:
             where.append("(last_ns < ? OR (last_ns = ? AND (agent, session) > (?, ?)))")
@@ -82,89 +80,87 @@ class ActivityTables:
             values.append(agent)
         if text is not None:
             where.append("lower(session) LIKE ? ESCAPE '!'")
-            values.append(f"%{_literal(text.lower())}%")
+            values.append(f"%{_escape_page_search_text(text.lower())}%")
         rows = self._db.rows(
-            f"{_FOUND} SELECT agent, session, last_ns FROM active WHERE {' AND '.join(where)}"
+            f"{_ACTIVE_SESSIONS} SELECT agent, session, last_ns FROM active WHERE {' AND '.join(where)}"
             " ORDER BY last_ns DESC, agent, session LIMIT ?",
             (*values, limit),
         )
-        return [ActiveSession(AgentName(str(a)), SessionId(str(s)), integer(last)) for a, s, last in rows]
+        return [ActiveSession(AgentName(str(a)), SessionId(str(s)), integer_from_sql(last)) for a, s, last in rows]
 
-    def counted(self, agent: AgentName, session: SessionId) -> SessionCount:
-        """How much was captured of a session."""
-        mine, whose = self._mine(agent, session)
+    def count_session(self, agent: AgentName, session: SessionId) -> SessionCount:
+        """Count the calls and files of a session."""
+        condition, agent_values = self._agent_condition(agent, session)
+        where = f"session = ?{condition}"
         parts = [
             "(SELECT min(at_ns) FROM observation WHERE session = ? AND agent = ?)",
-            f"(SELECT count(DISTINCT call) FROM {_make_bounded_select('call', 'tool_call', 'session = ?' + mine)})",
-            f"(SELECT count(DISTINCT path) FROM {_make_bounded_select('path', 'file_edit', 'session = ?' + mine)})",
+            f"(SELECT count(DISTINCT call) FROM {_make_session_count_select('call', 'tool_call', where)})",
+            f"(SELECT count(DISTINCT path) FROM {_make_session_count_select('path', 'file_edit', where)})",
         ]
-        values = (session, agent, *(session, *whose) * 2)
+        values = (session, agent, *(session, *agent_values) * 2)
         ((first, *counts),) = self._db.rows(f"SELECT {', '.join(parts)}", values)
-        return SessionCount(integer(first), *(integer(count) for count in counts))
+        return SessionCount(integer_from_sql(first), *(integer_from_sql(count) for count in counts))
 
     def ends(self, agent: AgentName, session: SessionId, limit: int) -> list[Record]:
-        """The first and the last few records of a session, in order."""
+        """Return the first and the last few records of a session, in order."""
         refs: dict[RecordRef, None] = {}
         for order in ("", " DESC"):
             rows = self._db.rows(
                 f"SELECT store_id, seq FROM observation WHERE session = ? AND agent = ? ORDER BY at_ns{order} LIMIT ?",
                 (session, agent, limit),
             )
-            refs.update({RecordRef(StoreId(str(store)), Seq(integer(seq))): None for store, seq in rows})
+            refs.update({RecordRef(StoreId(str(store)), Seq(integer_from_sql(seq))): None for store, seq in rows})
         records = (self._tables.record(ref) for ref in refs)
         return sorted(
             (record for record in records if record is not None), key=lambda record: (record.entry.at_ns, record.ref)
         )
 
-    def _mine(self, agent: AgentName, session: SessionId) -> tuple[str, list[SqlValue]]:
-        """What tells the rows of one agent from another's, where two have sessions of the same id."""
+    def _agent_condition(self, agent: AgentName, session: SessionId) -> tuple[str, list[SqlValue]]:
+        """Return a condition for the rows of one agent, if two agents have sessions with this id."""
         others = "SELECT 1 FROM observation WHERE session = ? AND agent {} ? LIMIT 1"
-        if not any(self._db.rows(others.format(than), (session, agent)) for than in "<>"):
+        if not any(self._db.rows(others.format(operator), (session, agent)) for operator in "<>"):
             return "", []
-        same = "o.store_id = told.store_id AND o.seq = told.seq AND o.agent = ?"
+        same = "o.store_id = counted_row.store_id AND o.seq = counted_row.seq AND o.agent = ?"
         return f" AND EXISTS (SELECT 1 FROM observation AS o WHERE {same})", [agent]
 
     def holds(self, tables: Collection[str]) -> frozenset[str]:
-        """Which of these tables have any row."""
+        """Return which of these tables have a row."""
         return frozenset(name for name in tables if self._db.rows(f"SELECT 1 FROM {name} LIMIT 1"))
 
     def first_ns(self) -> int | None:
-        """The earliest moment that a record claims; None when there is none."""
-        ((found,),) = self._db.rows("SELECT min(at_ns) FROM record")
-        return None if found is None else integer(found)
+        """Return the earliest time in a record; None without records."""
+        ((first_ns,),) = self._db.rows("SELECT min(at_ns) FROM record")
+        return None if first_ns is None else integer_from_sql(first_ns)
 
     def lost(self, limit: int) -> list[Record]:
-        """The records that say that something could not be recorded, at most so many."""
+        """Return records of gaps, at most ``limit``."""
         return self._tables.records_where(
             "natural_key >= ? AND natural_key < ? ORDER BY natural_key LIMIT ?", (f"{LOST}:", f"{LOST};", limit)
         )
 
 
-def _make_bounded_select(column: str, table: str, where: str) -> str:
-    return f"(SELECT {column} FROM {table} AS told WHERE {where} LIMIT {COUNTED_MAX}) AS counted"
+def _make_session_count_select(column: str, table: str, where: str) -> str:
+    return f"(SELECT {column} FROM {table} AS counted_row WHERE {where} LIMIT {COUNTED_MAX}) AS counted"
 
 
-def _literal(text: str) -> str:
-    """Text in a pattern, in which no sign stands for others."""
+def _escape_page_search_text(text: str) -> str:
+    """Escape a text for LIKE, so that no character is a wildcard."""
     return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
 
 
-# Records and sessions a page at a time, each page behind the last row of the one before.
-
-
-NAMES = 500
-"""Records asked for by name at a time: a statement may hold 999 values."""
+NAMES_MAX = 500
+"""Maximum names per SQL statement, which allows 999 parameters."""
 
 
 class PageTables:
-    """Rows in an order that does not change while somebody turns pages."""
+    """Rows in an order that is stable between pages."""
 
     def __init__(self, store: Store) -> None:
         self._db = store.db
         self._tables = store.tables
 
     def records(self, kinds: Collection[str], after: RecordRef | None, limit: int) -> list[Record]:
-        """The next records of these kinds, or of any if none are named, chain by chain."""
+        """Return the next records of these kinds (all if empty), chain by chain."""
         place: Sequence[SqlValue] = ("", 0) if after is None else (after.store, int(after.seq))
         only = f" AND kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
         return self._tables.records_where(
@@ -172,28 +168,28 @@ class PageTables:
         )
 
     def sessions(self, after: tuple[SessionId, AgentName] | None, limit: int) -> list[SessionRow]:
-        """The next sessions, by their ids and agents."""
+        """Return the next sessions by id and agent."""
         rows = self._db.rows(
-            "SELECT session, agent, min(at_ns), max(at_ns), count(*) FROM observation WHERE (session, agent) > (?, ?)"
+            f"SELECT session, agent, {SESSION_TIMES} FROM observation WHERE (session, agent) > (?, ?)"
             " GROUP BY session, agent ORDER BY session, agent LIMIT ?",
             (*(after or ("", "")), limit),
         )
         return [
-            SessionRow(AgentName(str(agent)), SessionId(str(session)), integer(first), integer(last), integer(count))
-            for session, agent, first, last, count in rows
+            SessionRow(AgentName(str(agent)), SessionId(str(session)), *map(integer_from_sql, numbers))
+            for session, agent, *numbers in rows
         ]
 
     def with_events(self, events: Collection[EventId]) -> list[Record]:
-        """The records that arrived under these ids."""
-        return self._named("event_id", sorted(events))
+        """Return the records with these event ids."""
+        return self._records_by_column("event_id", sorted(events))
 
     def with_keys(self, keys: Collection[NaturalKey]) -> list[Record]:
-        """The records of these observations."""
-        return self._named("natural_key", sorted(keys))
+        """Return the records with these keys."""
+        return self._records_by_column("natural_key", sorted(keys))
 
-    def _named(self, column: str, names: Sequence[str]) -> list[Record]:
+    def _records_by_column(self, column: str, names: Sequence[str]) -> list[Record]:
         return [
             record
-            for some in split_batches(names, NAMES)
-            for record in self._tables.records_where(f"{column} IN ({', '.join('?' * len(some))})", some)
+            for batch in split_row_batches(names, NAMES_MAX)
+            for record in self._tables.records_where(f"{column} IN ({', '.join('?' * len(batch))})", batch)
         ]

@@ -1,4 +1,4 @@
-"""Kinds of routes: questions answered with a verb's report, lists that take items and return pages."""
+"""Kinds of routes: questions answered with a command's report, and lists that accept items and return pages."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from custody.server.app.intake import ITEMS_MAX, IngestFate, IngestResult, Item,
 from custody.server.app.questions import NameNotFound, Note
 from custody.server.app.tenancy import TokenScope
 from custody.server.endpoints import JSON, PAGED, Endpoint, EndpointCall, HttpAnswer, Parameter
-from custody.server.pages.page import parse_choice, parse_number
+from custody.server.pages.page import parse_choice_param, parse_number_param
 from custody.server.problems import HttpProblem
 from custody.server.wire.service import (
     BatchReceipt,
@@ -25,11 +25,11 @@ from custody.server.wire.service import (
     ListPage,
     Problem,
     RecordReceipt,
-    asked_in,
+    decode_question_body,
 )
 from custody.workspace.workspace import Workspace
 
-NAME_SIGNS_MAX = 1000
+NAME_CHARACTERS_MAX = 1000
 
 Question = Callable[[Workspace], Report]
 B = TypeVar("B", bound=msgspec.Struct)
@@ -38,16 +38,16 @@ B = TypeVar("B", bound=msgspec.Struct)
 def make_question_endpoint(  # noqa: PLR0913 - what an endpoint is
     path: str,
     name: str,
-    words: str,
+    summary: str,
     gives: Any,
     question: Callable[[EndpointCall], Question],
     *parameters: Parameter,
     places: Mapping[str, str] | None = None,
     by_name: bool = False,
 ) -> Endpoint:
-    """The endpoint of a question in an address; ``question`` checks what was asked before a store is looked at.
+    """Return the endpoint of a GET question; ``question`` checks the parameters before a store is opened.
 
-    What is asked for ``by_name``, or in the path, may not be there.
+    With ``by_name`` or ``places`` it may answer 404.
     """
 
     async def handle(call: EndpointCall) -> HttpAnswer:
@@ -57,7 +57,7 @@ def make_question_endpoint(  # noqa: PLR0913 - what an endpoint is
         method="GET",
         path=path,
         name=name,
-        words=words,
+        summary=summary,
         scope=TokenScope.READ,
         handle=handle,
         gives={200: gives, 404: Problem} if places or by_name else {200: gives},
@@ -66,10 +66,10 @@ def make_question_endpoint(  # noqa: PLR0913 - what an endpoint is
     )
 
 
-def asking_in_body(
-    path: str, name: str, words: str, gives: Any, takes: type[B], question: Callable[[EndpointCall, B], Question]
+def make_body_question_endpoint(
+    path: str, name: str, summary: str, gives: Any, takes: type[B], question: Callable[[EndpointCall, B], Question]
 ) -> Endpoint:
-    """The endpoint of a question that is too long for an address."""
+    """Return the endpoint of a question in a body."""
 
     async def handle(call: EndpointCall) -> HttpAnswer:
         return await render_question_report(call, question(call, await read_question_body(call, takes)))
@@ -78,7 +78,7 @@ def asking_in_body(
         method="POST",
         path=path,
         name=name,
-        words=words,
+        summary=summary,
         scope=TokenScope.READ,
         handle=handle,
         takes={JSON: takes},
@@ -87,142 +87,142 @@ def asking_in_body(
 
 
 async def read_question_body(call: EndpointCall, kind: type[B]) -> B:
-    """The question in the body of a call."""
-    return asked_in(await call.body(), kind)
+    """Decode the body of a call."""
+    return decode_question_body(await call.body(), kind)
 
 
 async def render_question_report(call: EndpointCall, question: Question) -> HttpAnswer:
-    """The report that a question comes to, as the verb prints it."""
-    return await await_found(call.ask(lambda workspace: HttpAnswer(body=encode_report(question(workspace)))))
+    """Return the report that answers a question, as the command prints it."""
+    return await await_or_http_404(call.ask(lambda workspace: HttpAnswer(body=encode_report(question(workspace)))))
 
 
 T = TypeVar("T")
 
 
-async def await_found(answer: Awaitable[T]) -> T:
-    """What is waited for; what is not there by its name is a 404."""
+async def await_or_http_404(answer: Awaitable[T]) -> T:
+    """Await an answer; a ``NameNotFound`` becomes a 404."""
     try:
         return await answer
     except NameNotFound as error:
         raise HttpProblem(404, error.message, remedy=error.hint) from error
 
 
-def note_of(call: EndpointCall) -> Note | None:
-    """What notes that the caller reads words of a conversation; None of one who may not."""
+def get_read_note(call: EndpointCall) -> Note | None:
+    """Return the function that logs reads of conversations; None if the caller may not read them."""
     return call.note_read if call.may(TokenScope.TEXT) else None
 
 
 def read_actor(call: EndpointCall) -> str:
-    """Who does something, where the caller names nobody."""
+    """Return the actor if the caller names none."""
     return f"token {call.grant.token_id}"
 
 
 # --- parameters -------------------------------------------------------------------------------------------------------
 
 
-def validate_record_name(name: str, value: str) -> str:
-    """A name that a store can be asked for."""
-    if not 0 < len(value) <= NAME_SIGNS_MAX or not all(sign.isprintable() for sign in value):
-        raise InputError(f"'{name}' is a name of at most {NAME_SIGNS_MAX:,} printable signs")
+def validate_name_param(name: str, value: str) -> str:
+    """Check a name."""
+    if not 0 < len(value) <= NAME_CHARACTERS_MAX or not value.isprintable():
+        raise InputError(f"'{name}' must have 1 to {NAME_CHARACTERS_MAX:,} printable characters")
     return value
 
 
-def place(call: EndpointCall, name: str) -> str:
-    """What stands in the path's braces."""
-    return validate_record_name(name, str(call.request.path_params[name]))
+def read_path_param(call: EndpointCall, name: str) -> str:
+    """Return a path parameter."""
+    return validate_name_param(name, str(call.request.path_params[name]))
 
 
-def word(call: EndpointCall, parameter: Parameter) -> str | None:
-    """A parameter that names something, if it was given."""
-    given = call.text(parameter.name)
-    return None if given is None else validate_record_name(parameter.name, given)
+def read_word_param(call: EndpointCall, parameter: Parameter) -> str | None:
+    """Return an optional name parameter."""
+    text = call.text(parameter.name)
+    return None if text is None else validate_name_param(parameter.name, text)
 
 
-def needed_word(call: EndpointCall, parameter: Parameter) -> str:
-    """A parameter that names something and has to be given."""
-    return validate_record_name(parameter.name, call.needed(parameter.name))
+def require_word_param(call: EndpointCall, parameter: Parameter) -> str:
+    """Return a required name parameter."""
+    return validate_name_param(parameter.name, call.require_text(parameter.name))
 
 
 def read_repeated_param(call: EndpointCall, parameter: Parameter, most: int) -> list[str]:
-    """A parameter that may be given several times."""
+    """Return the values of a repeatable parameter."""
     name = parameter.name
-    given = call.request.query_params.getall(name, [])
-    if len(given) > most:
-        raise InputError(f"'{name}' was given {len(given):,} times", hint=f"give it at most {most} times")
-    return [validate_record_name(name, value) for value in given]
+    values = call.request.query_params.getall(name, [])
+    if len(values) > most:
+        raise InputError(f"'{name}' occurs {len(values):,} times", hint=f"the maximum is {most}")
+    return [validate_name_param(name, value) for value in values]
 
 
-def number(call: EndpointCall, parameter: Parameter) -> int:
-    """A parameter that is a whole number; its default where it is not given."""
-    given = number_given(call, parameter)
-    return int(parameter.schema["default"]) if given is None else given
+def read_number_param(call: EndpointCall, parameter: Parameter) -> int:
+    """Return a whole number parameter; its default if it is missing."""
+    number = read_optional_number_param(call, parameter)
+    return int(parameter.schema["default"]) if number is None else number
 
 
-def number_given(call: EndpointCall, parameter: Parameter) -> int | None:
-    """A parameter that is a whole number within its bounds, if it was given."""
-    given = call.text(parameter.name)
-    if given is None:
+def read_optional_number_param(call: EndpointCall, parameter: Parameter) -> int | None:
+    """Return an optional whole number parameter within its bounds."""
+    text = call.text(parameter.name)
+    if text is None:
         return None
-    return parse_number(parameter.name, given, parameter.schema["minimum"], parameter.schema["maximum"])
+    return parse_number_param(parameter.name, text, parameter.schema["minimum"], parameter.schema["maximum"])
 
 
-def choice(call: EndpointCall, parameter: Parameter) -> str:
-    """A parameter that is one of a few words; the first of them where it is not given."""
-    return parse_choice(parameter.name, call.text(parameter.name), parameter.schema["enum"])
+def read_choice_param(call: EndpointCall, parameter: Parameter) -> str:
+    """Return a choice parameter; the first choice if it is missing."""
+    return parse_choice_param(parameter.name, call.text(parameter.name), parameter.schema["enum"])
 
 
-# How long a name may be is not described: one that is too long is often too long for a request's head, too (431).
+# The maximum length of names is not in the schema: a longer one is often too long for the head too (431).
 
 
-def describe_word_param(name: str, words: str, *, required: bool = False) -> Parameter:
-    """The description of a parameter that names something."""
-    return Parameter(name, words, {"type": "string", "minLength": 1}, required)
+def describe_word_param(name: str, summary: str, *, required: bool = False) -> Parameter:
+    """Describe a name parameter."""
+    return Parameter(name, summary, {"type": "string", "minLength": 1}, required)
 
 
 def describe_number_param(
-    name: str, words: str, usual: int | None, least: int, most: int, *, required: bool = False
+    name: str, summary: str, default: int | None, least: int, most: int, *, required: bool = False
 ) -> Parameter:
-    """The description of a parameter that is a whole number."""
+    """Describe a whole number parameter."""
     shape: dict[str, Any] = {"type": "integer", "minimum": least, "maximum": most}
-    return Parameter(name, words, shape if usual is None else {**shape, "default": usual}, required)
+    return Parameter(name, summary, shape if default is None else {**shape, "default": default}, required)
 
 
-def describe_repeated_param(name: str, words: str) -> Parameter:
-    """The description of a parameter that names something and may be given several times."""
+def describe_repeated_param(name: str, summary: str) -> Parameter:
+    """Describe a repeatable name parameter."""
     item_schema = {"type": "string", "minLength": 1}
-    return Parameter(name, words, {"type": ["array", "string"], "minLength": 1, "items": item_schema})
+    return Parameter(name, summary, {"type": ["array", "string"], "minLength": 1, "items": item_schema})
 
 
-def a_choice(name: str, words: str, choices: tuple[str, ...]) -> Parameter:
-    """The description of a parameter that is one of a few words."""
-    return Parameter(name, words, {"type": "string", "enum": list(choices), "default": choices[0]})
+def describe_choice_param(name: str, summary: str, choices: tuple[str, ...]) -> Parameter:
+    """Describe a choice parameter."""
+    return Parameter(name, summary, {"type": "string", "enum": list(choices), "default": choices[0]})
 
 
-def a_flag(name: str, words: str) -> Parameter:
-    """The description of a parameter that is true or false, and false where it is not given."""
-    return Parameter(name, words, {"type": "boolean", "default": False})
+def describe_flag_param(name: str, summary: str) -> Parameter:
+    """Describe a flag that is false by default."""
+    return Parameter(name, summary, {"type": "boolean", "default": False})
 
 
-# What every list takes: one thing or a batch, each kept once, with a receipt after COMMIT.
+# Every list accepts one item or a batch; each is stored once, with a receipt after COMMIT.
 
 
-CONFLICT = "another content is kept under the same key"
+CONFLICT = "other content is stored under the same key"
 
 
-def make_intake_endpoint(what: str, words: str, value: object) -> Endpoint:
-    """The endpoint that takes things of one kind; ``one`` is the JSON Schema or the type of a single one."""
+def make_intake_endpoint(kind: str, summary: str, value: object) -> Endpoint:
+    """Return the endpoint that accepts items of a kind; ``value`` is the JSON Schema or type of the body."""
 
     async def take(call: EndpointCall) -> HttpAnswer:
         data = await call.body()
-        sent = await call.read_in(data, lambda intake: intake.read(what, data))
+        sent = await call.read_in(data, lambda intake: intake.read(kind, data))
         results = await await_receipts(call, sent.items)
-        return _single(results[0]) if sent.single else _batch(sent, results)
+        return _answer_single_item(results[0]) if sent.single else _answer_item_batch(sent, results)
 
     return Endpoint(
         method="POST",
-        path=f"/api/v1/{what}",
-        name=f"send-{what}",
-        words=words,
+        path=f"/api/v1/{kind}",
+        name=f"send-{kind}",
+        summary=summary,
         scope=TokenScope.WRITE,
         handle=take,
         takes={JSON: value},
@@ -236,13 +236,13 @@ def make_intake_endpoint(what: str, words: str, value: object) -> Endpoint:
 
 
 async def await_receipts(call: EndpointCall, items: Sequence[Item]) -> list[ItemReceipt]:
-    """What became of each thing that was sent, once that is certain."""
+    """Write the items, and return the result of each after the commit."""
     arrivals = [arrival for item in items if not isinstance(item, RejectedItem) for arrival in item]
-    fates = await _written(call, arrivals)
-    return [_result(item, fates) for item in items]
+    fates = await _write_request_arrivals(call, arrivals)
+    return [_make_item_receipt(item, fates) for item in items]
 
 
-async def _written(call: EndpointCall, arrivals: Sequence[Arrival]) -> Iterator[IngestResult]:
+async def _write_request_arrivals(call: EndpointCall, arrivals: Sequence[Arrival]) -> Iterator[IngestResult]:
     if not arrivals:
         return iter(())
     done = await call.service.writers.of(call.grant.project).put(arrivals)
@@ -251,19 +251,19 @@ async def _written(call: EndpointCall, arrivals: Sequence[Arrival]) -> Iterator[
     return iter(done)
 
 
-def _result(item: Item, fates: Iterator[IngestResult]) -> ItemReceipt:
+def _make_item_receipt(item: Item, fates: Iterator[IngestResult]) -> ItemReceipt:
     if isinstance(item, RejectedItem):
         return ItemReceipt(status=422, detail=item.why)
     own = [next(fates) for _ in item]
-    seen = {result.fate for result in own}
-    receipts = [_receipt(result) for result in own if result.fate is not IngestFate.CONFLICT]
-    if IngestFate.CONFLICT in seen:
+    own_fates = {result.fate for result in own}
+    receipts = [_make_record_receipt(result) for result in own if result.fate is not IngestFate.CONFLICT]
+    if IngestFate.CONFLICT in own_fates:
         keys = ", ".join(str(result.key) for result in own if result.fate is IngestFate.CONFLICT)
         return ItemReceipt(status=409, receipts=receipts, detail=f"{CONFLICT}: {keys[:500]}")
-    return ItemReceipt(status=201 if IngestFate.NEW in seen else 200, receipts=receipts)
+    return ItemReceipt(status=201 if IngestFate.NEW in own_fates else 200, receipts=receipts)
 
 
-def _receipt(result: IngestResult) -> RecordReceipt:
+def _make_record_receipt(result: IngestResult) -> RecordReceipt:
     return RecordReceipt(
         record=str(result.record),
         store=str(result.record.store),
@@ -273,14 +273,14 @@ def _receipt(result: IngestResult) -> RecordReceipt:
     )
 
 
-def _single(result: ItemReceipt) -> HttpAnswer:
+def _answer_single_item(result: ItemReceipt) -> HttpAnswer:
     if result.status == 409:
-        raise HttpProblem(409, result.detail or CONFLICT, remedy="send it under another id, or leave what is kept")
+        raise HttpProblem(409, result.detail or CONFLICT, remedy="send it under another id")
     return HttpAnswer.of(result, result.status)
 
 
-def _batch(sent: SentItems, results: Sequence[ItemReceipt]) -> HttpAnswer:
-    """A batch's own status: its worst thing's; what could be kept is kept whatever became of the others."""
+def _answer_item_batch(sent: SentItems, results: Sequence[ItemReceipt]) -> HttpAnswer:
+    """Return the worst status of a batch; valid items are stored even if others fail."""
     counts = Counter(result.status for result in results)
     status = next((bad for bad in (409, 422) if counts[bad]), 201 if counts[201] else 200)
     body = BatchReceipt(
@@ -289,28 +289,22 @@ def _batch(sent: SentItems, results: Sequence[ItemReceipt]) -> HttpAnswer:
     return HttpAnswer.of(body, status)
 
 
-# The shapes of bodies, as the description has them.
-
-
 ITEM_LIMIT = Meta(max_length=ITEMS_MAX)
 SPANS = SpanEvent | Annotated[list[SpanEvent], ITEM_LIMIT]
 EVENTS = GenericEvent | Annotated[list[GenericEvent], ITEM_LIMIT]
 CONVERSATIONS = ConversationBody | Annotated[list[ConversationBody], ITEM_LIMIT]
 
 
-def one_or_many(shape: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The JSON Schema of one thing or a batch of them."""
+def make_batch_schema(shape: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the JSON Schema of one item or a batch."""
     return {"anyOf": [dict(shape), {"type": "array", "maxItems": ITEMS_MAX, "items": dict(shape)}]}
-
-
-# What every list gives: a page, and where the next one is.
 
 
 PageLister = Callable[[Workspace, str | None, int], ListPage]
 
 
-def make_list_endpoint(what: str, words: str, pages: PageLister, kind: Any) -> Endpoint:
-    """The endpoint that lists things of one kind."""
+def make_list_endpoint(kind: str, summary: str, pages: PageLister, page_type: Any) -> Endpoint:
+    """Return the endpoint that lists items of a kind, page by page."""
 
     async def show(call: EndpointCall) -> HttpAnswer:
         after, limit = call.page()
@@ -322,11 +316,11 @@ def make_list_endpoint(what: str, words: str, pages: PageLister, kind: Any) -> E
 
     return Endpoint(
         method="GET",
-        path=f"/api/v1/{what}",
-        name=f"list-{what}",
-        words=words,
+        path=f"/api/v1/{kind}",
+        name=f"list-{kind}",
+        summary=summary,
         scope=TokenScope.READ,
         handle=show,
-        gives={200: kind},
+        gives={200: page_type},
         parameters=PAGED,
     )

@@ -1,4 +1,4 @@
-"""What the routes of one service share while it runs."""
+"""The state that all routes of a running service share."""
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -10,40 +10,39 @@ from custody.server.auth import Settings
 from custody.server.pages.page import PageMemory
 from custody.server.writer_queue import Metrics, Readers, Writers
 
-# Which readings of conversations were noted lately: a page that is open reads the same words again and again.
-# The first look is always noted, and so is every page that somebody opens. When a page that is open takes in its
-# parts again, what it reads is noted only if the same was not noted for the same reader a while ago.
+# Every page that is opened logs its reads of conversations. When an open page refreshes its parts, a read is logged
+# only if the same read was not logged recently for the same reader.
 
 
 NOTED_NS_MAX = 10 * 60 * 1_000_000_000
-"""So long a note stands for a page that is looked at."""
+"""How long a logged read covers the refreshes of an open page."""
 NOTES_MAX = 10_000
-"""Notes that are remembered; what is forgotten is noted again."""
+"""Maximum cached reads; older ones are logged again."""
 
 _Key = tuple[str, bytes]
 
 
 class RecentReads:
-    """What was noted lately, of every reader."""
+    """The recently logged reads of every reader."""
 
     def __init__(self, *, most: int = NOTES_MAX) -> None:
         self._most = most
         self._at_ns: OrderedDict[_Key, int] = OrderedDict()
         self._lock = Lock()
 
-    def noting(self, note: Note, reader: str, now_ns: int, *, again: bool) -> Note:
-        """A note that, when a page is only taken in ``again``, stands for all of the same words in a while."""
+    def limit_repeat_notes(self, note: Note, reader: str, now_ns: int, *, again: bool) -> Note:
+        """Return a note function that skips recent repeats if the page is only refreshed (``again``)."""
 
-        def once(what: str) -> None:
+        def note_new(what: str) -> None:
             key = (reader, sha256(what.encode("utf-8", "surrogatepass")).digest())
-            if again and self._stands(key, now_ns):
+            if again and self._is_recent(key, now_ns):
                 return
             note(what)
             self._keep(key, now_ns)
 
-        return once
+        return note_new
 
-    def _stands(self, key: _Key, now_ns: int) -> bool:
+    def _is_recent(self, key: _Key, now_ns: int) -> bool:
         with self._lock:
             at_ns = self._at_ns.get(key)
         return at_ns is not None and 0 <= now_ns - at_ns <= NOTED_NS_MAX
@@ -58,27 +57,27 @@ class RecentReads:
 
 @dataclass(slots=True)
 class Service:
-    """A service that runs: how it is set, its counts, its writers and its readers."""
+    """A running service: settings, metrics, writers and readers."""
 
     settings: Settings
     metrics: Metrics
     writers: Writers
     readers: Readers
     unproven: int = 0
-    """Bodies that arrive from callers who have shown nothing yet."""
+    """Bodies of unverified callers that are being read."""
     noted: RecentReads = field(default_factory=RecentReads)
-    """Which readings of conversations pages have noted lately."""
+    """The recently logged reads of pages."""
     memory: PageMemory = field(default_factory=PageMemory)
-    """What pages remember."""
+    """The caches of pages."""
 
     @classmethod
     def of(cls, settings: Settings) -> "Service":
-        """A service that has not begun to answer."""
+        """Return a service that is not started yet."""
         metrics = Metrics()
         writers = Writers(settings.keeper, metrics, settings.limits.waiting)
         return cls(settings, metrics, writers, Readers(settings.keeper))
 
     async def close(self) -> None:
-        """Write what waits and answer what was asked."""
+        """Finish waiting writes and reads."""
         await self.writers.close()
         await self.readers.close()

@@ -16,13 +16,13 @@ from custody.core.errors import CustodyError, StoreError
 from custody.core.wire.arrival import Arrival
 from custody.server.app.intake import IngestResult, StoreWriter
 from custody.server.app.tenancy import AccessKeeper
-from custody.server.problems import LATER, TOO_LONG, busy
+from custody.server.problems import LATER, TOO_LONG, make_busy_problem
 from custody.workspace.workspace import Workspace
 
-# Questions run in a few threads: the store is opened for each, so that it shows everything acknowledged until then.
-# A thread cannot be told to stop. What may take long has threads of its own, so that the rest is answered meanwhile,
-# and is not begun again while it still goes on for somebody who has been told to come back. The service ends without
-# waiting for it: it asks only, and what it keeps on the way is kept in whole transactions.
+# The store is opened for each question, so that the answer includes everything acknowledged before.
+# A thread cannot be stopped, so long questions have their own threads, and are not started again while they run for a
+# caller that timed out. The service does not wait for them at shutdown: they only read, and what they store on the way
+# is stored in whole transactions.
 
 
 THREADS = 4
@@ -32,72 +32,72 @@ T = TypeVar("T")
 
 
 class Readers:
-    """The threads that ask stores."""
+    """The threads that read stores."""
 
     def __init__(self, keeper: AccessKeeper) -> None:
         self._keeper = keeper
         self._workspaces: dict[str, Workspace] = {}
         self._threads = ThreadPoolExecutor(THREADS, "custody-reader")
         self._long = BoundedSemaphore(LONG_THREADS)
-        self._going_on: set[Hashable] = set()
+        self._abandoned: set[Hashable] = set()
 
     async def ask(self, project: str, question: Callable[[Workspace], T]) -> T:
-        """What a question to a project's workspace comes to."""
+        """Answer a question about a project."""
         return await self.run(lambda: question(self.workspace(project)))
 
     async def ask_long(self, project: str, name: Hashable, question: Callable[[Workspace], T]) -> T:
-        """The same of a question that may take long; one of this ``name`` that goes on unheard is not begun again."""
-        if name in self._going_on:
-            raise busy(TOO_LONG, remedy=LATER)
-        begun = self._begun(lambda: question(self.workspace(project)))
+        """Answer a long question; a 503 while an abandoned one of this ``name`` still runs."""
+        if name in self._abandoned:
+            raise make_busy_problem(TOO_LONG, remedy=LATER)
+        future = self._start_long_work(lambda: question(self.workspace(project)))
         try:
-            return await asyncio.wrap_future(begun)
+            return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
-            if not begun.cancel():
-                self._going_on.add(name)
-                begun.add_done_callback(lambda _: self._going_on.discard(name))
+            if not future.cancel():
+                self._abandoned.add(name)
+                future.add_done_callback(lambda _: self._abandoned.discard(name))
             raise
 
-    def _begun(self, work: Callable[[], T]) -> "Future[T]":
-        """Something that goes on in a thread that nobody waits for at the end, when it is its turn."""
-        begun: Future[T] = Future()
+    def _start_long_work(self, work: Callable[[], T]) -> "Future[T]":
+        """Run ``work`` in a daemon thread, at most ``LONG_THREADS`` at a time."""
+        future: Future[T] = Future()
 
-        def go_on() -> None:
+        def run() -> None:
             with self._long:
-                if begun.set_running_or_notify_cancel():
+                if future.set_running_or_notify_cancel():
                     try:
-                        begun.set_result(work())
-                    except BaseException as error:  # noqa: BLE001 - it is raised where the answer is waited for
-                        begun.set_exception(error)
+                        future.set_result(work())
+                    except BaseException as error:  # noqa: BLE001 - it is raised in the waiting caller
+                        future.set_exception(error)
 
-        Thread(target=go_on, name="custody-long-reader", daemon=True).start()
-        return begun
+        Thread(target=run, name="custody-long-reader", daemon=True).start()
+        return future
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Do something that takes its time beside the event loop."""
+        """Run ``work`` in a reader thread."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     def workspace(self, project: str) -> Workspace:
-        """The project's workspace, which finds its repository once."""
+        """Return the workspace of a project; its repository is found once."""
         if project not in self._workspaces:
             self._workspaces[project] = self._keeper.workspace(project)
         return self._workspaces[project]
 
     async def close(self) -> None:
-        """Answer what was asked, then end; what goes on unheard is left to itself."""
+        """Finish short questions; abandoned long ones are not waited for."""
         await asyncio.to_thread(self._threads.shutdown)
 
 
-# Counts of what the service did, in Prometheus' words; no project, no token and no path that a caller made up.
+# Metrics never contain a project, a token or a path that a caller invented.
 
 
 MEDIA = CONTENT_TYPE_LATEST.partition("; charset")[0]
-"""Without the charset, which litestar adds to every text."""
+"""Without the charset, which litestar adds."""
 GROUP_BUCKETS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 
 class Metrics:
-    """One service's counts."""
+    """The Prometheus metrics of a service."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -110,36 +110,32 @@ class Metrics:
         self.seconds = Histogram(
             "custody_request_seconds", "Time to answer, by route", ("route",), registry=self._registry
         )
-        self.in_flight = Gauge("custody_requests_in_flight", "Requests being answered", registry=self._registry)
-        self.events = Counter(
-            "custody_ingested", "Records that were sent, by what became of them", ("fate",), registry=self._registry
-        )
+        self.in_flight = Gauge("custody_requests_in_flight", "Requests in flight", registry=self._registry)
+        self.events = Counter("custody_ingested", "Received records by result", ("fate",), registry=self._registry)
         self.group = Histogram(
             "custody_commit_events",
-            "Records that were committed together",
+            "Records per commit",
             buckets=GROUP_BUCKETS,
             registry=self._registry,
         )
-        self.store_failures = Counter(
-            "custody_store_failures", "Times that the store could not be used", registry=self._registry
-        )
+        self.store_failures = Counter("custody_store_failures", "Failures of the store", registry=self._registry)
 
     def text(self) -> bytes:
-        """All of them."""
+        """Return all metrics."""
         return generate_latest(self._registry)
 
 
 GROUP_EVENTS = 256
-"""Records that one transaction takes, unless a single request has more."""
+"""Maximum records per transaction, unless a single request has more."""
 IDLE_SECONDS = 30.0
-"""After this long without work the writer lets go of its store."""
+"""Idle time after which a writer closes its store."""
 
 Answer = list[IngestResult] | BaseException
 
 
 @dataclass(slots=True)
 class _Job:
-    """Records of one request, and whoever waits for them."""
+    """The records of one request, and the future of its caller."""
 
     arrivals: Sequence[Arrival]
     waiting: "asyncio.Future[list[IngestResult]]"
@@ -147,7 +143,7 @@ class _Job:
 
 
 class Writer:
-    """The one thread that writes a project's records here."""
+    """The one thread that writes the records of a project."""
 
     def __init__(self, workspace: Workspace, metrics: Metrics, waiting_max: int) -> None:
         self._metrics = metrics
@@ -159,23 +155,23 @@ class Writer:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it still takes records."""
+        """Whether it still accepts records."""
         return self._thread.is_alive() and not self._ended
 
     def put(self, arrivals: Sequence[Arrival]) -> "asyncio.Future[list[IngestResult]]":
-        """Queue records; what is waited for comes once they are committed, or says why they are not."""
+        """Queue records; the future resolves after their commit, or with the error."""
         loop = asyncio.get_running_loop()
         job = _Job(arrivals, loop.create_future(), loop)
         try:
             self._jobs.put_nowait(job)
         except queue.Full as error:
-            raise busy("too many requests wait to be written") from error
+            raise make_busy_problem("too many requests are waiting to be written") from error
         if self._ended:
-            self._turn_away()  # it ended while this was put: nobody would look at it
+            self._reject_waiting_jobs()  # it ended meanwhile, so the job would never be read
         return job.waiting
 
     def close(self) -> None:
-        """Write what waits, then let go of the store; gives when that is done."""
+        """Write waiting records, then close the store; blocks until done."""
         self._jobs.put(None)
         self._thread.join()
 
@@ -190,20 +186,22 @@ class Writer:
         finally:
             self._ended = True
             self._store.close()
-            self._turn_away()
+            self._reject_waiting_jobs()
 
-    def _turn_away(self) -> None:
-        """Tell whoever still waits that it would work later."""
+    def _reject_waiting_jobs(self) -> None:
+        """Answer waiting requests with a 503."""
         while True:
             try:
                 job = self._jobs.get_nowait()
             except queue.Empty:
                 return
             if job is not None:
-                job.loop.call_soon_threadsafe(_settle, job.waiting, busy("the writer ended"))
+                job.loop.call_soon_threadsafe(
+                    _resolve_waiting_request, job.waiting, make_busy_problem("the writer stopped")
+                )
 
     def _next(self) -> tuple[list[_Job], bool]:
-        """What waits now, as much as one transaction takes; and whether nothing comes after it."""
+        """Return the waiting jobs, as many as one transaction takes, and whether the queue ended."""
         try:
             job = self._jobs.get(timeout=IDLE_SECONDS if self._store.is_open else None)
         except queue.Empty:
@@ -225,56 +223,57 @@ class Writer:
     def _write(self, group: list[_Job]) -> None:
         answers: list[Answer] = []
         try:
-            answers = self._kept(group)
+            answers = self._commit_with_fallback(group)
         except BaseException as error:
-            # A bug of ours ends this thread and is seen there; whoever waits is told, and the next request starts anew.
+            # A bug ends this thread and is reported there; waiting callers get the error, and the next request
+            # starts a new writer.
             self._ended = True
             answers = [error] * len(group)
             raise
         finally:
             for job, answer in zip(group, answers, strict=True):
-                job.loop.call_soon_threadsafe(_settle, job.waiting, answer)
+                job.loop.call_soon_threadsafe(_resolve_waiting_request, job.waiting, answer)
 
-    def _kept(self, group: list[_Job]) -> list[Answer]:
-        """The answer to each request: together, or, if that fails, one by one, so that none fails for another."""
+    def _commit_with_fallback(self, group: list[_Job]) -> list[Answer]:
+        """Commit the requests together or, if that fails, one by one, so that none fails because of another."""
         try:
-            return self._together(group)
+            return self._commit_group(group)
         except CustodyError as error:
-            self._failed()
-            if len(group) == 1 or not self._reopened():
+            self._record_store_failure()
+            if len(group) == 1 or not self._can_reopen_store():
                 return [error] * len(group)
         answers: list[Answer] = []
         for job in group:
             try:
-                answers += self._together([job])
+                answers += self._commit_group([job])
             except CustodyError as error:
-                self._failed()
+                self._record_store_failure()
                 answers.append(error)
         return answers
 
-    def _together(self, group: list[_Job]) -> list[Answer]:
+    def _commit_group(self, group: list[_Job]) -> list[Answer]:
         arrivals = [arrival for job in group for arrival in job.arrivals]
-        kept = iter(self._store.keep(arrivals))
+        results = iter(self._store.keep(arrivals))
         self._metrics.group.observe(len(arrivals))
-        answers: list[Answer] = [[next(kept) for _ in job.arrivals] for job in group]
+        answers: list[Answer] = [[next(results) for _ in job.arrivals] for job in group]
         return answers
 
-    def _reopened(self) -> bool:
-        """Whether the store can be had again: asked once, before many wait for it one after the other."""
+    def _can_reopen_store(self) -> bool:
+        """Whether the store opens again, before every request tries it."""
         try:
             self._store.open()
         except StoreError:
             return False
         return True
 
-    def _failed(self) -> None:
+    def _record_store_failure(self) -> None:
         self._metrics.store_failures.inc()
         self._store.close()
 
 
-def _settle(waiting: "asyncio.Future[list[IngestResult]]", answer: Answer) -> None:
+def _resolve_waiting_request(waiting: "asyncio.Future[list[IngestResult]]", answer: Answer) -> None:
     if waiting.done():
-        return  # whoever asked has gone; the records are kept all the same
+        return  # the caller is gone; the records are stored anyway
     if isinstance(answer, BaseException):
         waiting.set_exception(answer)
     else:
@@ -282,7 +281,7 @@ def _settle(waiting: "asyncio.Future[list[IngestResult]]", answer: Answer) -> No
 
 
 class Writers:
-    """The writers of every project that was written to."""
+    """The writers of all projects."""
 
     def __init__(self, keeper: AccessKeeper, metrics: Metrics, waiting_max: int) -> None:
         self._keeper = keeper
@@ -292,16 +291,16 @@ class Writers:
         self._closed = False
 
     def of(self, project: str) -> Writer:
-        """The project's writer; a new one if there is none, or if it ended."""
+        """Return the writer of a project; a new one if there is none or it stopped."""
         if self._closed:
-            raise busy("the service is ending")
-        found = self._of.get(project)
-        if found is None or not found.is_alive:
-            found = self._of[project] = Writer(self._keeper.workspace(project), self._metrics, self._waiting_max)
-        return found
+            raise make_busy_problem("the service is shutting down")
+        writer = self._of.get(project)
+        if writer is None or not writer.is_alive:
+            writer = self._of[project] = Writer(self._keeper.workspace(project), self._metrics, self._waiting_max)
+        return writer
 
     async def close(self) -> None:
-        """Write what waits, everywhere."""
+        """Write all waiting records."""
         self._closed = True
         for writer in self._of.values():
             await asyncio.to_thread(writer.close)

@@ -1,30 +1,46 @@
-"""Chains as they are shared: stretches of records as lines, checked on arrival, copied verbatim or refused whole."""
+"""Chains as they are shared: batches of records as lines, checked on arrival, copied verbatim or refused whole."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Literal
 
 from custody.attribution.app.foreign_states import (
-    chain_origins,
-    drop_origins,
-    origin_digests,
-    origin_lists,
-    origin_named,
-    put_origins,
-    read_origins,
+    drop_line_origins,
+    line_origin_from_name,
+    list_line_origin_chains,
+    list_line_origin_digests,
+    put_line_origins,
+    read_chain_line_origins,
+    read_line_origins,
 )
-from custody.attribution.wire import FileOrigins, decode_origins, text_keys, unpacked_states
+from custody.attribution.wire import FileOrigins, decode_line_origins, origin_keys_from_text, unpack_state_origins
 from custody.core.errors import InputError
-from custody.core.ids import PENDING, Digest, RecordRef, Seq, StoreId, digest_of
+from custody.core.ids import PENDING, Digest, RecordRef, Seq, StoreId, digest_from_bytes
 from custody.core.paths import RepoPath
-from custody.core.record import ChainTip, Damage, DamageCode, Record, find_missing_tail, head_at, misfit
+from custody.core.plural import count_noun, noun_for_count
+from custody.core.record import (
+    ChainTip,
+    Damage,
+    DamageCode,
+    Record,
+    chain_tip_from_record,
+    check_record_link,
+    find_missing_chain_tail,
+)
 from custody.core.wire.arrival import ERASED
-from custody.core.wire.body import VERBATIM, digest_from, digest_text, outline_of, parts, views_from
-from custody.core.wire.canonical import dump, parse
-from custody.core.wire.report import IntegrityFinding, finding_of
-from custody.graph.app.call_chances import shorten_command
+from custody.core.wire.body import (
+    VERBATIM,
+    decode_view_outline,
+    encode_view_outline,
+    format_digest,
+    list_payload_digests,
+    parse_digest,
+)
+from custody.core.wire.canonical import dump_canonical_json, parse_json_bytes
+from custody.core.wire.report import IntegrityFinding, finding_from_damage
+from custody.graph.app.call_chances import shorten_tool_call_command
 from custody.share.wire import (
-    STRETCH_BYTES_MAX,
+    BATCH_BYTES_MAX,
     BodyLine,
     ChainReceipt,
     ChainState,
@@ -35,18 +51,18 @@ from custody.share.wire import (
     RecordLine,
     SharedChain,
     ShareOutcome,
-    body_line,
-    decode_about,
-    decode_line,
-    encode_line,
-    record_from,
-    record_line,
-    stored_body,
+    body_from_line,
+    decode_export_line,
+    decode_share_manifest,
+    encode_export_line,
+    make_body_line,
+    make_record_line,
+    record_from_line,
 )
-from custody.store import Body, CopyResult, Store, read_erased_digest
+from custody.store import Body, CopyResult, Store, erased_digest_from_payload
 from custody.workspace.workspace import Workspace
 
-NOT_OURS = "no custody writes this"
+NOT_OURS = "custody did not write this"
 UNREADABLE = "UNREADABLE"
 """The code of a finding about data that cannot be read as a chain."""
 
@@ -54,47 +70,51 @@ UNREADABLE = "UNREADABLE"
 # --- out --------------------------------------------------------------------------------------------------------------
 
 
-def stretch_lines(store: Store, chain: StoreId, *, after: int, until: int, texts: bool) -> Iterator[bytes]:
-    """The lines of a chain's records from behind ``after`` to ``until``, each with what it says before it."""
-    brought: set[Digest] = set()
+def iterate_chain_lines(store: Store, chain: StoreId, *, after: int, until: int, texts: bool) -> Iterator[bytes]:
+    """Yield the lines of a chain's records after ``after`` up to ``until``, each record after the bodies it needs."""
+    sent: set[Digest] = set()
     for record in takewhile(lambda record: record.seq <= until, store.tables.records(chain, after=after)):
-        yield from _iterate_payload(store, record, brought, texts=texts)
-        yield encode_line(record_line(record))
+        yield from _iterate_payload_lines(store, record, sent, texts=texts)
+        yield encode_export_line(make_record_line(record))
 
 
-def _iterate_payload(store: Store, record: Record, brought: set[Digest], *, texts: bool) -> Iterator[bytes]:
-    """What a record says, unless a line before it has brought that."""
+def _iterate_payload_lines(store: Store, record: Record, sent: set[Digest], *, texts: bool) -> Iterator[bytes]:
+    """Yield the lines of a record's payload and bodies, unless an earlier line sent them."""
     payload = record.entry.digest
-    if payload in brought:
+    if payload in sent:
         return
     body = store.tables.bodies([payload]).get(payload) or Body(payload, None)
     if body.data is not None and not (texts or record.entry.kind in VERBATIM):
-        brought.add(payload)
-        yield encode_line(OutlineLine(digest_text(payload), _outline(store, record).decode()))
+        sent.add(payload)
+        yield encode_export_line(OutlineLine(format_digest(payload), _make_record_outline(store, record).decode()))
         return
     if body.data is None and body.outline is not None:
-        brought.add(payload)
-        yield encode_line(OutlineLine(digest_text(payload), body.outline.decode()))
+        sent.add(payload)
+        yield encode_export_line(OutlineLine(format_digest(payload), body.outline.decode()))
         return
-    held = parts(parse(body.data, bytes_max=len(body.data))) if body.data is not None else frozenset()
-    for digest, part in sorted(store.tables.bodies(held - brought).items()):
-        brought.add(digest)
-        yield encode_line(body_line(digest, part.data))
-    brought.add(payload)
-    yield encode_line(body_line(payload, body.data))
+    named = (
+        list_payload_digests(parse_json_bytes(body.data, bytes_max=len(body.data)))
+        if body.data is not None
+        else frozenset()
+    )
+    for digest, part in sorted(store.tables.bodies(named - sent).items()):
+        sent.add(digest)
+        yield encode_export_line(make_body_line(digest, part.data))
+    sent.add(payload)
+    yield encode_export_line(make_body_line(payload, body.data))
 
 
-def _outline(store: Store, record: Record) -> bytes:
-    return outline_of(tuple(shorten_command(view) for view in store.views.of(record)))
+def _make_record_outline(store: Store, record: Record) -> bytes:
+    return encode_view_outline(tuple(shorten_tool_call_command(view) for view in store.views.of(record)))
 
 
 # --- in ---------------------------------------------------------------------------------------------------------------
 
 
 class ChainReader:
-    """Reads and checks the records of one chain, part by part, behind what the store holds of it.
+    """Reads and checks the records of one chain, batch by batch, starting after those that the store holds.
 
-    Records that are held are passed on too: more may have come of what they say.
+    Records that the store already holds are yielded too: they may bring bodies that were missing.
     """
 
     def __init__(self, held: ChainTip, store: Store) -> None:
@@ -108,274 +128,277 @@ class ChainReader:
         self._is_forked = False
 
     def read(self, lines: Iterable[bytes]) -> Iterator[Record | Body]:
-        """The records and bodies of a stretch; an ``InputError`` for what is no line of this chain."""
+        """Yield the records and bodies of a batch; raise ``InputError`` for a line of another chain."""
         self._recent.clear()
         for data in lines:
-            line = decode_line(data)
+            line = decode_export_line(data)
             match line:
                 case OutlineLine():
-                    yield self._outlined(line)
+                    yield self._read_outline(line)
                 case BodyLine():
                     yield self._body(line)
                 case RecordLine(store=store) if type(line) is RecordLine and store == self._held.store:
-                    yield self._record(record_from(line))
+                    yield self._record(record_from_line(line))
                 case _:
-                    raise InputError("a line that is no part of this chain", hint=NOT_OURS)
+                    raise InputError("a line does not belong to this chain", hint=NOT_OURS)
 
     def finish(self, promised: ChainTip) -> list[Damage]:
-        """Everything that was wrong, now that all has come that was to lead to ``promised``."""
+        """Return all damages, once every line up to ``promised`` was read."""
         for digest in sorted(self._empty - self._erased):
             if not self._tables.is_erased(digest):
-                what = f"the bytes of {digest_text(digest)} did not come, and no record says that they were erased"
+                what = f"the bytes of {format_digest(digest)} are missing, and no record says that they were erased"
                 self.damages.append(Damage(DamageCode.BODY_MISSING, what))
         if self.head != promised and self.head.seq < promised.seq:
-            self.damages.extend(find_missing_tail(self.head, promised))
+            self.damages.extend(find_missing_chain_tail(self.head, promised))
         elif self.head != promised and not self.damages:
-            what = f"chain {promised.store} does not end where it is said to: it was made again or continued"
+            what = f"chain {promised.store} does not end at the promised record: it was rewritten or continued"
             self.damages.append(Damage(DamageCode.HEAD_DIFFERS, what))
         return self.damages
 
-    def _outlined(self, line: OutlineLine) -> Body:
-        digest, outline = digest_from(line.digest), line.views.encode("utf-8", "surrogatepass")
-        if outline_of(views_from(outline)) != outline:
+    def _read_outline(self, line: OutlineLine) -> Body:
+        digest, outline = parse_digest(line.digest), line.views.encode("utf-8", "surrogatepass")
+        if encode_view_outline(decode_view_outline(outline)) != outline:
             raise InputError("an outline is not in canonical form", hint=NOT_OURS)
         self._recent[digest] = None
         return Body(digest, None, outline)
 
     def _body(self, line: BodyLine) -> Body:
-        digest, data = stored_body(line)
+        digest, data = body_from_line(line)
         self._recent[digest] = data
         if data is None:
             self._empty.add(digest)
         else:
-            self.damages.extend(check_bytes(digest, data))
+            self.damages.extend(check_body_digest(digest, data))
         return Body(digest, data)
 
     def _record(self, record: Record) -> Record:
         if record.seq > self._held.seq:
-            self.damages.extend(misfit(self.head, record))
-            self.head = head_at(record)
+            self.damages.extend(check_record_link(self.head, record))
+            self.head = chain_tip_from_record(record)
         elif not self._is_forked and self._differs(record):
-            self._is_forked = True  # whatever follows differs too
-            self.damages.append(make_fork_error(record))
-        self.damages.extend(self._unsaid(record))
+            self._is_forked = True  # every later record differs too
+            self.damages.append(make_chain_fork_error(record))
+        self.damages.extend(self._find_missing_bodies(record))
         return record
 
     def _differs(self, record: Record) -> bool:
-        """Whether another record has the place that this one claims."""
-        there = self._tables.record(record.ref)
-        return there is not None and there.link != record.link
+        """Return whether the store has another record at this position."""
+        stored = self._tables.record(record.ref)
+        return stored is not None and stored.link != record.link
 
-    def _unsaid(self, record: Record) -> Iterator[Damage]:
-        """What a record names that neither came with it nor is here."""
+    def _find_missing_bodies(self, record: Record) -> Iterator[Damage]:
+        """Yield a damage for every body that a record names and that was neither sent nor stored."""
         payload = self._recent.get(record.entry.digest)
-        wanted = {record.entry.digest}
+        needed = {record.entry.digest}
         if payload is not None:
-            named, erased = read_payload(payload, record.entry.kind, hint=NOT_OURS)
-            wanted |= named
+            named, erased = read_shared_payload(payload, record.entry.kind, hint=NOT_OURS)
+            needed |= named
             self._erased |= erased
-        for digest in sorted(wanted):
+        for digest in sorted(needed):
             if digest not in self._recent and not self._tables.held([digest]):
-                what = f"record {record.seq} of chain {record.store} names {digest_text(digest)}, which did not come"
+                what = f"record {record.seq} of chain {record.store} names {format_digest(digest)}, which is missing"
                 yield Damage(DamageCode.BODY_MISSING, what, record.ref)
 
 
-def check_bytes(digest: Digest, data: bytes) -> Iterator[Damage]:
-    """Yield what is wrong if these are not the bytes of this digest."""
-    if digest_of(data) != digest:
-        what = f"the bytes of {digest_text(digest)} are not those that were stored"
+def check_body_digest(digest: Digest, data: bytes) -> Iterator[Damage]:
+    """Yield a damage if ``digest`` is not the digest of ``data``."""
+    if digest_from_bytes(data) != digest:
+        what = f"the bytes of {format_digest(digest)} do not match their digest"
         yield Damage(DamageCode.BODY_CHANGED, what)
 
 
-def read_payload(payload: bytes, kind: str, *, hint: str) -> tuple[frozenset[Digest], frozenset[Digest]]:
-    """The texts that a record's payload names, and those that it reports as erased; it has to be canonical JSON."""
-    value = parse(payload)
-    if dump(value) != payload:
+def read_shared_payload(payload: bytes, kind: str, *, hint: str) -> tuple[frozenset[Digest], frozenset[Digest]]:
+    """Return the texts that a canonical payload names and those that it reports as erased."""
+    value = parse_json_bytes(payload)
+    if dump_canonical_json(value) != payload:
         raise InputError("a payload is not in canonical form", hint=hint)
-    return parts(value), frozenset(read_erased_digest(value) if kind == ERASED else ())
+    return list_payload_digests(value), frozenset(erased_digest_from_payload(value) if kind == ERASED else ())
 
 
-def own_heads(store: Store) -> list[ChainTip]:
-    """The ends of the chains that this store appends to or once appended to, and that hold anything."""
+def list_own_chain_tips(store: Store) -> list[ChainTip]:
+    """Return the tips of the non-empty chains that this store appends to or once appended to."""
     return [head for head in map(store.tables.head, sorted(store.tables.owned())) if head.seq > 0]
 
 
-def outcome_of(chains: Iterable[SharedChain]) -> Literal["fine", "found"]:
-    """The outcome of sharing these chains: ``found`` when one was refused."""
+def summarize_share_outcome(chains: Iterable[SharedChain]) -> Literal["fine", "found"]:
+    """Return ``found`` when a chain was refused, else ``fine``."""
     return "found" if any(chain.outcome == "refused" for chain in chains) else "fine"
 
 
-def report_damages(damages: Iterable[Damage]) -> list[IntegrityFinding]:
-    """What is wrong, as reports list it."""
-    return [finding_of(damage) for damage in damages]
+def report_chain_damages(damages: Iterable[Damage]) -> list[IntegrityFinding]:
+    """Return the damages as reports list them."""
+    return [finding_from_damage(damage) for damage in damages]
 
 
-def report_sent(
+def report_pushed_chain(
     head: ChainTip, there: int, outcome: ShareOutcome, *, texts: bool, findings: Sequence[IntegrityFinding] = ()
 ) -> SharedChain:
-    """What became of a chain of ours, of which the other side had ``there`` records."""
+    """Report a chain of this store after a push to a remote that had ``there`` of its records."""
     new = max(0, int(head.seq) - there)
     return SharedChain(head.store, int(head.seq), new, texts=texts, outcome=outcome, findings=list(findings))
 
 
-def report_taken(
+def report_pulled_chain(
     there: ChainTip, here: ChainTip, outcome: ShareOutcome, *, texts: bool, findings: Sequence[IntegrityFinding] = ()
 ) -> SharedChain:
-    """What became of a chain that is shared up to ``there`` and was held up to ``here``."""
+    """Report a chain that the remote has up to ``there`` and that was stored up to ``here`` before."""
     records = there.seq if outcome in ("taken", "same") else here.seq
     new = max(0, there.seq - here.seq) if outcome in ("taken", "waits") else 0
     return SharedChain(there.store, int(records), int(new), texts=texts, outcome=outcome, findings=list(findings))
 
 
-def make_fork_error(record: Record) -> Damage:
-    """That a chain's record at a place is not the one that is here."""
-    what = (
-        f"record {record.seq} of chain {record.store} is not the one that is here: the chain was forked or made again"
-    )
+def make_chain_fork_error(record: Record) -> Damage:
+    """Return the damage for a chain whose record at a position is not the stored one."""
+    what = f"record {record.seq} of chain {record.store} differs from the stored one: the chain was forked or rewritten"
     return Damage(DamageCode.CHAIN_FORK, what, record.ref)
 
 
-def fork_at(store: Store, head: ChainTip) -> Damage | None:
-    """How a chain that is said to have ``head`` contradicts what is held of it."""
-    there = store.tables.record(RecordRef(head.store, head.seq)) if head.seq else None
-    return make_fork_error(there) if there is not None and there.link != head.link else None
+def find_chain_fork(store: Store, head: ChainTip) -> Damage | None:
+    """Return the damage if a chain with the tip ``head`` contradicts the stored records."""
+    stored = store.tables.record(RecordRef(head.store, head.seq)) if head.seq else None
+    return make_chain_fork_error(stored) if stored is not None and stored.link != head.link else None
 
 
-def check_origins(files: Iterable[bytes], head: ChainTip) -> dict[RepoPath, bytes]:
-    """Origins of lines as they came, by file, if every one of them can be used for this chain."""
-    made: dict[RepoPath, bytes] = {}
+def check_shared_origins(files: Iterable[bytes], head: ChainTip) -> dict[RepoPath, bytes]:
+    """Return the received origins of lines by file; raise ``InputError`` if any cannot be used for this chain."""
+    checked: dict[RepoPath, bytes] = {}
     for data in files:
-        told = decode_origins(data)
-        if any(state.seq > head.seq for state, _, _ in unpacked_states(told)):
-            raise InputError(f"origins of '{told.path[:80]}' name records that did not come", hint=NOT_OURS)
-        _check_names(told)
-        made[RepoPath.of(told.path)] = data
-    return made
+        origins = decode_line_origins(data)
+        if any(state.seq > head.seq for state, _, _ in unpack_state_origins(origins)):
+            raise InputError(f"origins of '{origins.path[:80]}' name missing records", hint=NOT_OURS)
+        _check_origin_names(origins)
+        checked[RepoPath.of(origins.path)] = data
+    return checked
 
 
-def _check_names(told: FileOrigins) -> None:
-    """An ``InputError`` for origins that could be kept and never adopted: every later question would fail of them."""
-    runs = {name for state in told.states for _, name, _ in state.runs}
-    for name in runs | {name for like in told.likes for _, _, name, _ in like.lines}:
-        origin_named(name, 0.0, lambda _ref, _n: None)
-    for state in told.states:
-        text_keys(state.brought)
+def _check_origin_names(origins: FileOrigins) -> None:
+    """Raise ``InputError`` for origins that can be stored but not read: every later query would fail on them."""
+    runs = {name for state in origins.states for _, name, _ in state.runs}
+    for name in runs | {name for match in origins.likes for _, _, name, _ in match.lines}:
+        line_origin_from_name(name, 0.0, lambda _ref, _n: None)
+    for state in origins.states:
+        origin_keys_from_text(state.brought)
 
 
-def take(
+def store_shared_chain(
     store: Store, chain: StoreId, items: Iterable[Record | Body], origins: Mapping[RepoPath, bytes] | None
 ) -> CopyResult:
-    """Copy checked records and what they say, all or none; ``origins`` is None when the texts came."""
+    """Copy checked records and their bodies, all or none; ``origins`` is None when the chain has its texts."""
     copied = store.copy(items)
     with store.writing():
         store.tables.mark_pulled(chain)
         if origins is None:
-            drop_origins(store, chain)
+            drop_line_origins(store, chain)
         else:
-            put_origins(store, chain, origins)
+            put_line_origins(store, chain, origins)
     return next(iter(copied), CopyResult(chain, 0, 0, 0))
 
 
-# Chains that a service keeps for others: told of, read in stretches, and gone on with where they end.
+# Chains that a service stores for others: listed, read in batches, and appended to.
 
 
 class Conflict(InputError):
-    """What was sent contradicts the chain that is kept, or does not go on where it ends."""
+    """The batch contradicts the stored chain, or does not continue where it ends."""
 
 
-def held_chains(workspace: Workspace) -> ChainStates:
-    """Every chain that is kept."""
+def list_chain_states(workspace: Workspace) -> ChainStates:
+    """List every stored chain."""
     with workspace.reading() as store:
-        owned, lists = store.tables.owned(), origin_lists(store)
+        owned, origin_lists = store.tables.owned(), list_line_origin_chains(store)
         heads = [head for head in store.tables.chains() if head.store != PENDING]
-        return ChainStates([_report_chain_state(head, owned=head.store in owned, lists=lists) for head in heads])
+        return ChainStates(
+            [_report_chain_state(head, owned=head.store in owned, origin_lists=origin_lists) for head in heads]
+        )
 
 
-def _report_chain_state(head: ChainTip, *, owned: bool, lists: Mapping[StoreId, bytes]) -> ChainState:
-    listed = lists.get(head.store)
+def _report_chain_state(head: ChainTip, *, owned: bool, origin_lists: Mapping[StoreId, bytes]) -> ChainState:
+    origins = origin_lists.get(head.store)
     return ChainState(
-        head.store, int(head.seq), head.link.hex(), owned, None if listed is None else digest_text(listed)
+        head.store, int(head.seq), head.link.hex(), owned, None if origins is None else format_digest(origins)
     )
 
 
-def chain_stretch(workspace: Workspace, chain: StoreId, *, after: int, limit: int, texts: bool) -> bytes:
-    """The lines of the next records of a chain behind ``after``: at most ``limit``, and not too many bytes."""
+def read_chain_batch(workspace: Workspace, chain: StoreId, *, after: int, limit: int, texts: bool) -> bytes:
+    """Return the lines of a chain's records after ``after``: at most ``limit`` records, within the byte limit."""
     with workspace.reading() as store, store.reading():
         until = min(int(store.tables.head(chain).seq), after + limit)
-        return b"".join(_bounded(stretch_lines(store, chain, after=after, until=until, texts=texts)))
+        return b"".join(_limit_chain_lines(iterate_chain_lines(store, chain, after=after, until=until, texts=texts)))
 
 
-def _bounded(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """Lines up to the record with which they become too many bytes."""
+def _limit_chain_lines(lines: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield lines up to the record that exceeds the byte limit."""
     size, waiting = 0, []
     for line in lines:
         waiting.append(line)
         if b'"line":"record"' in line:
-            if size and size + sum(map(len, waiting)) > STRETCH_BYTES_MAX:
+            if size and size + sum(map(len, waiting)) > BATCH_BYTES_MAX:
                 return
             size += sum(map(len, waiting))
             yield from waiting
             waiting = []
 
 
-def origins_held(workspace: Workspace, chain: StoreId) -> OriginDigests:
-    """Which origins of a chain are kept."""
+def list_shared_origins(workspace: Workspace, chain: StoreId) -> OriginDigests:
+    """Return the digests of a chain's stored origins by file."""
     with workspace.reading() as store:
-        return OriginDigests({str(path): digest_text(digest) for path, digest in origin_digests(store, chain).items()})
+        return OriginDigests(
+            {str(path): format_digest(digest) for path, digest in list_line_origin_digests(store, chain).items()}
+        )
 
 
-def origins_of(workspace: Workspace, chain: StoreId, digest: Digest) -> bytes | None:
-    """What a chain tells of the lines of one file, by its digest."""
+def read_shared_origins(workspace: Workspace, chain: StoreId, digest: Digest) -> bytes | None:
+    """Return a chain's origins of the lines of one file by their digest; None if not stored."""
     with workspace.reading() as store:
-        return read_origins(store, digest) if digest in origin_digests(store, chain).values() else None
+        return read_line_origins(store, digest) if digest in list_line_origin_digests(store, chain).values() else None
 
 
-def take_stretch(workspace: Workspace, data: bytes) -> ChainReceipt:
-    """Append a stretch of somebody's chain, whole or not at all; the same again changes nothing.
+def receive_chain_batch(workspace: Workspace, data: bytes) -> ChainReceipt:
+    """Append a batch to a chain of another store, whole or not at all; the same batch again changes nothing.
 
-    The first line says what is sent, then come records with what they say, then origins of lines.
+    The first line is the manifest; records with their bodies follow, then origins of lines.
     """
     first, *lines = data.splitlines(keepends=True) or [b""]
-    about = decode_about(first)
-    told = [line for line in lines if b'"line":"origins"' in line]
-    said = [line for line in lines if b'"line":"origins"' not in line]
+    manifest = decode_share_manifest(first)
+    origin_lines = [line for line in lines if b'"line":"origins"' in line]
+    record_lines = [line for line in lines if b'"line":"origins"' not in line]
     with workspace.writing() as store:
-        held = store.tables.head(about.head.store)
-        _refuse_ours(store, about.head.store)
-        _refuse_fork(store, about.head, held)
+        held = store.tables.head(manifest.head.store)
+        _refuse_own_chain(store, manifest.head.store)
+        _refuse_chain_fork(store, manifest.head, held)
         reader = ChainReader(held, store)
-        items = list(reader.read(said))
-        damages = reader.finish(max(about.head, held, key=lambda head: head.seq))
+        items = list(reader.read(record_lines))
+        damages = reader.finish(max(manifest.head, held, key=lambda head: head.seq))
         if damages:
             conflict = any(damage.code.name in ("CHAIN_FORK", "CHAIN_GAP", "CHAIN_CUT") for damage in damages)
-            words = "; ".join(damage.what for damage in damages[:5])
-            raise Conflict(words, hint=f"{held.seq} record(s) are kept") if conflict else InputError(words)
-        origins = _merged(store, about.head.store, told, reader.head)
-        copied = take(store, about.head.store, items, origins)
-        head = store.tables.head(about.head.store)
+            text = "; ".join(damage.what for damage in damages[:5])
+            stored = f"{count_noun(held.seq, 'record')} of this chain {noun_for_count(held.seq, 'is', 'are')} stored"
+            raise Conflict(text, hint=stored) if conflict else InputError(text)
+        origins = _merge_chain_origins(store, manifest.head.store, origin_lines, reader.head)
+        copied = store_shared_chain(store, manifest.head.store, items, origins)
+        head = store.tables.head(manifest.head.store)
     return ChainReceipt(head.store, int(head.seq), head.link.hex(), copied.new)
 
 
-def _merged(store: Store, chain: StoreId, lines: list[bytes], head: ChainTip) -> dict[RepoPath, bytes]:
-    """All origins of a chain: those that are kept, with those that came in their place; one without states is gone."""
-    kept = chain_origins(store, chain)
-    came = []
+def _merge_chain_origins(store: Store, chain: StoreId, lines: list[bytes], head: ChainTip) -> dict[RepoPath, bytes]:
+    """Return all origins of a chain: new ones replace stored ones, and one without states removes its file."""
+    stored = read_chain_line_origins(store, chain)
+    received = []
     for data in lines:
-        line = decode_line(data)
+        line = decode_export_line(data)
         if not isinstance(line, OriginsLine) or line.store != chain:
             raise InputError("origins of another chain", hint="send each chain by itself")
-        came.append(line.data.encode("utf-8", "surrogatepass"))
-    merged = kept | check_origins(came, head)
-    return {path: data for path, data in merged.items() if decode_origins(data).states}
+        received.append(line.data.encode("utf-8", "surrogatepass"))
+    merged = stored | check_shared_origins(received, head)
+    return {path: data for path, data in merged.items() if decode_line_origins(data).states}
 
 
-def _refuse_ours(store: Store, chain: StoreId) -> None:
+def _refuse_own_chain(store: Store, chain: StoreId) -> None:
     if chain in store.tables.owned():
-        raise Conflict("this chain is the service's own", hint="send events to /api/v1/evidence")
+        raise Conflict("this chain belongs to the service itself", hint="send events to /api/v1/evidence")
 
 
-def _refuse_fork(store: Store, said: ChainTip, held: ChainTip) -> None:
-    """Refuse an end that is held otherwise."""
-    there = store.tables.record(RecordRef(said.store, Seq(said.seq))) if said.seq <= held.seq else None
-    if there is not None and there.link != said.link:
-        raise Conflict(make_fork_error(there).what, hint="whoever owns the chain says which of the two is right")
+def _refuse_chain_fork(store: Store, sent: ChainTip, held: ChainTip) -> None:
+    """Refuse a tip that differs from the stored record at its position."""
+    stored = store.tables.record(RecordRef(sent.store, Seq(sent.seq))) if sent.seq <= held.seq else None
+    if stored is not None and stored.link != sent.link:
+        raise Conflict(make_chain_fork_error(stored).what, hint="ask the owner of the chain which copy is right")

@@ -1,42 +1,53 @@
 """The verbs of sharing: push, pull, remote.
 
-May touch the terminal. Asks use cases and renders their reports.
+May touch the terminal. Runs use cases and renders their reports.
 """
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
 import click
 
 from custody.core.errors import InputError
-from custody.share.sync import add_remote, list_remotes, pull, push, remove_remote
-from custody.share.wire import PullReport, PushReport, RemoteReport, SharedChain
-from custody.terminal.frame import CommandGroup, CommandTable, answer, json_option, open_workspace
+from custody.core.plural import count_noun
+from custody.share.sync import add_remote, list_remotes, pull_chains, push_chains, remove_remote
+from custody.share.wire import RemoteReport, SharedChain, SyncReport
+from custody.terminal.frame import CommandGroup, CommandTable, json_option, open_command_workspace, print_command_report
 
 PUSH_OUTCOMES = {
-    "sent": "{new:,} new record(s) of {records:,} sent{texts}",
-    "waits": "{new:,} new record(s) of {records:,} would be sent{texts}",
-    "same": "the remote has all {records:,} record(s)",
-    "refused": "REFUSED: what the remote has is not an earlier state of it; nothing was sent",
+    "sent": "sent {new} ({records} in total), {texts}",
+    "waits": "would send {new} ({records} in total), {texts}",
+    "same": "up to date ({records})",
+    "refused": "REFUSED: the remote has a different history of this chain; nothing was sent",
+}
+PULL_OUTCOMES = {
+    "taken": "pulled {new} ({records} in total), {texts}",
+    "waits": "would pull {new}, {texts}",
+    "same": "up to date ({records})",
+    "own": "written by this store, not pulled",
+    "behind": "not pulled: the remote has fewer records than this store ({records})",
+    "refused": "REFUSED: nothing was pulled",
 }
 
 
 @click.command("push")
 @click.argument("name", required=False)
-@click.option("--with-text", is_flag=True, help="Share texts too: prompts, files, commands and what they printed.")
-@click.option("--dry-run", is_flag=True, help="Say what would be sent, and send nothing.")
+@click.option("--with-text", is_flag=True, help="Share texts too: prompts, files, commands and their output.")
+@click.option("--dry-run", is_flag=True, help="Show what would be sent; send nothing.")
 @json_option
 @click.pass_context
 def push_command(ctx: click.Context, name: str | None, *, with_text: bool, dry_run: bool, as_json: bool) -> int:
-    """Share what was recorded here with a git remote or a service.
+    """Send records to a git remote or a service.
 
-    NAME is a service (see 'custody remote') or a git remote; without it the remote that the branch follows, else
-    'origin'. A git remote gets one reference, refs/custody/STORE, which a plain clone does not fetch. Texts stay here
-    unless --with-text is given: others learn who wrote which line when and why we think so, not what was said.
+    NAME is a service (see 'custody remote') or a git remote. The default is the remote that the branch follows, else
+    'origin'. A git remote gets one reference, refs/custody/STORE. A plain clone does not fetch it.
 
-    Only what is new is sent. Pushing without --with-text after a push with it takes the texts out of the reference.
-    Exit status: 0 sent, 1 refused because the remote holds another chain under our name.
+    Texts are not shared without --with-text: others see who wrote each line, when, and the evidence. A push without
+    --with-text removes the texts that an earlier push shared. Only new records are sent.
+
+    Exit status: 0 sent, 1 refused because the remote has a different chain under this name.
 
     \b
     Examples:
@@ -44,48 +55,26 @@ def push_command(ctx: click.Context, name: str | None, *, with_text: bool, dry_r
       custody push upstream --dry-run
       custody push --with-text
     """
-    report = push(open_workspace(ctx), name, texts=with_text, dry_run=dry_run)
-    return answer(report, render_push(report), as_json=as_json)
-
-
-def render_push(report: PushReport) -> str:
-    """The report for people."""
-    if not report.chains:
-        return "nothing has been recorded here yet"
-    return "\n".join(line for chain in report.chains for line in describe_chain(chain, PUSH_OUTCOMES[chain.outcome]))
-
-
-def describe_chain(chain: SharedChain, words: str) -> list[str]:
-    """What is wrong with a chain, then what became of it; ``words`` say that with numbers to fill in."""
-    texts = ", with their texts" if chain.texts else ", without texts"
-    what = words.format(new=chain.new, records=chain.records, texts=texts)
-    return [*(f"{finding.code}  {finding.what}" for finding in chain.findings), f"chain {chain.store}: {what}"]
-
-
-PULL_OUTCOMES = {
-    "taken": "{new:,} new record(s) of {records:,}{texts}",
-    "waits": "{new:,} new record(s) would be taken{texts}",
-    "same": "nothing new, {records:,} record(s)",
-    "own": "our own, which is never taken from elsewhere",
-    "behind": "the remote has fewer records than the {records:,} that are here",
-    "refused": "REFUSED, and nothing of it was taken",
-}
+    report = push_chains(open_command_workspace(ctx), name, texts=with_text, dry_run=dry_run)
+    return print_command_report(
+        report, _render_sync(report, PUSH_OUTCOMES, "nothing has been recorded here yet"), as_json=as_json
+    )
 
 
 @click.command("pull")
 @click.argument("name", required=False)
-@click.option("--with-text", is_flag=True, help="Of a service, take texts too; the token must be good for them.")
-@click.option("--dry-run", is_flag=True, help="Check and say what would be taken, and take nothing.")
+@click.option("--with-text", is_flag=True, help="Pull texts too; for services, with a token that allows it.")
+@click.option("--dry-run", is_flag=True, help="Check the chains and show what would be pulled; store nothing.")
 @json_option
 @click.pass_context
 def pull_command(ctx: click.Context, name: str | None, *, with_text: bool, dry_run: bool, as_json: bool) -> int:
-    """Take over what others recorded and share through a git remote or a service.
+    """Fetch records from a git remote or a service.
 
-    NAME is as for 'custody push'. Every chain is checked before anything of it is kept: one that does not verify, or
-    that contradicts what is here, is named and left out whole. Pulling twice changes nothing. Chains come without their
-    texts unless their owner shared them; 'custody blame' answers the same.
+    NAME is as for 'custody push'. Every chain is checked before anything of it is stored. A chain that does not verify,
+    or that contradicts stored records, is refused whole. Pulling twice changes nothing. Chains come without texts
+    unless their owner shared them; 'custody blame' gives the same answer either way.
 
-    Exit status: 0 taken, 1 some chain was refused.
+    Exit status: 0 pulled, 1 a chain was refused.
 
     \b
     Examples:
@@ -93,32 +82,43 @@ def pull_command(ctx: click.Context, name: str | None, *, with_text: bool, dry_r
       custody pull upstream --dry-run
       custody pull --json
     """
-    report = pull(open_workspace(ctx), name, texts=with_text, dry_run=dry_run)
-    return answer(report, render_pull(report), as_json=as_json)
+    report = pull_chains(open_command_workspace(ctx), name, texts=with_text, dry_run=dry_run)
+    return print_command_report(
+        report, _render_sync(report, PULL_OUTCOMES, f"nothing to pull from '{report.remote}'"), as_json=as_json
+    )
 
 
-def render_pull(report: PullReport) -> str:
-    """The report for people."""
-    if not report.chains:
-        return f"'{report.remote}' has no evidence to take"
-    return "\n".join(line for chain in report.chains for line in describe_chain(chain, PULL_OUTCOMES[chain.outcome]))
+def _render_sync(report: SyncReport, outcomes: Mapping[str, str], empty: str) -> str:
+    """Return the report as text; ``empty`` if it has no chains."""
+    lines = [line for chain in report.chains for line in _describe_shared_chain(chain, outcomes[chain.outcome])]
+    return "\n".join(lines) or empty
+
+
+def _describe_shared_chain(chain: SharedChain, template: str) -> list[str]:
+    """Return the problems of a chain, then its outcome as ``template`` words it."""
+    outcome = template.format(
+        new=count_noun(chain.new, "new record"),
+        records=count_noun(chain.records, "record"),
+        texts="with texts" if chain.texts else "without texts",
+    )
+    return [*(f"{finding.code}  {finding.what}" for finding in chain.findings), f"chain {chain.store}: {outcome}"]
 
 
 PARTS: CommandTable = MappingProxyType(
     {
-        "add": ("custody.share.cli:add_remote_command", "Name a service, and keep the token for it."),
-        "list": ("custody.share.cli:list_remotes_command", "List the services that you named."),
-        "remove": ("custody.share.cli:remove_remote_command", "Forget a service and its token."),
+        "add": ("custody.share.cli:add_remote_command", "Add a service and store its token."),
+        "list": ("custody.share.cli:list_remotes_command", "List the services you added."),
+        "remove": ("custody.share.cli:remove_remote_command", "Remove a service and its token."),
     }
 )
 
 
 @click.group("remote", cls=CommandGroup, parts=PARTS)
 def remote_command() -> None:
-    """Name the services to push to and to pull from.
+    """Manage the services to push to and pull from.
 
-    They are yours, not the repository's: names, addresses and tokens are kept in your own configuration folder, in a
-    file that only you may read. A git remote needs no naming here: 'custody push' knows those of the repository.
+    Services belong to you, not to the repository. Names, URLs and tokens are stored in your own configuration folder,
+    in a file that only you can read. Git remotes need no entry here: 'custody push' knows those of the repository.
     """
 
 
@@ -131,62 +131,62 @@ TOKEN_BYTES_MAX = 4096
 @click.option("--token-file", metavar="FILE", help="Read the token from FILE, or from stdin with '-'.")
 @json_option
 def add_remote_command(name: str, url: str, *, token_file: str | None, as_json: bool) -> int:
-    """Name a service, and keep the token for it.
+    """Add a service and store its token.
 
-    URL is an https address (or http on this machine). The token is read from --token-file; without one the service is
-    asked with CUSTODY_TOKEN of the environment. Adding a name again replaces its address and token.
+    URL is an https URL (or http on this machine). The token is read from --token-file; without it the token in the
+    environment variable CUSTODY_TOKEN is used. Adding a name again replaces its URL and token.
 
     \b
     Examples:
       custody remote add team https://custody.example.org --token-file token.txt
       pass custody/team | custody remote add team https://custody.example.org --token-file -
     """
-    report = add_remote(name, url, None if token_file is None else _token(token_file))
-    return answer(report, _render_remotes(report), as_json=as_json)
+    report = add_remote(name, url, None if token_file is None else _read_remote_token(token_file))
+    return print_command_report(report, _render_remotes(report), as_json=as_json)
 
 
 @click.command("list")
 @json_option
 def list_remotes_command(*, as_json: bool) -> int:
-    """List the services that you named.
+    """List the services you added.
 
     \b
     Examples:
       custody remote list
     """
     report = list_remotes()
-    return answer(report, _render_remotes(report), as_json=as_json)
+    return print_command_report(report, _render_remotes(report), as_json=as_json)
 
 
 @click.command("remove")
 @click.argument("name")
 @json_option
 def remove_remote_command(name: str, *, as_json: bool) -> int:
-    """Forget a service and its token.
+    """Remove a service and its token.
 
     \b
     Examples:
       custody remote remove team
     """
     report = remove_remote(name)
-    return answer(report, _render_remotes(report), as_json=as_json)
+    return print_command_report(report, _render_remotes(report), as_json=as_json)
 
 
-def _token(file: str) -> str:
+def _read_remote_token(file: str) -> str:
     try:
         if file == "-":
             data = sys.stdin.buffer.read(TOKEN_BYTES_MAX + 1)
         else:
-            with Path(file).open("rb") as opened:
-                data = opened.read(TOKEN_BYTES_MAX + 1)
+            with Path(file).open("rb") as stream:
+                data = stream.read(TOKEN_BYTES_MAX + 1)
     except OSError as error:
-        raise InputError(f"cannot read '{file}': {error.strerror}", hint="name the file with the token") from error
+        raise InputError(f"cannot read '{file}': {error.strerror}", hint="pass the file with the token") from error
     words = data.decode("ascii", "replace").split()
     if len(words) != 1 or len(data) > TOKEN_BYTES_MAX:
-        raise InputError(f"'{file}' holds no token", hint="it should hold one word and nothing else")
+        raise InputError(f"no token in '{file}'", hint="the file must hold one word and nothing else")
     return words[0]
 
 
 def _render_remotes(report: RemoteReport) -> str:
     lines = [f"{remote.name}  {remote.url}" + ("" if remote.token else "  (no token)") for remote in report.remotes]
-    return "\n".join(lines or ["no service is named"])
+    return "\n".join(lines or ["no services added"])

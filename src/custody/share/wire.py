@@ -14,19 +14,25 @@ from msgspec import Meta
 from custody.core.errors import InputError
 from custody.core.ids import Digest, EventId, Link, NaturalKey, Seq, StoreId
 from custody.core.record import ChainTip, Record, RecordDraft
-from custody.core.wire.body import digest_from, digest_text
-from custody.core.wire.canonical import EVENT_BYTES_MAX, dump, parse, problem, text_bytes
+from custody.core.wire.body import format_digest, parse_digest
+from custody.core.wire.canonical import (
+    EVENT_BYTES_MAX,
+    describe_conversion_error,
+    dump_canonical_json,
+    encode_json_text,
+    parse_json_bytes,
+)
 from custody.core.wire.report import IntegrityFinding, Report
 
-# The export: JSON lines that carry chains verbatim, so that an import is the same bytes again.
-# A header says how far each chain reaches; then come bodies, each before the first record that needs it, and records
-# in the order of their chains; of a chain that came here without its texts, outlines stand for payloads and origins
-# of lines come behind it; then forks, then events that wait; last a line with the digest of everything before it.
+# The export: JSON lines that carry chains verbatim, so that an import restores the same bytes.
+# A header says how far each chain reaches. Bodies follow, each before the first record that needs it, and records in
+# the order of their chains. A chain that was received without texts has outlines in place of payloads, and its origins
+# of lines follow it. Then come forks and pending events. The last line has the digest of everything before it.
 
 
 EXPORT_VERSION = 1
 LINE_BYTES_MAX = 6 * EVENT_BYTES_MAX + 4096
-"""A body's every byte may need six to write (a control character as \\u0000)."""
+"""One byte of a body may take six when written (a control character as \\u0000)."""
 
 StoreText = Annotated[str, Meta(pattern=r"^[0-9a-f]{32}$(?!\n)")]
 Hex = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
@@ -35,8 +41,8 @@ ExportText = Annotated[
 ]
 
 
-def chain_tip(store: str, seq: int, link: str) -> ChainTip:
-    """The end of a chain, from the text of its fields."""
+def chain_tip_from_text(store: str, seq: int, link: str) -> ChainTip:
+    """Return the tip of a chain from the text of its fields."""
     return ChainTip(StoreId(store), Seq(seq), Link(bytes.fromhex(link)))
 
 
@@ -64,21 +70,21 @@ class BodyLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="bod
 
 
 class OutlineLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="outline", tag_field="line"):
-    """What a payload says without its texts, in place of its bytes: its views, as canonical JSON."""
+    """The views of a payload without its texts, as canonical JSON; in place of the payload's bytes."""
 
     digest: str
     views: str
 
 
 class OriginsLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="origins", tag_field="line"):
-    """Where the lines of one file come from, as the store that holds the texts worked it out."""
+    """Where the lines of one file come from, as computed by the store that holds the texts."""
 
     store: StoreText
     data: str
 
 
 class RecordLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="record", tag_field="line"):
-    """A record at its place."""
+    """A record at its position."""
 
     store: StoreText
     seq: Annotated[int, Meta(ge=1, le=2**63 - 1)]
@@ -91,11 +97,11 @@ class RecordLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="r
 
 
 class ForkLine(RecordLine, frozen=True, forbid_unknown_fields=True, tag="fork", tag_field="line"):
-    """A record that claims a place which another has."""
+    """A record at a position that another record has."""
 
 
 class PendingLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="pending", tag_field="line"):
-    """An acknowledged event that is in no chain yet, as it was recorded."""
+    """An acknowledged event that is not in a chain yet, as it was recorded."""
 
     event: ExportText
     data: Annotated[str, Meta(pattern=r"^[^\ud800-\udfff]*$")]
@@ -110,62 +116,62 @@ class EndLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="end"
 ExportLine = Header | BodyLine | OutlineLine | OriginsLine | RecordLine | ForkLine | PendingLine | EndLine
 
 
-def encode_line(line: ExportLine) -> bytes:
-    """One line of an export, with its end."""
-    return dump({k: v for k, v in msgspec.to_builtins(line).items() if v is not None}) + b"\n"
+def encode_export_line(line: ExportLine) -> bytes:
+    """Return one line of an export, with its line end."""
+    return dump_canonical_json({k: v for k, v in msgspec.to_builtins(line).items() if v is not None}) + b"\n"
 
 
-def decode_line(data: bytes) -> ExportLine:
-    """Read one line of an export, or raise an ``InputError`` that says what it is instead."""
-    value = parse(data, bytes_max=LINE_BYTES_MAX)
+def decode_export_line(data: bytes) -> ExportLine:
+    """Decode one line of an export; raise ``InputError`` if it is not one."""
+    value = parse_json_bytes(data, bytes_max=LINE_BYTES_MAX)
     if isinstance(value, dict) and value.get("line") == "export" and value.get("version") != EXPORT_VERSION:
         version = ascii(value.get("version"))[:20]
         raise InputError(
-            f"an export of version {version}; this custody knows version {EXPORT_VERSION}",
+            f"unsupported export version {version}: this custody reads version {EXPORT_VERSION}",
             hint="upgrade custody",
         )
     try:
         line: ExportLine = msgspec.convert(value, ExportLine)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
-        raise InputError(f"not a line of an export: {problem(error)}") from error
+        raise InputError(f"not a line of an export: {describe_conversion_error(error)}") from error
     return line
 
 
-def header(heads: Sequence[ChainTip]) -> Header:
-    """The first line for these chains."""
+def make_export_header(heads: Sequence[ChainTip]) -> Header:
+    """Return the first line for these chains."""
     return Header(version=1, chains=[ChainHead(head.store, int(head.seq), head.link.hex()) for head in heads])
 
 
-def body_line(digest: Digest, data: bytes | None) -> BodyLine:
-    """The line for stored bytes."""
+def make_body_line(digest: Digest, data: bytes | None) -> BodyLine:
+    """Return the line for stored bytes."""
     if data is None:
-        return BodyLine(digest_text(digest))
+        return BodyLine(format_digest(digest))
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
-        return BodyLine(digest_text(digest), base64=b64encode(data).decode())
-    return BodyLine(digest_text(digest), text=text)
+        return BodyLine(format_digest(digest), base64=b64encode(data).decode())
+    return BodyLine(format_digest(digest), text=text)
 
 
-def stored_body(line: BodyLine) -> tuple[Digest, bytes | None]:
-    """The digest and the bytes of a body line, within the size that an event may have; None when they were erased."""
+def body_from_line(line: BodyLine) -> tuple[Digest, bytes | None]:
+    """Return the digest and the bytes of a body line, None if erased; raise ``InputError`` over the size limit."""
     if line.text is not None and line.base64 is not None:
         raise InputError("a body line has both a text and base64")
     try:
         data = b64decode(line.base64, validate=True) if line.base64 is not None else None
     except (Base64Error, ValueError) as error:
-        raise InputError(f"a body's base64 cannot be read: {error}") from error
-    data = text_bytes(line.text) if line.text is not None else data
+        raise InputError(f"cannot decode the base64 of a body: {error}") from error
+    data = encode_json_text(line.text) if line.text is not None else data
     if data is not None and len(data) > EVENT_BYTES_MAX:
         raise InputError(
             f"a record of {len(data):,} bytes is over the limit of {EVENT_BYTES_MAX:,}",
-            hint="no custody writes such a record; the file was made or changed by something else",
+            hint="custody does not write such a record; another program made or changed the file",
         )
-    return digest_from(line.digest), data
+    return parse_digest(line.digest), data
 
 
-def record_line(record: Record, line: type[RecordLine] = RecordLine) -> RecordLine:
-    """The line for a record, or with ``ForkLine`` for one whose place is taken."""
+def make_record_line(record: Record, line: type[RecordLine] = RecordLine) -> RecordLine:
+    """Return the line for a record; pass ``ForkLine`` for a record at a position that another has."""
     entry = record.entry
     return line(
         store=record.store,
@@ -174,43 +180,43 @@ def record_line(record: Record, line: type[RecordLine] = RecordLine) -> RecordLi
         kind=entry.kind,
         key=entry.key,
         at_ns=entry.at_ns,
-        digest=digest_text(entry.digest),
+        digest=format_digest(entry.digest),
         link=record.link.hex(),
     )
 
 
-def record_from(line: RecordLine) -> Record:
-    """The record that a line carries."""
-    entry = RecordDraft(EventId(line.event), line.kind, NaturalKey(line.key), line.at_ns, digest_from(line.digest))
+def record_from_line(line: RecordLine) -> Record:
+    """Return the record of a line."""
+    entry = RecordDraft(EventId(line.event), line.kind, NaturalKey(line.key), line.at_ns, parse_digest(line.digest))
     return Record(StoreId(line.store), Seq(line.seq), entry, Link(bytes.fromhex(line.link)))
 
 
-# Chains between a store and a service: what a service says of those that it keeps.
+# Chains between a store and a service: how a service describes the chains that it stores.
 
 
 NDJSON = "application/x-ndjson"
-STRETCH_RECORDS_MAX = 1000
-"""Records that one answer brings at most."""
-STRETCH_BYTES_MAX = 8 * 1024 * 1024
+BATCH_RECORDS_MAX = 1000
+"""Maximum records in one answer."""
+BATCH_BYTES_MAX = 8 * 1024 * 1024
 """Bytes after which no further record is sent in the same request."""
 
 T = TypeVar("T")
 
 
 class ChainState(msgspec.Struct, frozen=True):
-    """A chain that a service keeps: how far it reaches there; ``origins`` names what it tells of lines, if anything."""
+    """A chain that a service stores, up to its tip; ``origins`` is the digest of its origins of lines, if any."""
 
     store: StoreText
     seq: Annotated[int, Meta(ge=0, le=2**63 - 1)]
     link: Hex
     own: bool = False
-    """The service appends to it itself: it can be read there, and nobody else writes it."""
+    """The service appends to this chain itself: others can read it and not write it."""
     origins: str | None = None
 
     @property
     def head(self) -> ChainTip:
-        """How far the chain reaches."""
-        return chain_tip(self.store, self.seq, self.link)
+        """Return the tip of the chain."""
+        return chain_tip_from_text(self.store, self.seq, self.link)
 
 
 class ChainStates(msgspec.Struct, frozen=True):
@@ -220,7 +226,7 @@ class ChainStates(msgspec.Struct, frozen=True):
 
 
 class ChainReceipt(msgspec.Struct, frozen=True):
-    """What became of a stretch: how far the chain reaches now, and how many records were new."""
+    """The result of sending a batch: the tip of the chain now, and how many records were new."""
 
     store: StoreText
     seq: int
@@ -229,30 +235,32 @@ class ChainReceipt(msgspec.Struct, frozen=True):
 
 
 class OriginDigests(msgspec.Struct, frozen=True):
-    """The files of which a chain's origins tell, each with the digest of what is told."""
+    """The files that a chain has origins for, each with the digest of its origins."""
 
     files: dict[str, str]
 
 
-def encode_origins_held(held: OriginDigests) -> bytes:
-    """The canonical bytes: names of files may hold what other encoders refuse."""
-    return dump({"files": dict(held.files)})
+def encode_origin_digests(digests: OriginDigests) -> bytes:
+    """Return the canonical bytes: file names may hold characters that other encoders refuse."""
+    return dump_canonical_json({"files": dict(digests.files)})
 
 
-def decode_answer(data: bytes, kind: type[T]) -> T:
-    """Read what a service answers about its chains."""
+def decode_service_answer(data: bytes, kind: type[T]) -> T:
+    """Decode a service's answer about its chains."""
     try:
-        return msgspec.convert(parse(data), kind)
+        return msgspec.convert(parse_json_bytes(data), kind)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
-        raise InputError(f"the service's answer cannot be read: {problem(error)}", hint="upgrade custody") from error
+        raise InputError(
+            f"cannot read the service's answer: {describe_conversion_error(error)}", hint="upgrade custody"
+        ) from error
 
 
-# How a chain is shared: what a store says of what it sends, in which pieces, and what push, pull and remote report.
+# How a chain is shared: its manifest, its chunks, and what push, pull and remote report.
 
 
 SHARING_VERSION = 1
 CHUNK_RECORDS = 1000
-"""Records in one file of a shared chain: a full one never changes, so that it is sent once."""
+"""Records in one file of a shared chain: a full file never changes, so it is sent once."""
 ABOUT_BYTES_MAX = 1 << 20
 ABOUT = "about.json"
 CHAIN = "chain"
@@ -260,7 +268,7 @@ ORIGINS = "origins"
 
 
 class ShareManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is shared: whose chain, how far, with texts or without, and where the history ended that was looked at."""
+    """The description of a shared chain: its tip, whether it has texts, and the commits its origins were built from."""
 
     custody: Annotated[int, Meta(ge=1)]
     store: StoreText
@@ -271,44 +279,46 @@ class ShareManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def head(self) -> ChainTip:
-        """How far the chain reaches."""
-        return chain_tip(self.store, self.seq, self.link)
+        """Return the tip of the chain."""
+        return chain_tip_from_text(self.store, self.seq, self.link)
 
 
-def about_of(head: ChainTip, *, texts: bool, tips: list[str]) -> ShareManifest:
-    """What is said of a chain that is shared up to ``head``."""
+def make_share_manifest(head: ChainTip, *, texts: bool, tips: list[str]) -> ShareManifest:
+    """Return the manifest of a chain that is shared up to ``head``."""
     return ShareManifest(SHARING_VERSION, head.store, int(head.seq), head.link.hex(), texts, tips)
 
 
-def encode_about(about: ShareManifest) -> bytes:
-    """The canonical bytes, as a line."""
-    return dump(msgspec.to_builtins(about)) + b"\n"
+def encode_share_manifest(manifest: ShareManifest) -> bytes:
+    """Return the canonical bytes, as a line."""
+    return dump_canonical_json(msgspec.to_builtins(manifest)) + b"\n"
 
 
-def decode_about(data: bytes) -> ShareManifest:
-    """Read what ``encode_about`` wrote, or raise an ``InputError`` that says what it is instead."""
-    value = parse(data, bytes_max=ABOUT_BYTES_MAX)
+def decode_share_manifest(data: bytes) -> ShareManifest:
+    """Decode a manifest; raise ``InputError`` if it is invalid or of another version."""
+    value = parse_json_bytes(data, bytes_max=ABOUT_BYTES_MAX)
     if isinstance(value, dict) and value.get("custody") != SHARING_VERSION:
-        raise InputError("it was shared by another version of custody", hint="upgrade custody")
+        raise InputError("shared by another version of custody", hint="upgrade custody")
     try:
         return msgspec.convert(value, ShareManifest)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
-        raise InputError(f"what is shared cannot be read: {problem(error)}", hint="no custody wrote this") from error
+        raise InputError(
+            f"cannot read the manifest: {describe_conversion_error(error)}", hint="custody did not write this"
+        ) from error
 
 
-def chunk_name(number: int) -> bytes:
-    """The file of the records from ``number`` × 1,000 + 1 on.
+def make_chain_chunk_name(number: int) -> bytes:
+    """Return the name of the file with the records from ``number`` × 1,000 + 1 on.
 
-    >>> chunk_name(12)
+    >>> make_chain_chunk_name(12)
     b'chain/00000012.jsonl'
     """
     return b"%s/%08d.jsonl" % (CHAIN.encode(), number)
 
 
-def chunk_of(seq: int) -> int:
-    """Which chunk holds the record at ``seq``.
+def find_chain_chunk(seq: int) -> int:
+    """Return the number of the chunk that holds the record at ``seq``.
 
-    >>> chunk_of(1), chunk_of(1000), chunk_of(1001)
+    >>> find_chain_chunk(1), find_chain_chunk(1000), find_chain_chunk(1001)
     (0, 0, 1)
     """
     return (seq - 1) // CHUNK_RECORDS
@@ -318,10 +328,10 @@ ShareOutcome = Literal["sent", "taken", "same", "own", "behind", "waits", "refus
 
 
 class SharedChain(msgspec.Struct, frozen=True):
-    """One chain on its way: how many records it has there now, how many of them are new, and what became of it.
+    """The result for one chain: how many records it has now and how many are new.
 
-    ``outcome``: sent, taken, same (nothing was new), own (our own, never taken from elsewhere), behind (we hold more),
-    waits (not sent), refused (``findings`` say why).
+    ``outcome``: sent, taken (pulled), same (nothing new), own (written by this store, never pulled), behind (this store
+    has more), waits (dry run), refused (``findings`` say why).
     """
 
     store: str
@@ -333,7 +343,7 @@ class SharedChain(msgspec.Struct, frozen=True):
 
 
 class SyncReport(Report, frozen=True, kw_only=True):
-    """What became of each chain between this store and a remote; with ``dry_run`` what would."""
+    """The result for each chain between this store and a remote; with ``dry_run`` the expected result."""
 
     remote: str
     transport: Literal["git", "service"]
@@ -342,15 +352,15 @@ class SyncReport(Report, frozen=True, kw_only=True):
 
 
 class PushReport(SyncReport, frozen=True, kw_only=True, tag="push"):
-    """What was sent where; with ``dry_run`` what would be."""
+    """The chains that a push sent to a remote, or would send with ``dry_run``."""
 
 
 class PullReport(SyncReport, frozen=True, kw_only=True, tag="pull"):
-    """What was taken from where; a chain that does not verify is refused whole."""
+    """The chains that a pull took from a remote; a chain that does not verify is refused whole."""
 
 
 class RemoteInfo(msgspec.Struct, frozen=True):
-    """A service that the user named; whether there is a token for it, never the token."""
+    """A service that the user added; ``token`` tells whether a token is stored for it."""
 
     name: str
     url: str
@@ -358,6 +368,6 @@ class RemoteInfo(msgspec.Struct, frozen=True):
 
 
 class RemoteReport(Report, frozen=True, kw_only=True, tag="remote"):
-    """The services that the user named."""
+    """The services that the user added."""
 
     remotes: list[RemoteInfo]

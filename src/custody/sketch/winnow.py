@@ -1,8 +1,8 @@
-"""Winnowing (Schleimer, Wilkerson, Aiken, 2003): some hashes of a token stream, chosen so that what is common shows.
+"""Winnowing (Schleimer, Wilkerson, Aiken, 2003): fingerprints of a token stream that reveal common runs.
 
-Of every ``window`` runs of ``k`` tokens in a row one is chosen, by its hash alone. So two texts that share at least
-``k + window - 1`` tokens in a row share a fingerprint, wherever the run stands in each of them: moves and renames of
-files do not matter. Shared runs shorter than ``k`` never show.
+Of every ``window`` consecutive runs of ``k`` tokens one is chosen, by its hash alone. So two texts that share at least
+``k + window - 1`` consecutive tokens share a fingerprint, wherever the run is. Shared runs shorter than ``k`` are never
+found.
 """
 
 from collections import deque
@@ -12,44 +12,43 @@ from custody.sketch.hashing import hash64
 
 _PRIME = (1 << 61) - 1
 _BASE = 0x1B87_3593_CC9E_2D51
-"""Any number below the prime will do; stored fingerprints rest on this one."""
+"""Any number below the prime works; stored fingerprints depend on this one."""
 _FIELD = "winnow"
 
 
-def fingerprints_of(tokens: Iterable[str], k: int, window: int) -> tuple[int, ...]:
+def winnow_fingerprints(tokens: Iterable[str], k: int, window: int) -> tuple[int, ...]:
     """Return the fingerprints of tokens, in order: hashes from 0 to 2**61 - 2.
 
-    Of fewer than ``k`` tokens the whole is one run, and of fewer than ``window`` runs one is chosen. Takes time in
-    proportion to the tokens.
+    Fewer than ``k`` tokens make one run, and of fewer than ``window`` runs one is chosen. Takes linear time.
     """
     if k < 1 or window < 1:
-        raise ValueError(f"no run of {k} tokens can be chosen from a window of {window}")
-    found = list(tokens)
-    if not found:
+        raise ValueError(f"invalid run of {k} tokens or window of {window}")
+    collected = list(tokens)
+    if not collected:
         return ()
-    runs = run_hashes(found, min(k, len(found)))
-    return tuple(runs[at] for at in chosen_runs(runs, min(window, len(runs))))
+    runs = hash_token_runs(collected, min(k, len(collected)))
+    return tuple(runs[at] for at in select_window_minima(runs, min(window, len(runs))))
 
 
-def run_hashes(tokens: Sequence[str], k: int) -> list[int]:
-    """The hash of every run of ``k`` tokens: a polynomial in their own hashes, carried on from run to run."""
+def hash_token_runs(tokens: Sequence[str], k: int) -> list[int]:
+    """Return the rolling polynomial hash of every run of ``k`` tokens."""
     numbers = {token: hash64(_FIELD, token) % _PRIME for token in set(tokens)}
     values = [numbers[token] for token in tokens]
-    gone = pow(_BASE, k, _PRIME)
-    rolled = 0
+    leaving = pow(_BASE, k, _PRIME)
+    rolling = 0
     for value in values[:k]:
-        rolled = (rolled * _BASE + value) % _PRIME
-    found = [rolled]
+        rolling = (rolling * _BASE + value) % _PRIME
+    hashes = [rolling]
     for first, last in zip(values, values[k:], strict=False):
-        rolled = (rolled * _BASE + last - first * gone) % _PRIME
-        found.append(rolled)
-    return found
+        rolling = (rolling * _BASE + last - first * leaving) % _PRIME
+        hashes.append(rolling)
+    return hashes
 
 
-def chosen_runs(runs: Sequence[int], window: int) -> Iterator[int]:
-    """The places of the smallest hash of every window; of equals the one chosen before, else the last.
+def select_window_minima(runs: Sequence[int], window: int) -> Iterator[int]:
+    """Yield the position of the smallest hash of every window; among equals the one chosen before, else the last.
 
-    The rule for equals keeps a long row of the same token from choosing every place.
+    The rule for equals keeps a long repetition of one token from choosing every position.
     """
     least = deque[int]()
     chosen = -1

@@ -1,14 +1,14 @@
 """Records in chains, bodies, and views of them, in SQLite or PostgreSQL behind one class.
 
-May touch the database and the head files beside it. It never reads the spool, runs git or reads a clock: timestamps and
-random numbers are passed in.
+It may touch the database and the head files next to it. It never reads the spool, runs git or reads a clock:
+timestamps and random numbers are passed in.
 """
 
-from custody.store.db import SCHEMA_VERSION, DamagedStoreError, Db, StoreUnwritable, placeholders
+from custody.store.db import SCHEMA_VERSION, DamagedStoreError, Db, StoreUnwritable, make_sql_placeholders
 from custody.store.heads import Heads, KeptHead
 from custody.store.postgres import SERVICE_ROLE
 from custody.store.projection import EVERYTHING, DerivedTables, ObservedView, RecordFilter, RecordReader
-from custody.store.sqlite import open_sqlite, open_sqlite_to_read, overlay
+from custody.store.sqlite import open_sqlite, open_sqlite_overlay, open_sqlite_to_read
 from custody.store.store import (
     AppendResult,
     CopyResult,
@@ -16,14 +16,14 @@ from custody.store.store import (
     Store,
     StoreEnvironment,
     ViewWiring,
-    claimed_until,
-    copy_until,
-    erased_since,
-    own_among,
-    own_as,
+    copy_chains_until,
+    count_records_claimed_until,
+    count_records_erased_since,
+    find_own_chain,
+    set_owned_chains,
 )
-from custody.store.tables import Body, read_erased_digest, split_batches
-from custody.store.team import drop_project, make_project, open_postgres
+from custody.store.tables import Body, erased_digest_from_payload, split_row_batches
+from custody.store.team import create_project_schema, drop_project_schema, open_postgres
 
 __all__ = [
     "EVERYTHING",
@@ -45,18 +45,18 @@ __all__ = [
     "StoreEnvironment",
     "StoreUnwritable",
     "ViewWiring",
-    "claimed_until",
-    "copy_until",
-    "drop_project",
-    "erased_since",
-    "make_project",
+    "copy_chains_until",
+    "count_records_claimed_until",
+    "count_records_erased_since",
+    "create_project_schema",
+    "drop_project_schema",
+    "erased_digest_from_payload",
+    "find_own_chain",
+    "make_sql_placeholders",
     "open_postgres",
     "open_sqlite",
+    "open_sqlite_overlay",
     "open_sqlite_to_read",
-    "overlay",
-    "own_among",
-    "own_as",
-    "placeholders",
-    "read_erased_digest",
-    "split_batches",
+    "set_owned_chains",
+    "split_row_batches",
 ]

@@ -1,4 +1,4 @@
-"""What the store needs of a database, and how a database is brought to the current schema."""
+"""The database interface of the store, and the migrations to the current schema."""
 
 from collections.abc import Mapping, Sequence, Sized
 from contextlib import AbstractContextManager
@@ -14,16 +14,16 @@ Row = tuple[SqlValue, ...]
 
 
 class StoreUnwritable(StoreError):
-    """The store can be read but not written: a full disk, a read-only file system, somebody else's file."""
+    """The store can be read but not written: full disk, read-only file system, missing permission."""
 
 
 class DamagedStoreError(StoreError):
-    """The database itself says that its file is not what it wrote."""
+    """The database reports that its file was changed or is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The few words in which the two databases differ."""
+    """The SQL words that differ between the two databases."""
 
     blob: str
     int: str
@@ -32,76 +32,76 @@ class Dialect:
     clustered: str
 
     def ddl(self, sql: str) -> str:
-        """A migration's text in this dialect."""
+        """Return a migration's text in this dialect."""
         for word in ("blob", "int", "text", "strict", "clustered"):
             sql = sql.replace(f"{{{word}}}", getattr(self, word))
         return sql
 
 
 class Db(Protocol):
-    """One open connection. Every error it raises is a ``StoreError`` with the database's own words.
+    """One open connection. Every error is a ``StoreError`` with the database's own message.
 
-    In a statement ``?`` stands for a value and for nothing else.
+    In a statement ``?`` is always a parameter.
     """
 
     dialect: Dialect
     place: str
-    """Where its heads are kept below the folder for heads: each database has its own."""
+    """The subfolder of its head files; each database has its own."""
 
     def rows(self, sql: str, values: Sequence[SqlValue] = ()) -> list[Row]:
-        """All rows of a query."""
+        """Return all rows of a query."""
 
     def run(self, sql: str, values: Sequence[SqlValue] = ()) -> None:
-        """One statement."""
+        """Run one statement."""
 
     def many(self, sql: str, rows: Sequence[Sequence[SqlValue]]) -> None:
-        """One statement for each of ``rows``."""
+        """Run one statement for each of ``rows``."""
 
     def writing(self) -> AbstractContextManager[None]:
-        """One transaction, alone among writers from its first moment; committed durably, or rolled back whole."""
+        """Open a transaction that excludes other writers; it is committed durably or rolled back whole."""
 
     def reading(self) -> AbstractContextManager[None]:
-        """One moment: everything read inside is from it."""
+        """Open a transaction in which every read sees the same state."""
 
     def in_transaction(self) -> bool:
-        """Whether a transaction is open on this connection."""
+        """Return whether a transaction is open on this connection."""
 
     def version(self) -> int:
-        """The schema's version: 0 in an empty database."""
+        """Return the schema's version; 0 for an empty database."""
 
     def set_version(self, version: int) -> None:
-        """Say that the schema now has ``version``."""
+        """Set the schema's version."""
 
     def stamp(self) -> str:
-        """Where these bytes live: changes when the database is copied or restored elsewhere."""
+        """Return an identifier of the storage; it changes if the database is copied or restored."""
 
     def scrub(self) -> None:
-        """After an erasure: leave no copy of the old bytes in files that this database keeps."""
+        """Remove old copies of erased bytes from the files of this database."""
 
     def check(self) -> list[str]:
-        """What the database finds wrong with its own files."""
+        """Return the problems that the database finds in its own files."""
 
-    def sealed(self) -> Mapping[StoreId, int] | None:
-        """How far each chain was verified, if nobody but custody has written since; None where that is not known."""
+    def read_seal(self) -> Mapping[StoreId, int] | None:
+        """Return how far each chain was verified, if only custody has written since; None if that is unknown."""
 
     def seal(self, verified: Mapping[StoreId, int]) -> None:
-        """Say that everything was verified up to these places of the chains."""
+        """Record that everything was verified up to these positions of the chains."""
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
 
 
-def placeholders(values: Sized) -> str:
+def make_sql_placeholders(values: Sized) -> str:
     """Return as many ``?`` as there are values, for an ``IN (…)``.
 
-    >>> placeholders(("a", "b"))
+    >>> make_sql_placeholders(("a", "b"))
     '?, ?'
     """
     return ", ".join("?" * len(values))
 
 
-# Bring a database to the current schema: numbered steps, each one transaction, never edited.
-# Killed at any statement, a step has not happened; the next start makes it again from its beginning.
+# Migrations to the current schema: numbered steps, one transaction each; a released step never changes.
+# A step that is killed is rolled back; the next start runs it again.
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,30 +113,30 @@ class Migration:
     statements: tuple[str, ...]
 
 
-def migrations(package: str = __package__) -> tuple[Migration, ...]:
-    """All steps that ``package`` holds, in order."""
+def load_schema_migrations(package: str = __package__) -> tuple[Migration, ...]:
+    """Return all steps of ``package``, in order."""
     folder = resources.files(package) / "migrations"
     files = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
     return tuple(
-        Migration(int(file.name[:4]), file.name[5:-4], statements_of(file.read_text("utf-8"))) for file in files
+        Migration(int(file.name[:4]), file.name[5:-4], split_sql_statements(file.read_text("utf-8"))) for file in files
     )
 
 
-def statements_of(sql: str) -> tuple[str, ...]:
-    """The statements of a migration's text; comments are for people."""
+def split_sql_statements(sql: str) -> tuple[str, ...]:
+    """Return the statements of a migration's text, without comments."""
     code = "\n".join(line.partition("--")[0] for line in sql.splitlines())
     return tuple(statement.strip() for statement in code.split(";") if statement.strip())
 
 
 SCHEMA_VERSION = 10
-"""The newest step; a test holds it to the files."""
+"""The number of the newest step; a test compares it with the files."""
 
 
-def migrate(db: Db, steps: Sequence[Migration] | None = None) -> None:
-    """Make every step that is not yet made; refuse a schema that a newer custody wrote."""
+def migrate_store_schema(db: Db, steps: Sequence[Migration] | None = None) -> None:
+    """Run the missing steps; raise an error if a newer custody wrote the schema."""
     if steps is None and db.version() == SCHEMA_VERSION:
         return  # the usual case reads no files
-    steps = migrations() if steps is None else steps
+    steps = load_schema_migrations() if steps is None else steps
     newest = steps[-1].number
     if db.version() > newest:
         raise StoreError(
@@ -145,10 +145,10 @@ def migrate(db: Db, steps: Sequence[Migration] | None = None) -> None:
         )
     for step in steps:
         if db.version() < step.number:
-            _make(db, step)
+            _apply_schema_migration(db, step)
 
 
-def _make(db: Db, step: Migration) -> None:
+def _apply_schema_migration(db: Db, step: Migration) -> None:
     with db.writing():
         if db.version() >= step.number:
             return  # another process was first

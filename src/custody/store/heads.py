@@ -1,12 +1,11 @@
-"""How far each chain reached, remembered beside the database.
+"""Head files next to the database: the last record of each chain.
 
-A head is written after COMMIT, so it is never ahead of what was committed: a head ahead of the table means that
-records were taken away; one behind it, that a writer was killed between the two. The HMAC's key never leaves the
-machine, so a head cannot be made elsewhere. Who can read the key can still recompute everything: against that only a
-copied head helps.
+A head is written after COMMIT, so it is never ahead of the committed records. A head ahead of the table means that
+records were removed; a head behind it means that a writer was killed between the two. The key of the HMAC never leaves
+the machine, so another machine cannot write a head. A person who can read the key can recompute everything; only a
+copy of the head elsewhere protects against that.
 """
 
-import fcntl
 import hashlib
 import hmac
 import os
@@ -18,8 +17,9 @@ from pathlib import Path
 
 from custody.core.errors import InputError, StoreError
 from custody.core.ids import Link, Seq, StoreId
+from custody.core.platform import CLOEXEC, NOFOLLOW, lock_file, sync_folder
 from custody.core.record import ChainTip
-from custody.core.wire.canonical import dump, parse
+from custody.core.wire.canonical import dump_canonical_json, parse_json_bytes
 from custody.store.db import StoreUnwritable
 
 KEY_BYTES = 32
@@ -30,7 +30,7 @@ _HEAD_BYTES_MAX = 4096
 
 @dataclass(frozen=True, slots=True)
 class KeptHead:
-    """A head file as found; ``genuine`` says whether it was written here under this key."""
+    """A head file; ``genuine`` if it was written here with this key."""
 
     name: str
     head: ChainTip | None
@@ -44,32 +44,32 @@ class Heads:
         self.folder = folder
 
     def read(self, store: StoreId) -> ChainTip | None:
-        """The head that was remembered for ``store``, if there is one and it is genuine."""
-        kept = self._read(self.folder / (_PREFIX + store))
-        return kept.head if kept is not None and kept.genuine else None
+        """Return the head of ``store``, if its file exists and is genuine."""
+        stored = self._read(self.folder / (_PREFIX + store))
+        return stored.head if stored is not None and stored.genuine else None
 
     def all(self) -> list[KeptHead]:
-        """Every head file in the folder, genuine or not."""
+        """Return every head file in the folder, genuine or not."""
         found = (self._read(path) for path in sorted(self.folder.glob(_PREFIX + "*")))
-        return [kept for kept in found if kept is not None]
+        return [stored for stored in found if stored is not None]
 
     def advance(self, head: ChainTip) -> None:
-        """Remember ``head``, unless a later one of its chain is remembered already."""
+        """Write ``head``, unless its chain already has a later head."""
         try:
-            with self._alone():
+            with self._lock_folder():
                 known = self.read(head.store)
                 if known is None or known.seq < head.seq:
                     self._write(head)
         except OSError as error:
             raise StoreUnwritable(
-                f"the records are kept, but their head cannot be written in '{self.folder}': {error.strerror}",
+                f"the records are stored, but their head cannot be written in '{self.folder}': {error.strerror}",
                 hint="free space or make the folder writable; the next write catches up",
             ) from error
 
     def _write(self, head: ChainTip) -> None:
-        fields = _fields(head)
-        line = dump({**fields, "mac": self._mac(fields, self._key(make=True))})
-        _replace(self.folder / (_PREFIX + head.store), line + b"\n")
+        fields = _chain_head_to_json(head)
+        line = dump_canonical_json({**fields, "mac": self._mac(fields, self._key(make=True))})
+        _replace_head_file(self.folder / (_PREFIX + head.store), line + b"\n")
 
     def _read(self, path: Path) -> KeptHead | None:
         try:
@@ -80,15 +80,15 @@ class Heads:
         except OSError as error:
             raise StoreError(f"cannot read '{path}': {error.strerror}", hint="check its permissions") from error
         try:
-            value = parse(raw)
+            value = parse_json_bytes(raw)
         except InputError:
             return KeptHead(path.name, None, genuine=False)
-        head = _head_from(value)
+        head = _chain_head_from_json(value)
         if head is None or not isinstance(value, dict) or path.name != _PREFIX + head.store:
             return KeptHead(path.name, None, genuine=False)
         key = self._key(make=False)
         genuine = bool(key) and hmac.compare_digest(
-            self._mac(_fields(head), key).encode(), str(value.get("mac")).encode("utf-8", "replace")
+            self._mac(_chain_head_to_json(head), key).encode(), str(value.get("mac")).encode("utf-8", "replace")
         )
         return KeptHead(path.name, head, genuine)
 
@@ -101,64 +101,56 @@ class Heads:
                 return b""
         except OSError as error:
             raise StoreError(f"cannot read '{path}': {error.strerror}", hint="check its permissions") from error
-        return _made_key(path)
+        return _create_head_key(path)
 
     @staticmethod
     def _mac(fields: dict[str, str | int], key: bytes) -> str:
-        return hmac.new(key, dump(dict(fields)), hashlib.sha256).hexdigest()
+        return hmac.new(key, dump_canonical_json(dict(fields)), hashlib.sha256).hexdigest()
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _lock_folder(self) -> Iterator[None]:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        handle = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT | NOFOLLOW | CLOEXEC, 0o600)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            lock_file(handle)
             yield
         finally:
             os.close(handle)
 
 
-def _made_key(path: Path) -> bytes:
-    """A new key, unless a hook was quicker: linked into place, never over one that is there."""
+def _create_head_key(path: Path) -> bytes:
+    """Create the key and return it; if another process created it first, return that key."""
     aside = path.with_name(f".{path.name}.{os.getpid()}.new")
-    _replace(aside, secrets.token_bytes(KEY_BYTES))
+    _replace_head_file(aside, secrets.token_bytes(KEY_BYTES))
     try:
         path.hardlink_to(aside)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except FileExistsError:
-        pass  # made by another process meanwhile: that one is the key
+        pass  # another process created the key in the meantime
     finally:
         aside.unlink()
     return path.read_bytes()
 
 
-def _replace(path: Path, data: bytes) -> None:
-    """Put ``data`` in place of ``path`` in one step, durably, readable by its owner alone."""
+def _replace_head_file(path: Path, data: bytes) -> None:
+    """Replace ``path`` by ``data`` atomically and durably, readable only by its owner."""
     new = not path.exists()
     aside = path.with_name(f".{path.name}.{os.getpid()}")
-    handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | NOFOLLOW | CLOEXEC, 0o600)
     with os.fdopen(handle, "wb") as file:
         file.write(data)
         file.flush()
         os.fsync(handle)
     aside.rename(path)
     if new:
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
 
 
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _fields(head: ChainTip) -> dict[str, str | int]:
+def _chain_head_to_json(head: ChainTip) -> dict[str, str | int]:
     return {"store": head.store, "seq": int(head.seq), "link": head.link.hex()}
 
 
-def _head_from(value: object) -> ChainTip | None:
+def _chain_head_from_json(value: object) -> ChainTip | None:
     match value:
         case {"store": str(store), "seq": int(seq), "link": str(link)}:
             try:

@@ -1,7 +1,6 @@
-"""PostgreSQL as the store's database, for a team: the same tables in a schema of each project.
+"""PostgreSQL as the store's database for a team: the same tables in one schema per project.
 
-A connection belongs to one schema and one project from its first statement on. Which role may do what there is in
-``rights``; ``team`` opens projects.
+A connection is bound to one schema and one project from its first statement. ``team`` opens projects and grants rights.
 """
 
 import hashlib
@@ -11,24 +10,23 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from custody.core.errors import InputError, StoreError
-from custody.core.ids import DEFAULT_PROJECT, StoreId, project_name
+from custody.core.errors import MissingExtra, StoreError
+from custody.core.ids import DEFAULT_PROJECT, StoreId, check_project_name
 from custody.store.db import DamagedStoreError, Dialect, Row, SqlValue, StoreUnwritable
 
 if TYPE_CHECKING:
     import psycopg
 
 
-# What belongs to a project in PostgreSQL: its schema and the lock of its writers.
-# This file is the only one that says how these are named. Names of projects have no underscore, so no two of them
-# share a schema.
+# The schema of a project, and the lock of its writers.
+# Only this file defines their names. Project names have no underscore, so no two projects share a schema.
 
 
 SCHEMA = "custody"
-"""The schema of the default project; databases had only this one before there were projects."""
+"""The schema of the default project, and the only schema before projects existed."""
 CONTROL_SCHEMA = "custody_control"
 SERVICE_ROLE = "custody_service"
-"""Owns nothing, bypasses nothing: what a service works as."""
+"""The role of a service: it owns nothing and bypasses nothing."""
 PROJECT_SETTING = "custody.project"
 """The setting of a connection that every policy compares with its own project."""
 
@@ -37,21 +35,21 @@ _LOCK = 0x43757374
 _KEY_BYTES = 8
 
 
-def schema_of(project: str) -> str:
-    """The schema that holds the tables of ``project``.
+def postgres_schema_name(project: str) -> str:
+    """Return the schema with the tables of ``project``.
 
-    >>> schema_of("default"), schema_of("web-shop")
+    >>> postgres_schema_name("default"), postgres_schema_name("web-shop")
     ('custody', 'custody_p_web_shop')
     """
     if project == DEFAULT_PROJECT:
         return SCHEMA
-    return _PREFIX + project_name(project).replace("-", "_")
+    return _PREFIX + check_project_name(project).replace("-", "_")
 
 
-def lock_of(schema: str) -> int:
-    """The number of the advisory lock that whoever writes into ``schema`` holds."""
+def postgres_lock_number(schema: str) -> int:
+    """Return the number of the advisory lock for writers of ``schema``."""
     if schema == SCHEMA:
-        return _LOCK  # as it was before there were projects, so that an older custody waits for us
+        return _LOCK  # unchanged since before projects, so that an older custody waits for this lock
     return int.from_bytes(hashlib.sha256(schema.encode()).digest()[:_KEY_BYTES], "big", signed=True)
 
 
@@ -59,15 +57,15 @@ DIALECT = Dialect(blob="BYTEA", int="BIGINT", text='TEXT COLLATE "C"', strict=""
 
 _UNWRITABLE = frozenset(("25006", "42501", "53100", "53200", "57P03", "55P03"))
 _DENIED = "42501"
-OWNERS = "projects, tokens and upgrades need the address of the database's owner"
+OWNERS = "projects, tokens and upgrades need the URL of the database owner"
 _DAMAGED = frozenset(("XX001", "XX002"))
 ROWS_TOGETHER = 500
-"""Rows of one statement: of 16 columns at most they stay far below the 65,535 values that a statement may have."""
+"""Maximum rows per statement: with up to 16 columns far below the limit of 65,535 parameters."""
 TEXTS_KEPT = 200
-"""Statements that are remembered in the server's words."""
+"""Maximum statements in the cache of translated statements."""
 _ROW = re.compile(r"(?<= VALUES )\((?:\?, )*\?\)")
 CONNECT_SECONDS_MAX = 10
-"""For a server to answer, unless its address says otherwise."""
+"""Timeout for connecting, unless the URL sets another."""
 
 
 class PostgresDb:
@@ -79,43 +77,46 @@ class PostgresDb:
         self._connection = connection
         self.schema = schema
         self.server_version = connection.info.server_version
-        self._lock = lock_of(schema)
+        self._lock = postgres_lock_number(schema)
         self._stamp: str | None = None
         info = connection.info
         named = f"{info.host}:{info.port}/{info.dbname}" + ("" if schema == SCHEMA else f"#{schema}")
         self.place = f"team-{hashlib.sha256(named.encode()).hexdigest()[:16]}"
 
     def rows(self, sql: str, values: Sequence[SqlValue] = ()) -> list[Row]:
-        """All rows of a query."""
+        """Return all rows of a query."""
         with translate_psycopg_errors():
-            return self._connection.execute(_text(sql), values).fetchall()
+            return self._connection.execute(_to_postgres_statement(sql), values).fetchall()
 
     def run(self, sql: str, values: Sequence[SqlValue] = ()) -> None:
-        """One statement."""
+        """Run one statement."""
         with translate_psycopg_errors():
-            self._connection.execute(_text(sql), values)
+            self._connection.execute(_to_postgres_statement(sql), values)
 
     def many(self, sql: str, rows: Sequence[Sequence[SqlValue]]) -> None:
-        """One statement for each of ``rows``; inserts of plain rows many at a time, since each is a way and back."""
+        """Run one statement for each of ``rows``; plain inserts are combined to save round trips."""
         with translate_psycopg_errors(), self._connection.cursor() as cursor:
-            if not _is_plain(sql):
-                cursor.executemany(_text(sql), rows)
+            if not _is_plain_sql_insert(sql):
+                cursor.executemany(_to_postgres_statement(sql), rows)
                 return
             for start in range(0, len(rows), ROWS_TOGETHER):
-                some = rows[start : start + ROWS_TOGETHER]
-                cursor.execute(_text(_of_many(sql, len(some))), [value for row in some for value in row])
+                batch = rows[start : start + ROWS_TOGETHER]
+                cursor.execute(
+                    _to_postgres_statement(_make_multirow_insert_sql(sql, len(batch))),
+                    [value for row in batch for value in row],
+                )
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """One transaction, alone among writers from its first moment."""
+        """Open a transaction that excludes other writers."""
         with translate_psycopg_errors(), self._connection.transaction():
-            # Chains grow by one writer at a time; projects do not wait for each other.
+            # One writer at a time appends to chains; projects do not block each other.
             self._connection.execute("SELECT pg_advisory_xact_lock($1)", (self._lock,))
             yield
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """One moment: everything read inside is from it."""
+        """Open a transaction in which every read sees the same state."""
         if self.in_transaction():
             yield
             return
@@ -124,12 +125,12 @@ class PostgresDb:
             yield
 
     def in_transaction(self) -> bool:
-        """Whether a transaction is open on this connection."""
+        """Return whether a transaction is open on this connection."""
         return bool(self._connection.info.transaction_status)
 
     def version(self) -> int:
-        """The schema's version: 0 in an empty database."""
-        # Not to_regclass: behind a lock it still answers from what it knew before, when somebody else has just made it.
+        """Return the schema's version; 0 for an empty database."""
+        # Not to_regclass: after waiting for a lock it may not see a table that another process has just created.
         there = self.rows(
             "SELECT 1 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace"
             " WHERE nspname = ? AND relname = 'schema_version'",
@@ -141,13 +142,13 @@ class PostgresDb:
         return int(found[0][0] or 0)
 
     def set_version(self, version: int) -> None:
-        """Say that the schema now has ``version``."""
+        """Set the schema's version."""
         self.run("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT PRIMARY KEY)")
         self.run("INSERT INTO schema_version (version) VALUES (?)", (version,))
 
     def stamp(self) -> str:
-        """The server's own number, the database's, and the schema: a dump restored elsewhere has others."""
-        if self._stamp is None:  # it cannot change while the connection lasts
+        """Return the ids of server and database, and the schema; they differ for a restored dump."""
+        if self._stamp is None:  # it cannot change during a connection
             ((stamp,),) = self.rows(
                 "SELECT (SELECT system_identifier FROM pg_control_system())::text || '-' || oid::text"
                 " FROM pg_database WHERE datname = current_database()"
@@ -156,45 +157,43 @@ class PostgresDb:
         return self._stamp
 
     def scrub(self) -> None:
-        """Let the server reuse the space of erased bodies; page images in its log and backups are its operator's.
+        """Let the server reuse the space of erased bodies; its operator handles its log and backups.
 
-        Before PostgreSQL 17 only the owner may ask for it: for others the server warns, and does it in its own time.
+        Before PostgreSQL 17 only the owner may run this: for others the server warns, and does it later.
         """
         self.run("VACUUM body")
 
     def check(self) -> list[str]:
-        """PostgreSQL checks its pages as it reads them; there is nothing to ask for."""
+        """Return no problems: PostgreSQL checks its pages when it reads them."""
         return []
 
-    def sealed(self) -> Mapping[StoreId, int] | None:
-        """A server tells nobody who wrote to its tables: everything is verified each time."""
+    def read_seal(self) -> Mapping[StoreId, int] | None:
+        """Return None: a server does not report who wrote to its tables, so everything is verified each time."""
         return None
 
     def seal(self, verified: Mapping[StoreId, int]) -> None:
-        """There is nothing to seal."""
+        """Do nothing: a server has no seal."""
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._connection.close()
 
 
-def connect(url: str, schema: str, project: str = DEFAULT_PROJECT) -> PostgresDb:
-    """A connection that is bound to ``schema`` and ``project``, which need not be there; names a missing extra."""
+def connect_postgres(url: str, schema: str, project: str = DEFAULT_PROJECT) -> PostgresDb:
+    """Connect to ``schema`` and ``project``, which may be missing; raise ``MissingExtra`` without psycopg."""
     try:
         import psycopg
         from psycopg.conninfo import make_conninfo
     except ImportError as error:
-        raise InputError(
-            "PostgreSQL needs the extra 'postgres'", hint="install it with: pip install 'custody[postgres]'"
-        ) from error
+        raise MissingExtra("psycopg", "postgres") from error
     with translate_psycopg_errors():
         if "connect_timeout" not in url:
             url = make_conninfo(url, connect_timeout=CONNECT_SECONDS_MAX)
-        # Raw: what stands for a value is numbered below, once for each text, and not looked for each time.
+        # Raw: parameters are numbered below, once per statement, instead of on each execution.
         raw = psycopg.connect(url, autocommit=True, application_name="custody", cursor_factory=psycopg.RawCursor)
         db = PostgresDb(raw, schema)
     try:
-        # pg_temp last, by name: unnamed it would come first, and a table there would stand before one of ours.
+        # pg_temp is named last: otherwise it comes first, and a temporary table could hide one of ours.
         db.rows(
             "SELECT set_config('synchronous_commit', 'on', false), set_config('search_path', ?, false),"
             " set_config(?, ?, false)",
@@ -207,41 +206,43 @@ def connect(url: str, schema: str, project: str = DEFAULT_PROJECT) -> PostgresDb
 
 
 @lru_cache(TEXTS_KEPT)
-def _text(sql: str) -> Any:
-    """A statement as the server takes it, its values numbered."""
-    # psycopg wants a literal string to keep injection out; every text here is one of this package's own.
+def _to_postgres_statement(sql: str) -> Any:
+    """Return a statement with numbered parameters, as the server expects it."""
+    # psycopg requires a literal string against injection; every statement here comes from this package.
     first, *rest = sql.split("?")
     return "".join((first, *(f"${n}{part}" for n, part in enumerate(rest, 1)))).encode()
 
 
 @contextmanager
 def translate_psycopg_errors() -> Iterator[None]:
-    """Turn psycopg's errors into ours, once, at the door."""
+    """Convert psycopg's errors to a ``StoreError``."""
     import psycopg
 
     try:
         yield
     except psycopg.Error as error:
         state = error.sqlstate or ""
-        words = str(error).strip() or type(error).__name__
+        message = str(error).strip() or type(error).__name__
         if state in _DAMAGED:
-            raise DamagedStoreError(f"the team store is damaged: {words}", hint="restore it from a backup") from error
+            raise DamagedStoreError(f"the team store is damaged: {message}", hint="restore it from a backup") from error
         if state in _UNWRITABLE:
             hint = OWNERS if state == _DENIED else None
-            raise StoreUnwritable(f"the team store cannot be written: {words}", hint=hint) from error
-        raise StoreError(f"the team store failed: {words}", hint="check --database and that the server runs") from error
+            raise StoreUnwritable(f"the team store cannot be written: {message}", hint=hint) from error
+        raise StoreError(
+            f"the team store failed: {message}", hint="check --database and that the server runs"
+        ) from error
 
 
-def _is_plain(sql: str) -> bool:
-    """Whether a statement puts a row of values somewhere, and touches no row that is there."""
+def _is_plain_sql_insert(sql: str) -> bool:
+    """Return whether a statement inserts a row of values and changes no existing row."""
     return _ROW.search(sql) is not None and "DO UPDATE" not in sql
 
 
 @lru_cache(TEXTS_KEPT)
-def _of_many(sql: str, rows: int) -> str:
-    """The statement that puts several rows where ``sql`` puts one.
+def _make_multirow_insert_sql(sql: str, rows: int) -> str:
+    """Return the statement that inserts several rows where ``sql`` inserts one.
 
-    >>> _of_many("INSERT INTO part (body, text) VALUES (?, ?) ON CONFLICT DO NOTHING", 2)
+    >>> _make_multirow_insert_sql("INSERT INTO part (body, text) VALUES (?, ?) ON CONFLICT DO NOTHING", 2)
     'INSERT INTO part (body, text) VALUES (?, ?), (?, ?) ON CONFLICT DO NOTHING'
     """
     return _ROW.sub(lambda row: ", ".join([row[0]] * rows), sql)

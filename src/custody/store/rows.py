@@ -1,4 +1,4 @@
-"""Which row stands for which view: the tables are an index, the view itself is read again from its record."""
+"""Index rows for views: a table finds the record, and the view is read from the record."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -98,33 +98,33 @@ TABLES: Mapping[type[object], ViewTable] = MappingProxyType(
 INT_MAX = 2**63 - 1
 
 HASH_TABLE = ViewTable("edit_hash", ("hash",), lambda _: ())
-"""Filled from edits, one row per hash."""
+"""The table of content hashes: one row per hash of an edit."""
 
 ALL_TABLES = (*(table.name for table in TABLES.values()), HASH_TABLE.name)
 
 
-def rows_of(ref: RecordRef, views: tuple[View, ...]) -> Iterator[tuple[str, Row]]:
-    """The rows of one record's views, each with its table."""
+def view_rows_from_record(ref: RecordRef, views: tuple[View, ...]) -> Iterator[tuple[str, Row]]:
+    """Yield the rows of one record's views, each with its table."""
     for n, view in enumerate(views):
-        place: Row = (ref.store, int(ref.seq), n)
+        position: Row = (ref.store, int(ref.seq), n)
         table = TABLES[type(view)]
-        yield table.name, (*place, *table.fill(view))
+        yield table.name, (*position, *table.fill(view))
         if isinstance(view, FileEdit):
-            for digits in dict.fromkeys(hash_digits(value) for value in view.hashes):
-                yield HASH_TABLE.name, (*place, digits)
+            for digits in dict.fromkeys(content_hash_index_digits(value) for value in view.hashes):
+                yield HASH_TABLE.name, (*position, digits)
 
 
-def check_storable(row: Row) -> None:
-    """Refuse what a database could not hold: one odd value must not stop everything behind it."""
+def check_storable_row(row: Row) -> None:
+    """Raise an error for a value that a database cannot store, so that it does not stop the other rows."""
     for value in row:
         if isinstance(value, int) and not -INT_MAX - 1 <= value <= INT_MAX:
-            raise InputError("a number is too large to be kept in a view")
-        if isinstance(value, str) and ("\0" in value or not _is_whole(value)):
-            raise InputError("a text holds signs that no database keeps")
+            raise InputError("a number is too large to be stored")
+        if isinstance(value, str) and ("\0" in value or not _has_no_lone_surrogate(value)):
+            raise InputError("a text has characters that a database cannot store")
 
 
-def _is_whole(text: str) -> bool:
-    """Whether no half of a pair of signs stands alone."""
+def _has_no_lone_surrogate(text: str) -> bool:
+    """Return whether the text has no lone surrogate."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -132,18 +132,18 @@ def _is_whole(text: str) -> bool:
     return True
 
 
-def hash_digits(content_hash: str) -> str:
-    """A content hash as it is indexed: its digits alone, in lower case."""
+def content_hash_index_digits(content_hash: str) -> str:
+    """Return a content hash as indexed: only its digits, in lower case."""
     return content_hash.lower().removeprefix("sha256:")
 
 
-def columns_of(name: str) -> str:
-    """The columns of table ``name``, in the order of its rows."""
+def view_table_columns(name: str) -> str:
+    """Return the columns of table ``name``, in the order of its rows."""
     table = next(table for table in (*TABLES.values(), HASH_TABLE) if table.name == name)
     return ", ".join(("store_id", "seq", "n", *table.columns))
 
 
-def insert_sql(name: str) -> str:
-    """The statement that puts one row into table ``name``."""
-    columns = columns_of(name)
+def make_view_insert_sql(name: str) -> str:
+    """Return the statement that inserts one row into table ``name``."""
+    columns = view_table_columns(name)
     return f"INSERT INTO {name} ({columns}) VALUES ({', '.join('?' * len(columns.split(', ')))})"

@@ -1,9 +1,8 @@
-"""That nobody but custody has written to the database's files since all that they hold was verified.
+"""The seal of a verified database: it shows that only custody has written to its files since.
 
-A seal is a small file beside the database: what the files looked like, and how far each chain was verified, under the
-key of this folder. Whatever of ours writes to a sealed database seals it again as it closes; whatever else writes to it
-leaves files that look otherwise. A seal that is missing, of another key, or of other files says nothing, and then
-everything is verified. Like a head it is worth as much as the key: who can read that can make one.
+A seal is a small file next to the database with the state of its files and how far each chain was verified, signed
+with the key of this folder. custody seals a database again when it closes it; any other writer changes the state of
+the files. Without a valid seal everything is verified. Whoever can read the key can forge a seal, as with head files.
 """
 
 import ctypes
@@ -16,12 +15,12 @@ from types import MappingProxyType
 
 from custody.core.errors import InputError
 from custody.core.ids import StoreId
-from custody.core.wire.canonical import Json, dump, parse
+from custody.core.wire.canonical import Json, dump_canonical_json, parse_json_bytes
 
 NAME = "seal"
 SEAL_BYTES_MAX = 1 << 20
 LOOKS_MAX = 100_000
-"""Times of files move in steps of up to 10 ms, and writes within one step look alike; so often is a step awaited."""
+"""Maximum waits for the next tick of file times: a tick takes up to 10 ms, and writes within a tick look equal."""
 
 
 class Seal:
@@ -32,11 +31,13 @@ class Seal:
         self._path = database.with_name(NAME)
 
     def looks(self) -> str:
-        """What the database's files look like: which ones they are, how large, when they were last written or moved."""
-        return ";".join(_look(self._database.with_name(self._database.name + suffix)) for suffix in ("", "-wal"))
+        """Return the state of the database's files: identity, size and times."""
+        return ";".join(
+            _stamp_store_file(self._database.with_name(self._database.name + suffix)) for suffix in ("", "-wal")
+        )
 
     def verified(self) -> Mapping[StoreId, int] | None:
-        """How far each chain was verified, if nobody else has written since; None where that cannot be told."""
+        """Return how far each chain was verified, if only custody has written since; None if that is unknown."""
         value = self._read()
         if value is None or value.get("looks") != self.looks():
             return None
@@ -46,25 +47,28 @@ class Seal:
         return MappingProxyType({StoreId(store): seq for store, seq in chains.items() if isinstance(seq, int)})
 
     def write(self, verified: Mapping[StoreId, int]) -> None:
-        """Seal the files as they are now; nothing where there is no key, or where somebody keeps on writing."""
+        """Seal the files; do nothing without a key, or while another process writes."""
         key = self._key()
         aside = self._path.with_name(f".{NAME}.{os.getpid()}")
         try:
-            looks = self._settled(aside) if key else None
+            looks = self._wait_for_stable_looks(aside) if key else None
             if looks is not None:
                 fields: dict[str, Json] = {
                     "looks": looks,
                     "verified": {str(chain): seq for chain, seq in verified.items()},
                 }
-                aside.write_bytes(dump({**fields, "mac": _mac(fields, key)}) + b"\n")
+                aside.write_bytes(dump_canonical_json({**fields, "mac": _compute_seal_mac(fields, key)}) + b"\n")
                 aside.rename(self._path)
         except OSError:
-            return  # a full disk or a folder of somebody else's: everything is verified again
+            return  # full disk or missing permission: the next run verifies everything
         finally:
             aside.unlink(missing_ok=True)
 
-    def _settled(self, aside: Path) -> str | None:
-        """The files' looks once times have moved on, by a file of our own, so that the next write changes them."""
+    def _wait_for_stable_looks(self, aside: Path) -> str | None:
+        """Return the state of the files after the next tick of file times, so that a later write changes it.
+
+        A scratch file shows the tick.
+        """
         looks, written_ns = self.looks(), self._written_ns()
         aside.touch(mode=0o600)
         for _ in range(LOOKS_MAX):
@@ -79,17 +83,21 @@ class Seal:
         return max(path.stat().st_ctime_ns for path in files if path.exists())
 
     def _read(self) -> dict[str, Json] | None:
-        """What the seal says, if it was made under this folder's key."""
+        """Return the content of the seal, if it was made with this folder's key."""
         try:
             raw = self._path.read_bytes()
-            value = parse(raw, bytes_max=SEAL_BYTES_MAX)
+            value = parse_json_bytes(raw, bytes_max=SEAL_BYTES_MAX)
         except (OSError, InputError):
             return None
         key = self._key()
         if not key or not isinstance(value, dict):
             return None
         mac = value.pop("mac", None)
-        return value if hmac.compare_digest(_mac(value, key).encode(), str(mac).encode("utf-8", "replace")) else None
+        return (
+            value
+            if hmac.compare_digest(_compute_seal_mac(value, key).encode(), str(mac).encode("utf-8", "replace"))
+            else None
+        )
 
     def _key(self) -> bytes:
         try:
@@ -98,22 +106,22 @@ class Seal:
             return b""
 
 
-def _look(path: Path) -> str:
+def _stamp_store_file(path: Path) -> str:
     try:
         found = path.stat()
     except OSError:
         return "-"
-    # An empty log is there while anybody reads, and says as much as none.
+    # A reader creates an empty log; it means the same as no log.
     if not found.st_size:
         return "-"
     return f"{found.st_ino}-{found.st_size}-{found.st_mtime_ns}-{found.st_ctime_ns}"
 
 
-def _mac(fields: Mapping[str, Json], key: bytes) -> str:
-    return hmac.new(key, b"seal\n" + dump(dict(fields)), hashlib.sha256).hexdigest()
+def _compute_seal_mac(fields: Mapping[str, Json], key: bytes) -> str:
+    return hmac.new(key, b"seal\n" + dump_canonical_json(dict(fields)), hashlib.sha256).hexdigest()
 
 
-# When a file was born: what ``os.stat`` does not say on Linux before Python 3.15.
+# The birth time of a file: ``os.stat`` does not return it on Linux before Python 3.15.
 
 
 _STATX_BTIME = 0x800
@@ -123,8 +131,8 @@ _MASK_AT, _BTIME_AT = 0, 80
 _NS = 1_000_000_000
 
 
-def birth_ns(path: Path) -> int:
-    """The file's birth time in nanoseconds; 0 where the system does not know it."""
+def store_file_birth_ns(path: Path) -> int:
+    """Return the file's birth time in nanoseconds; 0 if the system does not know it."""
     known = getattr(path.stat(), "st_birthtime", None)
     if known is not None:
         return int(known * _NS)

@@ -14,11 +14,12 @@ from pathlib import Path
 
 from custody.core.errors import StoreError
 from custody.core.ids import StoreId
+from custody.core.platform import CLOEXEC, sync_folder
 from custody.store.db import DamagedStoreError, Db, Dialect, Row, SqlValue, StoreUnwritable
-from custody.store.seal import Seal, birth_ns
+from custody.store.seal import Seal, store_file_birth_ns
 
 APPLICATION_ID = 0x43757374
-"""'Cust' in the file's header: this file is ours."""
+"""'Cust' in the file's header: the mark of a custody database."""
 BUSY_SECONDS = 30.0
 
 DIALECT = Dialect(blob="BLOB", int="INTEGER", text="TEXT", strict="STRICT", clustered="STRICT, WITHOUT ROWID")
@@ -30,7 +31,7 @@ _UNWRITABLE = {
     "SQLITE_FULL": "the disk is full",
     "SQLITE_READONLY": "it is read-only",
     "SQLITE_CANTOPEN": "it cannot be opened",
-    "SQLITE_PERM": "it belongs to somebody else",
+    "SQLITE_PERM": "permission denied",
     "SQLITE_AUTH": "access is denied",
     "SQLITE_IOERR": "reading or writing failed",
     "SQLITE_BUSY": f"another process has been writing for over {BUSY_SECONDS:.0f} seconds",
@@ -43,7 +44,7 @@ class SqliteDb:
     """One connection to one database file."""
 
     dialect = DIALECT
-    place = ""  # beside the file itself
+    place = ""  # next to the file itself
 
     def __init__(
         self, connection: sqlite3.Connection, path: Path, scratch: Path | None = None, seal: Seal | None = None
@@ -53,27 +54,27 @@ class SqliteDb:
         self._scratch = scratch
         self._seal = seal
         self._version: int | None = None
-        self._verified = self.sealed()
-        """How far chains were verified, as long as nobody else writes; sealed again when this closes."""
+        self._verified = self.read_seal()
+        """How far chains were verified while only this connection writes; sealed when it closes."""
 
     def rows(self, sql: str, values: Sequence[SqlValue] = ()) -> list[Row]:
-        """All rows of a query."""
-        with self._translated():
+        """Return all rows of a query."""
+        with self._translate_errors():
             return self.connection.execute(sql, values).fetchall()
 
     def run(self, sql: str, values: Sequence[SqlValue] = ()) -> None:
-        """One statement."""
-        with self._translated():
+        """Run one statement."""
+        with self._translate_errors():
             self.connection.execute(sql, values)
 
     def many(self, sql: str, rows: Sequence[Sequence[SqlValue]]) -> None:
-        """One statement for each of ``rows``."""
-        with self._translated():
+        """Run one statement for each of ``rows``."""
+        with self._translate_errors():
             self.connection.executemany(sql, rows)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """One transaction, alone among writers from its first moment."""
+        """Open a transaction that excludes other writers."""
         self.run("BEGIN IMMEDIATE")
         try:
             self._notice_others()
@@ -85,7 +86,7 @@ class SqliteDb:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """One moment: everything read inside is from it."""
+        """Open a transaction in which every read sees the same state."""
         if self.in_transaction():
             yield
             return
@@ -96,38 +97,38 @@ class SqliteDb:
             self._roll_back()
 
     def in_transaction(self) -> bool:
-        """Whether a transaction is open on this connection."""
+        """Return whether a transaction is open on this connection."""
         return self.connection.in_transaction
 
     def version(self) -> int:
-        """The schema's version: 0 in an empty database."""
+        """Return the schema's version; 0 for an empty database."""
         ((version,),) = self.rows("PRAGMA user_version")
         return int(version or 0)
 
     def set_version(self, version: int) -> None:
-        """Say that the schema now has ``version``."""
+        """Set the schema's version."""
         self.run(f"PRAGMA application_id = {APPLICATION_ID}")
         self.run(f"PRAGMA user_version = {version:d}")
 
     def stamp(self) -> str:
-        """The file's inode and birth time: a copied or restored file has others."""
-        return f"{self.path.stat().st_ino}-{birth_ns(self.path)}"
+        """Return the file's inode and birth time, which differ for a copied or restored file."""
+        return f"{self.path.stat().st_ino}-{store_file_birth_ns(self.path)}"
 
     def scrub(self) -> None:
-        """Empty the write-ahead log, which still holds pages as they were."""
+        """Empty the write-ahead log, which still has old pages."""
         ((busy, _, _),) = self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
         if busy:
             raise StoreError(
-                "erased, but another process still reads an older state that the write-ahead log holds",
+                "erased, but the write-ahead log still has the old bytes: another process reads them",
                 hint="run 'custody doctor' when that process has ended; it empties the log",
             )
 
     def check(self) -> list[str]:
-        """What SQLite finds wrong with the file."""
+        """Return the problems that SQLite finds in the file."""
         return [str(row[0]) for row in self.rows("PRAGMA integrity_check(20)") if row[0] != "ok"]
 
-    def sealed(self) -> Mapping[StoreId, int] | None:
-        """How far each chain was verified, if nobody but custody has written to the files since."""
+    def read_seal(self) -> Mapping[StoreId, int] | None:
+        """Return how far each chain was verified, if only custody has written to the files since."""
         if self._seal is None:
             return None
         if self._version is None:
@@ -137,12 +138,12 @@ class SqliteDb:
         return self._verified
 
     def seal(self, verified: Mapping[StoreId, int]) -> None:
-        """Say that everything was verified up to these places; the files are sealed when this closes."""
+        """Record that everything was verified up to these positions; the files are sealed when this closes."""
         if self._seal is not None and self._data_version() == self._version:
             self._verified = verified
 
     def _notice_others(self) -> None:
-        """What another connection wrote may be custody's or not: then nothing is known any more."""
+        """Drop the seal if another connection has written: it may belong to another program."""
         if self._verified is not None and self._data_version() != self._version:
             self._verified = None
 
@@ -151,11 +152,11 @@ class SqliteDb:
         return int(version or 0)
 
     def vanishes(self) -> bool:
-        """Whether this is a private copy: SQLite's own temporary database has no file."""
+        """Return whether this is a private copy: SQLite's temporary database has no file."""
         return self._scratch is not None or not self.rows("PRAGMA database_list")[0][2]
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         verified = self._last_verified()
         self.connection.close()
         if self._seal is not None and verified is not None and self._seal.verified() != verified:
@@ -167,69 +168,69 @@ class SqliteDb:
         try:
             self._notice_others()
         except StoreError:
-            return None  # a file that cannot be read any more, or a connection that is closed: nothing to seal
+            return None  # unreadable file or closed connection: nothing to seal
         return self._verified
 
     def _roll_back(self) -> None:
         if self.connection.in_transaction:
-            # SQLite may have rolled back by itself (disk full); then there is nothing left to do.
+            # SQLite may have rolled back already (disk full).
             with suppress(sqlite3.Error):
                 self.connection.execute("ROLLBACK")
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         with translate_sqlite_errors(self.path):
             yield
 
 
 @contextmanager
 def translate_sqlite_errors(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into ours, once, at the door."""
+    """Convert SQLite's errors to a ``StoreError``."""
     try:
         yield
     except sqlite3.Error as error:
-        raise _ours(path, error) from error
+        raise _store_error_from_sqlite(path, error) from error
 
 
 def open_sqlite(path: Path, *, shared: bool = False) -> SqliteDb:
-    """Open the store's file for reading and writing, made if it is not there; ``StoreUnwritable`` if that cannot be.
+    """Open the store's file for reading and writing, and create it if missing; else raise ``StoreUnwritable``.
 
-    ``shared`` lets several threads use it, one at a time.
+    With ``shared``, several threads can use it, one at a time.
     """
     try:
-        _make_file(path)
+        _create_sqlite_file(path)
     except OSError as error:
         raise StoreUnwritable(
             f"cannot write the store '{path}': {error.strerror}", hint="make its folder writable or free space"
         ) from error
-    return _connected(path, f"{path.absolute().as_uri()}?mode=rw", shared=shared, seal=Seal(path))
+    return _connect_sqlite(path, f"{path.absolute().as_uri()}?mode=rw", shared=shared, seal=Seal(path))
 
 
 def open_sqlite_to_read(path: Path) -> SqliteDb:
-    """Open the store's file without writing beside it; a left-over write-ahead log is read too."""
+    """Open the store's file without writing next to it; a left-over write-ahead log is read too."""
     try:
-        return _connected(path, f"{path.absolute().as_uri()}?mode=ro")
+        return _connect_sqlite(path, f"{path.absolute().as_uri()}?mode=ro")
     except StoreUnwritable:
-        return _opened_copy(path)
+        return _open_sqlite_copy(path)
 
 
-def overlay(base: SqliteDb | None) -> SqliteDb:
-    """A private copy of ``base`` (or nothing) that can be written and vanishes when closed."""
-    # The empty name is SQLite's own temporary database: in memory, spilling to disk when it grows.
-    made = sqlite3.connect("", isolation_level=None)
+def open_sqlite_overlay(base: SqliteDb | None) -> SqliteDb:
+    """Return a writable private copy of ``base``, or an empty database; it is deleted when closed."""
+    # The empty name is SQLite's own temporary database: in memory, on disk when it grows.
+    copied = sqlite3.connect("", isolation_level=None)
     if base is not None:
         with translate_sqlite_errors(base.path):
-            base.connection.backup(made)
-    return SqliteDb(made, Path() if base is None else base.path)
+            base.connection.backup(copied)
+    return SqliteDb(copied, Path() if base is None else base.path)
 
 
-def vanishes(db: Db) -> bool:
-    """Whether what is written to ``db`` is gone when it is closed."""
+def is_temporary_db(db: Db) -> bool:
+    """Return whether ``db`` is deleted when it is closed."""
     return isinstance(db, SqliteDb) and db.vanishes()
 
 
-def on_network(path: Path, mounts: str) -> bool:
-    """Whether ``path`` lies on a network file system, by the text of the system's mount table."""
+def is_on_network_mount(path: Path, mounts: str) -> bool:
+    """Return whether ``path`` is on a network file system, by the text of the system's mount table."""
     best, kind = "", ""
     for line in mounts.splitlines():
         fields = line.split()
@@ -242,27 +243,27 @@ def on_network(path: Path, mounts: str) -> bool:
     return kind in _NETWORK
 
 
-def _connected(path: Path, uri: str, *, shared: bool = False, seal: Seal | None = None) -> SqliteDb:
+def _connect_sqlite(path: Path, uri: str, *, shared: bool = False, seal: Seal | None = None) -> SqliteDb:
     with translate_sqlite_errors(path):
         connection = sqlite3.connect(
             uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=not shared
         )
     try:
         with translate_sqlite_errors(path):
-            _set_up(connection, path)
+            _configure_sqlite_connection(connection, path)
         return SqliteDb(connection, path, seal=seal)
     except StoreError:
         connection.close()
         raise
 
 
-def _set_up(connection: sqlite3.Connection, path: Path) -> None:
-    # In this order: another process may make our tables between the two looks, and its name comes with them.
+def _configure_sqlite_connection(connection: sqlite3.Connection, path: Path) -> None:
+    # In this order: another process may create our tables between the queries, together with the application id.
     ((tables,),) = connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
     ((application,),) = connection.execute("PRAGMA application_id").fetchall()
     if application != APPLICATION_ID and (application or tables):
-        raise StoreError(f"'{path}' is a database of something else", hint="custody leaves it alone; move it away")
-    mode = "DELETE" if on_network(path.resolve(), _mounts()) else "WAL"
+        raise StoreError(f"'{path}' is the database of another program", hint="move it away; it was not changed")
+    mode = "DELETE" if is_on_network_mount(path.resolve(), _read_mount_table()) else "WAL"
     ((now,),) = connection.execute("PRAGMA journal_mode").fetchall()
     if now.upper() != mode:
         with suppress(sqlite3.OperationalError):  # another process uses it now, or it is read-only: either mode is safe
@@ -271,15 +272,15 @@ def _set_up(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA secure_delete = ON")
 
 
-def _opened_copy(path: Path) -> SqliteDb:
-    """A read-only folder with a left-over write-ahead log: SQLite needs a writable place to read it, so give it one."""
+def _open_sqlite_copy(path: Path) -> SqliteDb:
+    """Open a copy in a temporary folder: SQLite cannot read a left-over write-ahead log in a read-only folder."""
     scratch = Path(tempfile.mkdtemp(prefix="custody-"))
     try:
         for suffix in ("", "-wal"):
             source = path.with_name(path.name + suffix)
             if source.exists():
                 shutil.copyfile(source, scratch / source.name)
-        db = _connected(scratch / path.name, f"{(scratch / path.name).absolute().as_uri()}?mode=rw")
+        db = _connect_sqlite(scratch / path.name, f"{(scratch / path.name).absolute().as_uri()}?mode=rw")
     except OSError as error:
         shutil.rmtree(scratch, ignore_errors=True)
         raise StoreError(f"cannot read the store '{path}': {error.strerror}", hint="check its permissions") from error
@@ -289,37 +290,33 @@ def _opened_copy(path: Path) -> SqliteDb:
     return SqliteDb(db.connection, path, scratch)
 
 
-def _make_file(path: Path) -> None:
+def _create_sqlite_file(path: Path) -> None:
     if path.exists():
         return
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | CLOEXEC, 0o600))
+    sync_folder(path.parent)
 
 
-def _mounts() -> str:
+def _read_mount_table() -> str:
     try:
         with closing(open("/proc/mounts", encoding="utf-8", errors="surrogateescape")) as table:
             return table.read()
     except OSError:
-        return ""  # no such table on this system: nothing to learn
+        return ""  # this system has no mount table
 
 
-def _ours(path: Path, error: sqlite3.Error) -> StoreError:
+def _store_error_from_sqlite(path: Path, error: sqlite3.Error) -> StoreError:
     name = str(getattr(error, "sqlite_errorname", "") or "")
-    for prefix, words in _UNWRITABLE.items():
+    for prefix, problem in _UNWRITABLE.items():
         if name.startswith(prefix):
             return StoreUnwritable(
-                f"cannot use the store '{path}': {words} ({error})", hint="nothing that was acknowledged is lost"
+                f"cannot use the store '{path}': {problem} ({error})", hint="nothing that was acknowledged is lost"
             )
-    for prefix, words in _DAMAGED.items():
+    for prefix, problem in _DAMAGED.items():
         if name.startswith(prefix):
             return DamagedStoreError(
-                f"the store '{path}' {words} ({error})",
+                f"the store '{path}' {problem} ({error})",
                 hint="run 'custody verify'; to restore, move the file away and import an export",
             )
     return StoreError(f"the store '{path}' failed: {error}")

@@ -1,7 +1,7 @@
-"""The one store class: append, read, erase, copy chains, keep views current.
+"""The store: append, read, erase, copy chains, keep views current.
 
-It speaks the SQL that SQLite and PostgreSQL share; what differs is in ``db``. This file is the only one that decides
-which chain a database may append to.
+It uses the SQL that SQLite and PostgreSQL share; ``db`` has the differences. Only this file decides which chain a
+database may append to.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -11,20 +11,27 @@ from itertools import takewhile
 from types import TracebackType
 
 from custody.core.ids import PENDING, Digest, EventId, RecordRef, Seq, StoreId
-from custody.core.record import ChainTip, Record, chain_entry, head_at
-from custody.core.wire.arrival import CONTINUES, ERASED, Arrival, continues, make_erasure_arrival
-from custody.core.wire.body import parts
-from custody.core.wire.canonical import Json, parse
-from custody.store.db import Db, migrate
+from custody.core.record import ChainTip, Record, chain_tip_from_record, record_from_draft
+from custody.core.wire.arrival import CONTINUES, ERASED, Arrival, make_continuation_arrival, make_erasure_arrival
+from custody.core.wire.body import list_payload_digests
+from custody.core.wire.canonical import Json, parse_json_bytes
+from custody.store.db import Db, migrate_store_schema
 from custody.store.heads import Heads
 from custody.store.projection import DerivedTables, Projection, ProjectionProgress, RecordReader
-from custody.store.sqlite import SqliteDb, overlay, vanishes
-from custody.store.tables import Body, Tables, integer, raw, read_erased_digest, split_batches
+from custody.store.sqlite import SqliteDb, is_temporary_db, open_sqlite_overlay
+from custody.store.tables import (
+    Body,
+    Tables,
+    bytes_from_sql,
+    erased_digest_from_payload,
+    integer_from_sql,
+    split_row_batches,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class StoreEnvironment:
-    """What the store is handed instead of reaching for it: moments, chance, the head files if there are any."""
+    """The external inputs of the store: the clock, random tokens, and the head files if it has any."""
 
     now_ns: Callable[[], int]
     token: Callable[[], str]
@@ -33,7 +40,7 @@ class StoreEnvironment:
 
 @dataclass(frozen=True, slots=True)
 class ViewWiring:
-    """What views are made by: a reader for each kind of record, and the tables that packages derive from records."""
+    """The sources of views: a reader for each kind of record, and the derived tables of packages."""
 
     readers: Mapping[str, RecordReader]
     derived: tuple[Callable[["Store"], DerivedTables], ...] = ()
@@ -41,7 +48,7 @@ class ViewWiring:
 
 @dataclass(frozen=True, slots=True)
 class AppendResult:
-    """What an append did: the records it made, and the events that were there already."""
+    """The result of an append: the new records, and the events that were already stored."""
 
     made: tuple[Record, ...]
     known: tuple[EventId, ...]
@@ -49,7 +56,7 @@ class AppendResult:
 
 @dataclass(frozen=True, slots=True)
 class CopyResult:
-    """What copying a chain did: records that are new here, known already, and in conflict with one that is here."""
+    """The result of copying a chain: the numbers of new, known and conflicting records."""
 
     store: StoreId
     new: int
@@ -59,18 +66,18 @@ class CopyResult:
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """A record that claims a place which another record has, as an export lists it."""
+    """A record with the same position as another record, as listed in an export."""
 
     record: Record
 
 
 @dataclass(slots=True)
 class _ChainCopy:
-    """How far copying one chain has come."""
+    """The progress of copying one chain."""
 
     held: ChainTip
     until: int | None
-    """How far the chain may grow by copying: our own only as far as we remember to have written it."""
+    """The last position that copying may add; for our own chain, the last position that we wrote."""
     new: int = 0
     known: int = 0
     forked: int = 0
@@ -81,7 +88,7 @@ class Store:
 
     def __init__(self, db: Db, wiring: ViewWiring, surroundings: StoreEnvironment) -> None:
         try:
-            migrate(db)
+            migrate_store_schema(db)
         except BaseException:
             db.close()
             raise
@@ -118,46 +125,46 @@ class Store:
 
     @property
     def is_shared(self) -> bool:
-        """Whether this is a team's database, which other machines write to."""
+        """Return whether this is a team database, which other machines write to."""
         return bool(self.db.place)
 
     def private_copy(self) -> Db | None:
-        """A private copy of the database that can be written and vanishes when closed; None of a team's."""
-        return overlay(self.db) if isinstance(self.db, SqliteDb) else None
+        """Return a writable private copy, deleted when closed; None for a team database."""
+        return open_sqlite_overlay(self.db) if isinstance(self.db, SqliteDb) else None
 
     def is_temporary(self) -> bool:
-        """Whether everything written here vanishes when the store is closed."""
-        return vanishes(self.db)
+        """Return whether the store is deleted when it is closed."""
+        return is_temporary_db(self.db)
 
     def schema_version(self) -> int:
         """Return the version of the database's schema."""
         return self.db.version()
 
     def check_files(self) -> list[str]:
-        """Return what the database reports as wrong with its own files."""
+        """Return the problems that the database reports in its own files."""
         return self.db.check()
 
     def sealed_positions(self) -> Mapping[StoreId, int] | None:
-        """Return how far each chain was verified; None when another program may have written since."""
-        return self.db.sealed()
+        """Return how far each chain was verified; None if another program may have written since."""
+        return self.db.read_seal()
 
     def seal(self, verified: Mapping[StoreId, int]) -> None:
-        """Remember that every chain was verified up to these positions."""
+        """Record that every chain was verified up to these positions."""
         self.db.seal(verified)
 
     @property
     def heads(self) -> Heads | None:
-        """The head files beside the database, if it has a folder."""
+        """Return the head files next to the database, if it has a folder."""
         return self._around.heads
 
     # --- write --------------------------------------------------------------------------------------------------------
 
     def append(self, arrivals: Sequence[Arrival], *, chain: StoreId | None = None) -> AppendResult:
-        """Chain what is new, in the order given; after this returns it is durable, and the head beside it says so."""
-        return self.append_what(lambda: arrivals, chain=chain)
+        """Append new events in this order; they and their head file are durable on return."""
+        return self.append_from(lambda: arrivals, chain=chain)
 
-    def append_what(self, look: Callable[[], Sequence[Arrival]], *, chain: StoreId | None = None) -> AppendResult:
-        """The same for what ``look`` gives, which looks alone among writers: what it saw still holds then."""
+    def append_from(self, look: Callable[[], Sequence[Arrival]], *, chain: StoreId | None = None) -> AppendResult:
+        """Append the result of ``look``, which runs inside the write: no other writer can change what it read."""
         made: list[Record] = []
         known: list[EventId] = []
         with self.writing():
@@ -165,10 +172,10 @@ class Store:
             if not arrivals:
                 return AppendResult((), ())
             head = self._own_head() if chain is None else self._chain(chain, owned=True)
-            fresh, again = self._parted(arrivals)
+            fresh, again = self._split_known_arrivals(arrivals)
             for arrival in fresh:
-                made.append(chain_entry(head, arrival.entry))
-                head = head_at(made[-1])
+                made.append(record_from_draft(head, arrival.entry))
+                head = chain_tip_from_record(made[-1])
             self._keep_all(fresh, made)
             for arrival in again:
                 self._keep_bodies(arrival)
@@ -178,7 +185,7 @@ class Store:
         return AppendResult(tuple(made), tuple(known))
 
     def erase(self, digests: Sequence[Digest], *, who: str, why: str) -> AppendResult:
-        """Forget these bodies for good: a record says who and why, digests and links still check, views let go."""
+        """Erase these bodies permanently, record who and why, and update views; digests and links stay valid."""
         made: list[Record] = []
         with self.writing():
             head = self._own_head()
@@ -187,7 +194,7 @@ class Store:
                 record = self._keep(
                     head, make_erasure_arrival(event, digest, who=who, why=why, at_ns=self._around.now_ns())
                 )
-                head = head_at(record)
+                head = chain_tip_from_record(record)
                 made.append(record)
                 self.db.run("UPDATE body SET bytes = NULL WHERE digest = ?", (digest,))
                 self.tables.put_erasure(digest, record.ref)
@@ -198,7 +205,7 @@ class Store:
         return AppendResult(tuple(made), ())
 
     def copy(self, items: Iterable[Record | Body | Fork]) -> list[CopyResult]:
-        """Copy verified chains verbatim, all or none: what is here is passed over, a place taken makes a fork."""
+        """Copy verified chains verbatim, all or none; known records are skipped, conflicting records become forks."""
         copying: dict[StoreId, _ChainCopy] = {}
         returned: list[Digest] = []
         with self.writing():
@@ -220,29 +227,29 @@ class Store:
         return [CopyResult(store, c.new, c.known, c.forked) for store, c in copying.items()]
 
     def _copy_body(self, body: Body) -> bool:
-        """Keep copied bytes or their outline; True when more of a body is here now than was before."""
+        """Store copied bytes or their outline; return whether the store now has more of the body."""
         if body.outline is not None:
             return self.tables.put_outline(body.digest, body.outline)
         return self.tables.put_body(body.digest, body.data)
 
     def _read_returned(self, digests: Iterable[Digest]) -> None:
-        """Inside a write: read records again of which more is here than before."""
+        """Update the index and views of records with restored bodies, inside a write."""
         for digest in digests:
             for record in self.tables.records_holding(digest):
                 self.tables.reindex(record, self.tables.payload(record))
             self.views.read_again(digest)
 
     def _let_go(self, payload: Json) -> None:
-        """Inside a write: drop the outlines of what another store erased; they were its word, and it took it back."""
-        for digest in read_erased_digest(payload):
+        """Drop the outlines of bodies that the other store has erased, inside a write."""
+        for digest in erased_digest_from_payload(payload):
             if self.tables.drop_outline(digest):
                 self.views.read_again(digest)
 
     def _copy_record(self, record: Record, chain: "_ChainCopy") -> None:
-        there = self.tables.record(record.ref) if record.seq <= chain.held.seq else None
-        if there is not None and there.link == record.link:
+        stored = self.tables.record(record.ref) if record.seq <= chain.held.seq else None
+        if stored is not None and stored.link == record.link:
             chain.known += 1
-        elif there is None and not chain.forked and (chain.until is None or record.seq <= chain.until):
+        elif stored is None and not chain.forked and (chain.until is None or record.seq <= chain.until):
             self.tables.put_record(record)
             payload = self.tables.payload(record)
             self.tables.reindex(record, payload)
@@ -260,14 +267,14 @@ class Store:
     # --- look up ------------------------------------------------------------------------------------------------------
 
     def own(self) -> StoreId | None:
-        """The chain that this database appends to; None before its first record."""
+        """Return the chain that this database appends to; None before its first record."""
         found = self.db.rows("SELECT value FROM setting WHERE name = 'store_id'")
         return StoreId(str(found[0][0])) if found else None
 
     # --- which chain --------------------------------------------------------------------------------------------------
 
     def _own_head(self) -> ChainTip:
-        """The head to append to; a new chain when this database finds itself copied, restored or cut short."""
+        """Return the head to append to; start a new chain if the database was copied, restored or truncated."""
         settings = {str(name): str(value) for name, value in self.db.rows("SELECT name, value FROM setting")}
         stamp = self.db.stamp()
         if "store_id" not in settings:
@@ -277,23 +284,23 @@ class Store:
             return own
         fresh = self._begin(stamp)
         event = EventId(f"{CONTINUES}-{fresh.store}")
-        return head_at(self._keep(fresh, continues(event, own, self._around.now_ns())))
+        return chain_tip_from_record(self._keep(fresh, make_continuation_arrival(event, own, self._around.now_ns())))
 
     def _reaches_its_head(self, own: ChainTip) -> bool:
-        """Whether the table still holds what the head file remembers: appending to less would make a fork."""
+        """Return whether the table still has the record of the head file; otherwise appending would make a fork."""
         if self._around.heads is None:
             return True
         known = self._around.heads.read(own.store)
         if known is None:
-            # A head beside its database is written before the first record; a team's may be new to this machine.
+            # A local head file is written before the first record; a team database may be new to this machine.
             return bool(self.db.place)
         if known.seq == 0:
             return True
-        there = self.db.rows("SELECT link FROM record WHERE store_id = ? AND seq = ?", (own.store, int(known.seq)))
-        return there == [(known.link,)]
+        links = self.db.rows("SELECT link FROM record WHERE store_id = ? AND seq = ?", (own.store, int(known.seq)))
+        return links == [(known.link,)]
 
     def _written_until(self, store: StoreId) -> int | None:
-        """How far a chain was written here if it is the one we append to: beyond that nobody else may continue it."""
+        """Return how far we wrote a chain if it is our own: no copy may continue it beyond that; else None."""
         settings = {str(name): str(value) for name, value in self.db.rows("SELECT name, value FROM setting")}
         if settings.get("store_id") != store or settings.get("stamp") != self.db.stamp():
             return None
@@ -314,18 +321,18 @@ class Store:
         head = self.tables.head(store)
         if head.seq == 0:
             self.db.run("INSERT INTO chain (store_id, owned) VALUES (?, ?) ON CONFLICT DO NOTHING", (store, int(owned)))
-            # Before the first record is committed, so that a chain without a head file is one that somebody deleted.
+            # Before the first record is committed, so that a missing head file always means that it was deleted.
             self._remember(head)
         return head
 
     def _keep(self, head: ChainTip, arrival: Arrival) -> Record:
-        record = chain_entry(head, arrival.entry)
+        record = record_from_draft(head, arrival.entry)
         self._keep_bodies(arrival)
         self.tables.put_record(record)
         return record
 
-    def _parted(self, arrivals: Sequence[Arrival]) -> tuple[list[Arrival], list[Arrival]]:
-        """What is new, each thing once, and what is there already or came a second time."""
+    def _split_known_arrivals(self, arrivals: Sequence[Arrival]) -> tuple[list[Arrival], list[Arrival]]:
+        """Split arrivals into new arrivals without duplicates, and known or repeated arrivals."""
         known = self.tables.known_among([arrival.entry for arrival in arrivals])
         fresh: list[Arrival] = []
         again: list[Arrival] = []
@@ -338,44 +345,48 @@ class Store:
         return fresh, again
 
     def _keep_all(self, arrivals: Sequence[Arrival], records: Sequence[Record]) -> None:
-        """Keep new records with the bytes of their arrivals, in few statements: each is a way to a server and back."""
-        returned = self.tables.put_bodies({d: data for arrival in arrivals for d, data in _bodies(arrival).items()})
+        """Store new records with the bytes of their arrivals, in few statements to save round trips."""
+        returned = self.tables.put_bodies(
+            {d: data for arrival in arrivals for d, data in _list_arrival_bodies(arrival).items()}
+        )
         self.tables.put_parts((arrival.entry.digest, text) for arrival in arrivals for text in arrival.texts)
         self.tables.put_records(records)
         for digest in returned:
             self.views.read_again(digest)
 
     def _keep_bodies(self, arrival: Arrival) -> None:
-        """Keep the bytes of an arrival, also where a chain knew it but another store's erasure had emptied it."""
-        returned = [digest for digest, data in _bodies(arrival).items() if self.tables.put_body(digest, data)]
+        """Store the bytes of an arrival, also if it is known but another store's erasure emptied it."""
+        returned = [
+            digest for digest, data in _list_arrival_bodies(arrival).items() if self.tables.put_body(digest, data)
+        ]
         self.tables.put_parts((arrival.entry.digest, text) for text in arrival.texts)
         for digest in returned:
             self.views.read_again(digest)
 
     def _remember(self, head: ChainTip) -> None:
-        # The pending chain lives in a private copy and vanishes with it: nothing on disk may speak of it.
+        # The pending chain exists only in a private copy: no file may refer to it.
         if self._around.heads is not None and head.store != PENDING:
             self._around.heads.advance(head)
 
 
-def _bodies(arrival: Arrival) -> dict[Digest, bytes]:
+def _list_arrival_bodies(arrival: Arrival) -> dict[Digest, bytes]:
     return {arrival.entry.digest: arrival.payload, **arrival.texts}
 
 
-# A store as it was: its chains up to some records, verbatim in another store.
+# An earlier state of a store: its chains up to some records, copied verbatim to another store.
 
 
-def copy_until(source: Store, heads: Sequence[ChainTip], into: Store) -> None:
-    """Copy these chains as far as their heads say into an empty store."""
-    into.copy(_items(source, heads))
+def copy_chains_until(source: Store, heads: Sequence[ChainTip], into: Store) -> None:
+    """Copy these chains up to their heads into an empty store."""
+    into.copy(_iterate_chain_items(source, heads))
     with into.db.writing():
         for store in source.tables.pulled() & {head.store for head in heads}:
             into.tables.mark_pulled(store)
     into.catch_up()
 
 
-def own_as(store: Store, owned: Collection[StoreId], own: StoreId | None) -> None:
-    """Let a store take these chains for those that it once appended to, and one for the one that it appends to."""
+def set_owned_chains(store: Store, owned: Collection[StoreId], own: StoreId | None) -> None:
+    """Mark the chains that a store has appended to, and the chain that it appends to now."""
     with store.db.writing():
         for chain in owned:
             store.db.run("UPDATE chain SET owned = 1 WHERE store_id = ?", (chain,))
@@ -383,67 +394,67 @@ def own_as(store: Store, owned: Collection[StoreId], own: StoreId | None) -> Non
             store.db.run("INSERT INTO setting (name, value) VALUES ('store_id', ?)", (own,))
 
 
-def own_among(store: Store, named: Collection[StoreId]) -> StoreId | None:
-    """The one of these chains that a store appended to last: its own, or one that its own goes on from."""
-    own, passed = store.own(), set[StoreId]()
-    while own is not None and own not in named and own not in passed:
-        passed.add(own)
+def find_own_chain(store: Store, named: Collection[StoreId]) -> StoreId | None:
+    """Return the one of these chains that a store appended to last: its own, or one that its own continues."""
+    own, visited = store.own(), set[StoreId]()
+    while own is not None and own not in named and own not in visited:
+        visited.add(own)
         first = store.tables.record(RecordRef(own, Seq(1)))
-        said = store.tables.payload(first) if first is not None and first.entry.kind == CONTINUES else None
-        before = said.get("store") if isinstance(said, dict) else None
+        payload = store.tables.payload(first) if first is not None and first.entry.kind == CONTINUES else None
+        before = payload.get("store") if isinstance(payload, dict) else None
         own = StoreId(before) if isinstance(before, str) else None
     return own if own in named else None
 
 
-def erased_since(source: Store, heads: Sequence[ChainTip]) -> int:
-    """How many records up to these heads lost something to an erasure that was recorded behind them."""
+def count_records_erased_since(source: Store, heads: Sequence[ChainTip]) -> int:
+    """Return how many records up to these heads lost content to a later erasure."""
     until = {head.store: int(head.seq) for head in heads}
-    sayers: dict[Digest, list[RecordRef]] = {}
+    erasures: dict[Digest, list[RecordRef]] = {}
     for digest, store, seq in source.db.rows("SELECT digest, store_id, seq FROM erasure"):
-        ref = RecordRef(StoreId(str(store)), Seq(integer(seq)))
-        sayers.setdefault(Digest(raw(digest)), []).append(ref)
-    later = [digest for digest, refs in sayers.items() if not any(_is_until(ref, until) for ref in refs)]
+        ref = RecordRef(StoreId(str(store)), Seq(integer_from_sql(seq)))
+        erasures.setdefault(Digest(bytes_from_sql(digest)), []).append(ref)
+    later = [digest for digest, refs in erasures.items() if not any(_is_within_chain_heads(ref, until) for ref in refs)]
     bodies = source.tables.bodies(later).values()
     gone = [body.digest for body in bodies if body.data is None and body.outline is None]
     lost = {record.ref for digest in gone for record in source.tables.records_holding(digest)}
-    return sum(_is_until(ref, until) for ref in lost)
+    return sum(_is_within_chain_heads(ref, until) for ref in lost)
 
 
-def claimed_until(source: Store, heads: Sequence[ChainTip], at_ns: int) -> int:
-    """How many records behind these heads, or of other chains, claim a moment that is not later."""
+def count_records_claimed_until(source: Store, heads: Sequence[ChainTip], at_ns: int) -> int:
+    """Return how many records after these heads, or of other chains, claim this time or an earlier one."""
     (row,) = source.db.rows("SELECT count(*) FROM record WHERE at_ns <= ?", (at_ns,))
     among = "SELECT count(*) FROM record WHERE store_id = ? AND seq <= ? AND at_ns <= ?"
-    return integer(row[0]) - sum(
-        integer(source.db.rows(among, (head.store, int(head.seq), at_ns))[0][0]) for head in heads
+    return integer_from_sql(row[0]) - sum(
+        integer_from_sql(source.db.rows(among, (head.store, int(head.seq), at_ns))[0][0]) for head in heads
     )
 
 
-def _is_until(ref: RecordRef, until: Mapping[StoreId, int]) -> bool:
+def _is_within_chain_heads(ref: RecordRef, until: Mapping[StoreId, int]) -> bool:
     return ref.seq <= until.get(ref.store, 0)
 
 
-def _items(source: Store, heads: Sequence[ChainTip]) -> Iterator[Record | Body]:
-    """The records of each chain in order, each behind the bodies that it needs and that did not come before."""
-    brought: set[Digest] = set()
+def _iterate_chain_items(source: Store, heads: Sequence[ChainTip]) -> Iterator[Record | Body]:
+    """Yield the records of each chain in order, each after the bodies that it needs."""
+    yielded: set[Digest] = set()
     for head in heads:
-        for records in split_batches(_until(source, head)):
-            payloads = _past_bodies(source, {record.entry.digest for record in records} - brought)
-            texts = {text for body in payloads for text in _texts(body)}
+        for records in split_row_batches(_chain_records_until(source, head)):
+            payloads = _read_stored_bodies(source, {record.entry.digest for record in records} - yielded)
+            texts = {text for body in payloads for text in _list_body_text_digests(body)}
             yield from payloads
-            yield from _past_bodies(source, texts - brought)
-            brought.update((body.digest for body in payloads), texts)
+            yield from _read_stored_bodies(source, texts - yielded)
+            yielded.update((body.digest for body in payloads), texts)
             yield from records
 
 
-def _until(source: Store, head: ChainTip) -> Iterator[Record]:
+def _chain_records_until(source: Store, head: ChainTip) -> Iterator[Record]:
     return takewhile(lambda record: record.seq <= head.seq, source.tables.records(head.store))
 
 
-def _past_bodies(source: Store, digests: Collection[Digest]) -> list[Body]:
+def _read_stored_bodies(source: Store, digests: Collection[Digest]) -> list[Body]:
     return list(source.tables.bodies(digests).values())
 
 
-def _texts(body: Body) -> frozenset[Digest]:
+def _list_body_text_digests(body: Body) -> frozenset[Digest]:
     if body.data is None or b'"$body"' not in body.data:
         return frozenset()
-    return parts(parse(body.data, bytes_max=len(body.data)))
+    return list_payload_digests(parse_json_bytes(body.data, bytes_max=len(body.data)))

@@ -1,4 +1,4 @@
-"""The tables that hold the truth: chains, records, bodies. Nothing here decides anything."""
+"""The tables of primary data: chains, records, bodies. This module only reads and writes rows."""
 
 import hashlib
 import zlib
@@ -8,29 +8,29 @@ from itertools import islice
 from typing import TypeVar
 
 from custody.core.errors import InputError
-from custody.core.ids import Digest, EventId, Link, NaturalKey, RecordRef, Seq, StoreId, digest_of
-from custody.core.record import ChainTip, Record, RecordDraft, empty_head
+from custody.core.ids import Digest, EventId, Link, NaturalKey, RecordRef, Seq, StoreId, digest_from_bytes
+from custody.core.record import ChainTip, Record, RecordDraft, empty_chain_tip
 from custody.core.wire.arrival import ERASED, LOST
-from custody.core.wire.body import digest_from, join, parts
-from custody.core.wire.canonical import Json, parse
+from custody.core.wire.body import join_payload_texts, list_payload_digests, parse_digest
+from custody.core.wire.canonical import Json, parse_json_bytes
 from custody.store.db import DamagedStoreError, Db, Row, SqlValue
 
-# How body bytes are kept: as they are, or compressed when that is smaller.
-# A body whose texts another store withheld is kept as an outline: not the bytes of its digest, so with a digest of
-# its own before them.
+# Body bytes are stored unchanged, or compressed if that is smaller.
+# A body with texts that another store withheld is stored as an outline. The body's digest does not match the outline,
+# so the outline has its own digest as a prefix.
 
 
 PLAIN, ZLIB, OUTLINE = "plain", "zlib", "outline"
 BODY_BYTES_MAX = 64 * 1024 * 1024
-"""No body that custody writes is as large; anything that unpacks to more is damaged or hostile."""
+"""Maximum bytes of a body, more than custody writes; a larger body is damaged or malicious."""
 
 _DIGEST_BYTES = 32
 _WORTH_BYTES_MIN = 256
 _LEVEL = 1
 
 
-def encode(data: bytes) -> tuple[str, bytes]:
-    """The codec and the bytes to keep."""
+def encode_stored_body(data: bytes) -> tuple[str, bytes]:
+    """Return the codec and the bytes to store."""
     if len(data) >= _WORTH_BYTES_MIN:
         packed = zlib.compress(data, _LEVEL)
         if len(packed) < len(data):
@@ -38,58 +38,56 @@ def encode(data: bytes) -> tuple[str, bytes]:
     return PLAIN, data
 
 
-def decode(codec: str, kept: bytes) -> bytes:
-    """The bytes that were encoded; ``DamagedStoreError`` when they cannot be."""
+def decode_stored_body(codec: str, stored: bytes) -> bytes:
+    """Return the original bytes, or raise a ``DamagedStoreError``."""
     if codec == PLAIN:
-        return kept
+        return stored
     if codec != ZLIB:
         raise DamagedStoreError(
             f"unknown codec '{codec}' of a body", hint="the store is damaged or from a newer custody"
         )
-    return _unpacked(kept)
+    return _decompress_stored_body(stored)
 
 
-def encode_outline(outline: bytes) -> bytes:
-    """The bytes to keep for what a payload says without its texts."""
+def encode_stored_outline(outline: bytes) -> bytes:
+    """Return the bytes to store for an outline."""
     return hashlib.sha256(outline).digest() + zlib.compress(outline, _LEVEL)
 
 
-def decode_outline(kept: bytes) -> bytes:
-    """The outline that was encoded; ``DamagedStoreError`` when it is not that any more."""
-    outline = _unpacked(kept[_DIGEST_BYTES:])
-    if hashlib.sha256(outline).digest() != kept[:_DIGEST_BYTES]:
-        raise DamagedStoreError("the outline of a record is not the one that came", hint="run 'custody verify'")
+def decode_stored_outline(stored: bytes) -> bytes:
+    """Return the original outline, or raise a ``DamagedStoreError`` if it was changed."""
+    outline = _decompress_stored_body(stored[_DIGEST_BYTES:])
+    if hashlib.sha256(outline).digest() != stored[:_DIGEST_BYTES]:
+        raise DamagedStoreError("the outline of a record was changed", hint="run 'custody verify'")
     return outline
 
 
-def _unpacked(kept: bytes) -> bytes:
+def _decompress_stored_body(stored: bytes) -> bytes:
     unpacker = zlib.decompressobj()
     try:
-        data = unpacker.decompress(kept, BODY_BYTES_MAX)
+        data = unpacker.decompress(stored, BODY_BYTES_MAX)
     except zlib.error as error:
-        raise DamagedStoreError(f"a body cannot be unpacked: {error}", hint="run 'custody verify'") from error
+        raise DamagedStoreError(f"cannot unpack a body: {error}", hint="run 'custody verify'") from error
     if not unpacker.eof or unpacker.unused_data:
-        raise DamagedStoreError(
-            "a body is cut short, too large or has bytes behind its end", hint="run 'custody verify'"
-        )
+        raise DamagedStoreError("a body is truncated, too large or has extra bytes", hint="run 'custody verify'")
     return data
 
 
 PAGE = 500
-"""Rows read at a time: bounds memory, not answers."""
+"""Rows per read; limits memory, not results."""
 NAMES = 400
-"""Records asked for by two values each at a time: a statement of SQLite may hold 999."""
+"""Records per query, with two parameters each; SQLite allows 999 per statement."""
 BODY_BYTES_TOGETHER = 65_536
-"""Bodies up to this long are put together; a longer one has a statement of its own."""
+"""Maximum bytes of a body that is inserted with others; a longer body has its own statement."""
 PAYLOADS = 50
-"""Payloads read at a time; one may be as large as an event may be."""
+"""Payloads per read; one payload can be as large as an event."""
 
 PULLED = "pulled:"
-"""How the names of settings begin that say of a chain that it was pulled."""
+"""The prefix of the settings that mark pulled chains."""
 
 T = TypeVar("T")
 
-# From one store's first record to the next one's: DISTINCT would look at every record.
+# Jump from one store's first record to the next store's: DISTINCT would read every record.
 _STORES = """
     WITH RECURSIVE found (store_id) AS (
         SELECT min(store_id) FROM record
@@ -106,7 +104,7 @@ _PUT_RECORD = f"INSERT INTO record ({_RECORD}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """Stored bytes by digest; None when erased, or when another store withheld them and gave an ``outline``."""
+    """Stored bytes by digest; None if erased, or if another store withheld them and sent an ``outline``."""
 
     digest: Digest
     data: bytes | None
@@ -115,114 +113,120 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class KnownEvents:
-    """Events and observations with their content that are in a chain already."""
+    """Events and observations that are already in a chain, with their content."""
 
     events: set[EventId]
     contents: set[tuple[NaturalKey, Digest]]
 
     def holds(self, entry: RecordDraft) -> bool:
-        """Whether this very event, or the same observation with the same content, is among them."""
+        """Return whether this event, or an equal observation with equal content, is known."""
         return entry.event in self.events or (entry.key, entry.digest) in self.contents
 
     def add(self, entry: RecordDraft) -> None:
-        """One more."""
+        """Add an event."""
         self.events.add(entry.event)
         self.contents.add((entry.key, entry.digest))
 
 
 class Tables:
-    """Rows in and out, in the model's types."""
+    """Reads and writes rows as the types of ``core``."""
 
     def __init__(self, db: Db) -> None:
         self.db = db
 
     def chains(self) -> list[ChainTip]:
-        """The head of every chain that holds a record, by store id."""
+        """Return the head of every chain that has a record, by store id."""
         stores = self.db.rows(_STORES)
         heads = (self.head(StoreId(str(store))) for (store,) in stores)
         return [head for head in heads if head.seq > 0]
 
     def head(self, store: StoreId) -> ChainTip:
-        """How far ``store``'s chain reaches here."""
+        """Return the head of ``store``'s chain in this database."""
         last = self.db.rows("SELECT seq, link FROM record WHERE store_id = ? ORDER BY seq DESC LIMIT 1", (store,))
-        return ChainTip(store, Seq(integer(last[0][0])), Link(raw(last[0][1]))) if last else empty_head(store)
+        return (
+            ChainTip(store, Seq(integer_from_sql(last[0][0])), Link(bytes_from_sql(last[0][1])))
+            if last
+            else empty_chain_tip(store)
+        )
 
     def records(self, store: StoreId, *, after: int = 0) -> Iterator[Record]:
-        """The records of one chain in order, from the one behind ``after``."""
+        """Yield the records of one chain after position ``after``, in order."""
         while page := self.records_after(store, after, PAGE):
             yield from page
             after = page[-1].seq
 
     def records_where(self, where: str, values: Sequence[SqlValue]) -> list[Record]:
-        """The records for which one of this package's own conditions holds."""
-        return [_record(row) for row in self.db.rows(f"SELECT {_RECORD} FROM record WHERE {where}", values)]
+        """Return the records that match an SQL condition; ``where`` must not come from users."""
+        return [_record_from_row(row) for row in self.db.rows(f"SELECT {_RECORD} FROM record WHERE {where}", values)]
 
     def forks(self) -> list[Record]:
-        """Records that claim a place which another record has."""
-        return [_record(row) for row in self.db.rows(f"SELECT {_RECORD} FROM fork ORDER BY store_id, seq, link")]
+        """Return the records with the same position as another record."""
+        return [
+            _record_from_row(row) for row in self.db.rows(f"SELECT {_RECORD} FROM fork ORDER BY store_id, seq, link")
+        ]
 
     def record(self, ref: RecordRef) -> Record | None:
-        """One record by its place."""
+        """Return one record by its position."""
         found = self.db.rows(f"SELECT {_RECORD} FROM record WHERE store_id = ? AND seq = ?", (ref.store, int(ref.seq)))
-        return _record(found[0]) if found else None
+        return _record_from_row(found[0]) if found else None
 
     def records_after(self, store: StoreId, seq: int, limit: int) -> list[Record]:
-        """The next records of a chain behind ``seq``, at most ``limit``."""
+        """Return the next records of a chain after ``seq``, at most ``limit``."""
         rows = self.db.rows(
             f"SELECT {_RECORD} FROM record WHERE store_id = ? AND seq > ? ORDER BY seq LIMIT ?", (store, seq, limit)
         )
-        return [_record(row) for row in rows]
+        return [_record_from_row(row) for row in rows]
 
     def owned(self) -> set[StoreId]:
-        """The chains that this database appends to or once appended to."""
+        """Return the chains that this database appends to or has appended to."""
         return {StoreId(str(row[0])) for row in self.db.rows("SELECT store_id FROM chain WHERE owned = 1")}
 
     def pulled(self) -> set[StoreId]:
-        """The chains that came from a remote that the user named, not from a file."""
+        """Return the chains that came from a remote that the user named, not from a file."""
         rows = self.db.rows("SELECT name FROM setting WHERE name LIKE ?", (f"{PULLED}%",))
         return {StoreId(str(name).removeprefix(PULLED)) for (name,) in rows}
 
     def mark_pulled(self, store: StoreId) -> None:
-        """Inside a write: remember that a chain came from a remote."""
+        """Record that a chain came from a remote, inside a write."""
         self.db.run(
             "INSERT INTO setting (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING", (f"{PULLED}{store}", "1")
         )
 
     def newest(self, limit: int, kind: str | None) -> list[Record]:
-        """The records that claim the latest moments, latest first, perhaps only of one kind."""
+        """Return the records with the latest claimed times, latest first, optionally of one kind."""
         where, values = ("WHERE kind = ?", (kind,)) if kind is not None else ("", ())
         rows = self.db.rows(
             f"SELECT {_RECORD} FROM record {where} ORDER BY at_ns DESC, store_id DESC, seq DESC LIMIT ?",
             (*values, limit),
         )
-        return [_record(row) for row in rows]
+        return [_record_from_row(row) for row in rows]
 
     def reindex(self, record: Record, payload: Json) -> None:
-        """Note again what a record says about bodies: the texts that it holds, and the one that it erased."""
+        """Index the bodies of a record again: its texts, and the body that it erased."""
         self.put_parts_of(record)
         if record.entry.kind == ERASED:
-            for digest in read_erased_digest(payload):
+            for digest in erased_digest_from_payload(payload):
                 self.put_erasure(digest, record.ref)
 
     def records_of_kind(self, kind: str) -> Iterator[Record]:
-        """The records of one kind, chain by chain."""
+        """Yield the records of one kind, chain by chain."""
         for head in self.chains():
             yield from (record for record in self.records(head.store) if record.entry.kind == kind)
 
     def records_lost(self) -> list[Record]:
-        """The records that say that something could not be recorded."""
+        """Return the records of events that could not be recorded."""
         return self.records_where("natural_key >= ? AND natural_key < ?", (f"{LOST}:", f"{LOST};"))
 
     def records_holding(self, digest: Digest) -> list[Record]:
-        """The records whose payload is this body or holds it as a text."""
+        """Return the records with this body as their payload or as a text in it."""
         rows = self.db.rows(
             f"SELECT {_RECORD} FROM record WHERE digest = ? OR digest IN (SELECT body FROM part WHERE text = ?)",
             (digest, digest),
         )
-        return [_record(row) for row in rows]
+        return [_record_from_row(row) for row in rows]
 
     def is_known(self, entry: RecordDraft) -> bool:
-        """Whether this very event, or the same observation with the same content, is in a chain already."""
+        """Return whether this event, or an equal observation with equal content, is already in a chain."""
         return bool(
             self.db.rows("SELECT 1 FROM record WHERE event_id = ? LIMIT 1", (entry.event,))
             or self.db.rows(
@@ -231,9 +235,9 @@ class Tables:
         )
 
     def known_among(self, entries: Iterable[RecordDraft]) -> KnownEvents:
-        """Which of these events and observations are in a chain already: ``is_known`` for many."""
+        """Return which of these events and observations are already in a chain: ``is_known`` for many."""
         known = KnownEvents(set(), set())
-        for batch in split_batches(entries, NAMES):
+        for batch in split_row_batches(entries, NAMES):
             events, keys, digests = zip(*((draft.event, draft.key, draft.digest) for draft in batch), strict=True)
             marks = ", ".join("?" * len(batch))
             for (event,) in self.db.rows(f"SELECT event_id FROM record WHERE event_id IN ({marks})", events):
@@ -242,160 +246,163 @@ class Tables:
                 f"SELECT natural_key, digest FROM record WHERE natural_key IN ({marks}) AND digest IN ({marks})",
                 (*keys, *digests),
             ):
-                known.contents.add((NaturalKey(str(key)), Digest(raw(digest))))
+                known.contents.add((NaturalKey(str(key)), Digest(bytes_from_sql(digest))))
         return known
 
     def records_named(self, name: str) -> list[Record]:
-        """The records with this event id or this natural key, oldest first."""
+        """Return the records with this event id or natural key, oldest first."""
         found = self.db.rows(f"SELECT {_RECORD} FROM record WHERE event_id = ?", (name,)) or self.db.rows(
             f"SELECT {_RECORD} FROM record WHERE natural_key = ?", (name,)
         )
-        return sorted((_record(row) for row in found), key=lambda record: (record.entry.at_ns, record.ref))
+        return sorted((_record_from_row(row) for row in found), key=lambda record: (record.entry.at_ns, record.ref))
 
     def bodies(self, digests: Collection[Digest]) -> dict[Digest, Body]:
-        """The bodies with these digests, as far as they are held here."""
+        """Return the bodies with these digests, if stored here."""
         found: dict[Digest, Body] = {}
-        for some in split_batches(sorted(digests), PAGE):
-            marks = ", ".join("?" * len(some))
-            for row in self.db.rows(f"SELECT digest, codec, bytes FROM body WHERE digest IN ({marks})", some):
-                body = _body(row)
+        for batch in split_row_batches(sorted(digests), PAGE):
+            marks = ", ".join("?" * len(batch))
+            for row in self.db.rows(f"SELECT digest, codec, bytes FROM body WHERE digest IN ({marks})", batch):
+                body = _body_from_row(row)
                 found[body.digest] = body
         return found
 
     def parts_of(self, payloads: Collection[Digest]) -> set[Digest]:
-        """The texts that these payloads hold, as the index of bodies has it."""
+        """Return the texts in these payloads, from the index of bodies."""
         found: set[Digest] = set()
-        for some in split_batches(sorted(payloads), PAGE):
-            marks = ", ".join("?" * len(some))
-            rows = self.db.rows(f"SELECT text FROM part WHERE body IN ({marks})", some)
-            found.update(Digest(raw(row[0])) for row in rows)
+        for batch in split_row_batches(sorted(payloads), PAGE):
+            marks = ", ".join("?" * len(batch))
+            rows = self.db.rows(f"SELECT text FROM part WHERE body IN ({marks})", batch)
+            found.update(Digest(bytes_from_sql(row[0])) for row in rows)
         return found
 
     def held(self, digests: Collection[Digest]) -> set[Digest]:
-        """Which of these bodies have a row, erased or not."""
+        """Return which of these bodies have a row, erased or not."""
         found: set[Digest] = set()
-        for some in split_batches(sorted(digests), PAGE):
-            marks = ", ".join("?" * len(some))
-            rows = self.db.rows(f"SELECT digest FROM body WHERE digest IN ({marks})", some)
-            found.update(Digest(raw(row[0])) for row in rows)
+        for batch in split_row_batches(sorted(digests), PAGE):
+            marks = ", ".join("?" * len(batch))
+            rows = self.db.rows(f"SELECT digest FROM body WHERE digest IN ({marks})", batch)
+            found.update(Digest(bytes_from_sql(row[0])) for row in rows)
         return found
 
     def body_count(self) -> int:
-        """How many bodies there are, erased ones too."""
-        return integer(self.db.rows("SELECT count(*) FROM body")[0][0])
+        """Return the number of bodies, including erased bodies."""
+        return integer_from_sql(self.db.rows("SELECT count(*) FROM body")[0][0])
 
     def record_count(self) -> int:
-        """How many records there are, in all chains."""
-        return integer(self.db.rows("SELECT count(*) FROM record")[0][0])
+        """Return the number of records in all chains."""
+        return integer_from_sql(self.db.rows("SELECT count(*) FROM record")[0][0])
 
     def count_after(self, at_ns: int) -> int:
-        """How many records claim a later moment."""
-        return integer(self.db.rows("SELECT count(*) FROM record WHERE at_ns > ?", (at_ns,))[0][0])
+        """Return the number of records with a later claimed time."""
+        return integer_from_sql(self.db.rows("SELECT count(*) FROM record WHERE at_ns > ?", (at_ns,))[0][0])
 
     def second_observations(self, limit: int) -> list[tuple[NaturalKey, int]]:
-        """What was observed more than once with different content, and how often."""
+        """Return the keys that were observed with different content, and how often."""
         rows = self.db.rows(
             "SELECT natural_key, count(DISTINCT digest) FROM record GROUP BY natural_key"
             " HAVING count(DISTINCT digest) > 1 ORDER BY natural_key LIMIT ?",
             (limit,),
         )
-        return [(NaturalKey(str(key)), integer(count)) for key, count in rows]
+        return [(NaturalKey(str(key)), integer_from_sql(count)) for key, count in rows]
 
     def digests_like(self, digits: str) -> list[Digest]:
-        """The bodies whose digest begins with these hex digits, at most a few."""
+        """Return up to 5 digests of bodies that start with these hex digits."""
         low = bytes.fromhex(digits.ljust(64, "0"))
         high = bytes.fromhex(digits.ljust(64, "f"))
         rows = self.db.rows("SELECT digest FROM body WHERE digest BETWEEN ? AND ? ORDER BY digest LIMIT 5", (low, high))
-        return [Digest(raw(row[0])) for row in rows]
+        return [Digest(bytes_from_sql(row[0])) for row in rows]
 
     def body_digests(self) -> Iterator[Digest]:
-        """The digest of every body, in order."""
+        """Yield the digest of every body, in order."""
         after = b""
         while page := self.db.rows("SELECT digest FROM body WHERE digest > ? ORDER BY digest LIMIT ?", (after, PAGE)):
-            digests = [Digest(raw(row[0])) for row in page]
+            digests = [Digest(bytes_from_sql(row[0])) for row in page]
             yield from digests
             after = digests[-1]
 
     def payload(self, record: Record) -> Json:
-        """What a record says, its long texts in place; None when it was erased."""
+        """Return a record's payload with its long texts; None if it was erased."""
         return self.payloads([record])[record.ref]
 
     def payloads(self, records: Sequence[Record]) -> dict[RecordRef, Json]:
-        """What each of these records says, in their order."""
+        """Return the payloads of these records, in the same order."""
         bodies = self.bodies({record.entry.digest for record in records})
-        values = {digest: None if body.data is None else _payload(body.data) for digest, body in bodies.items()}
-        texts = self.bodies({text for value in values.values() for text in parts(value)})
+        values = {
+            digest: None if body.data is None else _parse_stored_payload(body.data) for digest, body in bodies.items()
+        }
+        texts = self.bodies({text for value in values.values() for text in list_payload_digests(value)})
         contents = {digest: body.data for digest, body in texts.items()}
-        return {record.ref: join(values.get(record.entry.digest), contents) for record in records}
+        return {record.ref: join_payload_texts(values.get(record.entry.digest), contents) for record in records}
 
     def put_record(self, record: Record) -> None:
-        """Add a record at its place."""
-        self.db.run(_PUT_RECORD, _record_row(record))
+        """Add a record at its position."""
+        self.db.run(_PUT_RECORD, _record_to_row(record))
 
     def put_records(self, records: Sequence[Record]) -> None:
-        """Add records at their places."""
-        self.db.many(_PUT_RECORD, [_record_row(record) for record in records])
+        """Add records at their positions."""
+        self.db.many(_PUT_RECORD, [_record_to_row(record) for record in records])
 
     def put_fork(self, record: Record) -> None:
-        """Keep a record whose place is taken."""
+        """Store a record if another record has its position."""
         self.db.run(
-            f"INSERT INTO fork ({_RECORD}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", _record_row(record)
+            f"INSERT INTO fork ({_RECORD}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            _record_to_row(record),
         )
 
     def put_body(self, digest: Digest, data: bytes | None) -> bool:
-        """Keep bytes by their digest; what was erased here stays erased. True when bytes came back that were gone."""
-        codec, kept = (PLAIN, None) if data is None else encode(data)
-        return self._put_body(digest, codec, kept)
+        """Store bytes by their digest; erased bytes stay erased. Return whether missing bytes were restored."""
+        codec, stored = (PLAIN, None) if data is None else encode_stored_body(data)
+        return self._put_body(digest, codec, stored)
 
     def put_bodies(self, bodies: Mapping[Digest, bytes]) -> list[Digest]:
-        """Keep bytes by their digests, as ``put_body`` does; those of which bytes came back that were gone."""
+        """Store bytes by their digests, as ``put_body`` does; return the digests of restored bytes."""
         held = self.held(bodies)
         rows: list[Row] = []
         returned: list[Digest] = []
         for digest, data in bodies.items():
             if digest not in held and len(data) <= BODY_BYTES_TOGETHER:
-                rows.append((digest, *encode(data)))
+                rows.append((digest, *encode_stored_body(data)))
             elif self.put_body(digest, data):
                 returned.append(digest)
-        for some in split_batches(rows, PAGE):
-            self.db.many("INSERT INTO body (digest, codec, bytes) VALUES (?, ?, ?)", some)
+        for batch in split_row_batches(rows, PAGE):
+            self.db.many("INSERT INTO body (digest, codec, bytes) VALUES (?, ?, ?)", batch)
         return returned
 
     def put_outline(self, digest: Digest, outline: bytes) -> bool:
-        """Keep what a withheld body says without its texts, unless more of it is here; as ``put_body`` else."""
-        return self._put_body(digest, OUTLINE, encode_outline(outline))
+        """Store the outline of a withheld body, unless the store has more of it; otherwise like ``put_body``."""
+        return self._put_body(digest, OUTLINE, encode_stored_outline(outline))
 
-    def _put_body(self, digest: Digest, codec: str, kept: bytes | None) -> bool:
-        there = self.db.rows("SELECT bytes IS NULL, codec FROM body WHERE digest = ?", (digest,))
-        if not there:
-            self.db.run("INSERT INTO body (digest, codec, bytes) VALUES (?, ?, ?)", (digest, codec, kept))
+    def _put_body(self, digest: Digest, codec: str, stored: bytes | None) -> bool:
+        found = self.db.rows("SELECT bytes IS NULL, codec FROM body WHERE digest = ?", (digest,))
+        if not found:
+            self.db.run("INSERT INTO body (digest, codec, bytes) VALUES (?, ?, ?)", (digest, codec, stored))
             return False
-        is_less = there[0][0] or (there[0][1] == OUTLINE and codec != OUTLINE)
-        if is_less and kept is not None and not self.erased_here(digest):
-            self.db.run("UPDATE body SET codec = ?, bytes = ? WHERE digest = ?", (codec, kept, digest))
+        is_less = found[0][0] or (found[0][1] == OUTLINE and codec != OUTLINE)
+        if is_less and stored is not None and not self.erased_here(digest):
+            self.db.run("UPDATE body SET codec = ?, bytes = ? WHERE digest = ?", (codec, stored, digest))
             return True
         return False
 
     def outline(self, digest: Digest) -> bytes | None:
-        """What a withheld body says without its texts; None of every other body."""
+        """Return the outline of a withheld body; None for any other body."""
         rows = self.db.rows("SELECT bytes FROM body WHERE digest = ? AND codec = ?", (digest, OUTLINE))
-        return decode_outline(raw(rows[0][0])) if rows and rows[0][0] is not None else None
+        return decode_stored_outline(bytes_from_sql(rows[0][0])) if rows and rows[0][0] is not None else None
 
     def drop_outline(self, digest: Digest) -> bool:
-        """Empty a withheld body; False when it is none."""
+        """Empty a withheld body; return whether it was withheld."""
         if self.outline(digest) is None:
             return False
         self.db.run("UPDATE body SET bytes = NULL WHERE digest = ?", (digest,))
         return True
 
     def withheld_count(self) -> int:
-        """Of how many bodies only an outline is here."""
-        return integer(
+        """Return the number of bodies with only an outline."""
+        return integer_from_sql(
             self.db.rows("SELECT count(*) FROM body WHERE codec = ? AND bytes IS NOT NULL", (OUTLINE,))[0][0]
         )
 
     def erased_here(self, digest: Digest) -> bool:
-        """Whether a chain of this database's own says that the body was erased."""
+        """Return whether a record in a chain of this database erased the body."""
         return bool(
             self.db.rows(
                 "SELECT 1 FROM erasure JOIN chain ON chain.store_id = erasure.store_id"
@@ -405,42 +412,44 @@ class Tables:
         )
 
     def is_erased(self, digest: Digest) -> bool:
-        """Whether a record of any chain says that the body was erased."""
+        """Return whether a record of any chain erased the body."""
         return bool(self.db.rows("SELECT 1 FROM erasure WHERE digest = ? LIMIT 1", (digest,)))
 
     def put_parts(self, held: Iterable[tuple[Digest, Digest]]) -> None:
-        """Note which payload holds which text."""
+        """Index which payload has which text."""
         self.db.many("INSERT INTO part (body, text) VALUES (?, ?) ON CONFLICT DO NOTHING", list(held))
 
     def put_parts_of(self, record: Record) -> None:
-        """Note which texts a copied record's payload holds."""
+        """Index the texts in a copied record's payload."""
         body = self.bodies([record.entry.digest]).get(record.entry.digest)
         if body is not None and body.data is not None:
-            self.put_parts((record.entry.digest, text) for text in parts(_payload(body.data)))
+            self.put_parts(
+                (record.entry.digest, text) for text in list_payload_digests(_parse_stored_payload(body.data))
+            )
 
     def put_erasure(self, digest: Digest, ref: RecordRef) -> None:
-        """Note that the record ``ref`` says ``digest`` was erased."""
+        """Index that the record ``ref`` erased ``digest``."""
         self.db.run(
             "INSERT INTO erasure (digest, store_id, seq) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
             (digest, ref.store, int(ref.seq)),
         )
 
 
-def read_erased_digest(payload: Json) -> list[Digest]:
-    """The digest that an ``erased`` record's payload names, if it names one."""
+def erased_digest_from_payload(payload: Json) -> list[Digest]:
+    """Return the digest in an ``erased`` record's payload, if it has one."""
     if isinstance(payload, dict) and isinstance(digest := payload.get("digest"), str):
-        return [digest_from(digest)]
+        return [parse_digest(digest)]
     return []
 
 
-def split_batches(items: Iterable[T], size: int = PAYLOADS) -> Iterator[list[T]]:
-    """The items in lists of at most ``size``."""
+def split_row_batches(items: Iterable[T], size: int = PAYLOADS) -> Iterator[list[T]]:
+    """Yield the items in lists of at most ``size``."""
     source = iter(items)
     while batch := list(islice(source, size)):
         yield batch
 
 
-def _record_row(record: Record) -> Row:
+def _record_to_row(record: Record) -> Row:
     entry = record.entry
     return (
         record.store,
@@ -454,42 +463,45 @@ def _record_row(record: Record) -> Row:
     )
 
 
-def _record(row: Row) -> Record:
+def _record_from_row(row: Row) -> Record:
     store, seq, event, kind, key, at_ns, digest, link = row
-    entry = RecordDraft(EventId(str(event)), str(kind), NaturalKey(str(key)), integer(at_ns), Digest(raw(digest)))
-    return Record(StoreId(str(store)), Seq(integer(seq)), entry, Link(raw(link)))
+    entry = RecordDraft(
+        EventId(str(event)), str(kind), NaturalKey(str(key)), integer_from_sql(at_ns), Digest(bytes_from_sql(digest))
+    )
+    return Record(StoreId(str(store)), Seq(integer_from_sql(seq)), entry, Link(bytes_from_sql(link)))
 
 
-def _body(row: Row) -> Body:
-    digest, codec, kept = row
-    if codec == OUTLINE and kept is not None:
-        return Body(Digest(raw(digest)), None, decode_outline(raw(kept)))
-    return Body(Digest(raw(digest)), None if kept is None else decode(str(codec), raw(kept)))
+def _body_from_row(row: Row) -> Body:
+    digest, codec, stored = row
+    if codec == OUTLINE and stored is not None:
+        return Body(Digest(bytes_from_sql(digest)), None, decode_stored_outline(bytes_from_sql(stored)))
+    return Body(
+        Digest(bytes_from_sql(digest)),
+        None if stored is None else decode_stored_body(str(codec), bytes_from_sql(stored)),
+    )
 
 
-def _payload(data: bytes) -> Json:
+def _parse_stored_payload(data: bytes) -> Json:
     try:
-        return parse(data, bytes_max=BODY_BYTES_MAX)
+        return parse_json_bytes(data, bytes_max=BODY_BYTES_MAX)
     except InputError as error:
-        raise DamagedStoreError(
-            f"a record's payload is not what was stored: {error}", hint="run 'custody verify'"
-        ) from error
+        raise DamagedStoreError(f"a record's payload was changed: {error}", hint="run 'custody verify'") from error
 
 
-def integer(value: SqlValue) -> int:
-    """A number from a row."""
+def integer_from_sql(value: SqlValue) -> int:
+    """Return an integer from a row, or raise a ``DamagedStoreError``."""
     if not isinstance(value, int):
         raise DamagedStoreError("a number is missing from a row", hint="run 'custody verify'")
     return value
 
 
-def key_digest(text: str) -> Digest:
-    """What stands in a table for a text that may be long: a key or a hint of a source."""
-    return digest_of(text.encode("utf-8", "surrogatepass"))
+def digest_table_key(text: str) -> Digest:
+    """Return the digest that a table stores for a text that may be long: a source's key or hint."""
+    return digest_from_bytes(text.encode("utf-8", "surrogatepass"))
 
 
-def raw(value: SqlValue) -> bytes:
-    """Bytes from a row."""
+def bytes_from_sql(value: SqlValue) -> bytes:
+    """Return bytes from a row, or raise a ``DamagedStoreError``."""
     if not isinstance(value, bytes):
         raise DamagedStoreError("bytes are missing from a row", hint="run 'custody verify'")
     return value

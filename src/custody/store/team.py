@@ -1,21 +1,28 @@
-"""Open, make, bring up to date and drop the projects of a team's PostgreSQL.
+"""Open, create, upgrade and drop the projects of a team's PostgreSQL.
 
-This file is the only one that decides when a schema is made and as which role a connection works.
+Only this file decides when a schema is created and which role a connection uses.
 """
 
 from dataclasses import dataclass
 
 from custody.core.errors import InputError, StoreError
 from custody.core.ids import DEFAULT_PROJECT
-from custody.store.db import SCHEMA_VERSION, Row, StoreUnwritable, migrate
-from custody.store.postgres import CONTROL_SCHEMA, PROJECT_SETTING, SERVICE_ROLE, PostgresDb, connect, schema_of
-from custody.store.tables import integer
+from custody.store.db import SCHEMA_VERSION, Row, StoreUnwritable, migrate_store_schema
+from custody.store.postgres import (
+    CONTROL_SCHEMA,
+    PROJECT_SETTING,
+    SERVICE_ROLE,
+    PostgresDb,
+    connect_postgres,
+    postgres_schema_name,
+)
+from custody.store.tables import integer_from_sql
 
-# Who may do what in PostgreSQL: row-level security on every table of a project, and the role that a service works as.
-# Two locks on one door. The search path of a connection names the schema of its project, and every table there has a
-# policy that compares the connection's setting with the project, forced, so that it holds for the owner of the tables
-# too. Only a superuser and a role with BYPASSRLS are above policies; the service's role is neither, owns nothing and
-# cannot take a record back.
+# Rights in PostgreSQL: row-level security on every table of a project, and the role of a service.
+# Two mechanisms separate projects. The search path of a connection names the schema of its project. Every table there
+# has a policy that compares the connection's setting with the project; it is forced, so it applies to the owner too.
+# Only a superuser and a role with BYPASSRLS bypass policies. The service's role is neither, owns nothing and cannot
+# delete a record.
 
 
 POLICY = "of_this_project"
@@ -27,7 +34,7 @@ _PROJECT_RIGHTS = {
     "body": "SELECT, INSERT, UPDATE",
     "schema_version": "SELECT",
 }
-"""What the service may do with tables that hold the truth; with every other one it may do what rows need."""
+"""The service's rights on tables with primary data; on derived tables it may change rows."""
 _CONTROL_RIGHTS = {
     "project": "SELECT",
     "github_repository": "SELECT, UPDATE (installation)",
@@ -37,29 +44,29 @@ _CONTROL_RIGHTS = {
     "job": "SELECT, INSERT, UPDATE",
     "schema_version": "SELECT",
 }
-"""A service asks for tokens and notes their use. It cannot make one, nor change what somebody has read."""
+"""A service reads tokens and records their use. It cannot create tokens or change the log of read texts."""
 _MAINTAIN_SINCE = 170_000
 _SET_SINCE = 160_000
 
 
 @dataclass(frozen=True, slots=True)
 class RoleRights:
-    """What the role of a connection is to its schema."""
+    """The rights of a connection's role in its schema."""
 
     there: bool
-    """Whether there is such a schema."""
+    """Whether the schema exists."""
     usable: bool
-    """Whether the role may look into it."""
+    """Whether the role may read it."""
     owns: bool
-    """Whether it may make and change tables there, or make the schema if there is none."""
+    """Whether it may create and change tables there, or create a missing schema."""
     can_step_down: bool
-    """Whether it may work as the service's role, which may look into the schema."""
+    """Whether it may switch to the service's role, and that role may read the schema."""
     open_tables: int
-    """Tables without forced row-level security or without our policy."""
+    """The number of tables without forced row-level security or without our policy."""
 
 
 def read_role_rights(db: PostgresDb) -> RoleRights:
-    """Ask the database what this connection's role may do in its schema."""
+    """Return the rights of this connection's role in its schema."""
     member = "SET" if db.server_version >= _SET_SINCE else "MEMBER"
     ((there, usable, owns, down, open_tables),) = db.rows(
         "SELECT (space.oid IS NOT NULL)::int, coalesce(has_schema_privilege(space.oid, 'USAGE'), false)::int,"
@@ -72,30 +79,30 @@ def read_role_rights(db: PostgresDb) -> RoleRights:
         " LEFT JOIN pg_roles AS role ON role.rolname = ?",
         (member, POLICY, db.schema, SERVICE_ROLE),
     )
-    return RoleRights(bool(there), bool(usable), bool(owns), bool(down), integer(open_tables))
+    return RoleRights(bool(there), bool(usable), bool(owns), bool(down), integer_from_sql(open_tables))
 
 
-def close_tables(db: PostgresDb, project: str) -> None:
-    """As the owner: put every table of the project's schema under its policy, then let the service's role in."""
+def enable_table_policies(db: PostgresDb, project: str) -> None:
+    """Enable the policy on every table of the project's schema, then grant the service's role access (owner only)."""
     ours = f"current_setting('{PROJECT_SETTING}', true) = '{project}'"
     with db.writing():
-        for table in _tables(db):
+        for table in _list_schema_tables(db):
             name = f"{db.schema}.{table}"
             db.run(f"ALTER TABLE {name} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY")
-            if not _has_policy(db, table):
+            if not _has_table_policy(db, table):
                 db.run(f"CREATE POLICY {POLICY} ON {name} USING ({ours}) WITH CHECK ({ours})")
-        if has_service(db):
-            _let_in(db, _PROJECT_RIGHTS)
+        if has_service_role(db):
+            _grant_service_rights(db, _PROJECT_RIGHTS)
 
 
-def open_control_tables(db: PostgresDb) -> None:
-    """As the owner: give the service's role its few rights in the control schema; this is what initialises."""
+def grant_control_tables(db: PostgresDb) -> None:
+    """Grant the service's role its rights in the control schema, which initializes the database (owner only)."""
     with db.writing():
-        _let_in(db, _CONTROL_RIGHTS)
+        _grant_service_rights(db, _CONTROL_RIGHTS)
 
 
-def has_service(db: PostgresDb) -> bool:
-    """Whether this database was initialised: the service's role is there and may look into the control schema."""
+def has_service_role(db: PostgresDb) -> bool:
+    """Return whether the database is initialized: the service's role exists and may use the control schema."""
     return bool(
         db.rows(
             "SELECT 1 FROM pg_roles AS role JOIN pg_namespace AS space ON space.nspname = ?"
@@ -106,38 +113,39 @@ def has_service(db: PostgresDb) -> bool:
 
 
 def make_service_role(db: PostgresDb) -> None:
-    """Make the role that a service works as, if the server has none; refuse one that is above policies."""
-    if not _role(db):
+    """Create the service's role if missing; raise an error if it bypasses policies."""
+    if not _read_service_role(db):
         try:
             db.run(f"CREATE ROLE {SERVICE_ROLE} NOLOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOBYPASSRLS NOREPLICATION")
         except StoreUnwritable as error:
             raise StoreUnwritable(
-                f"this role may not make the role '{SERVICE_ROLE}'",
-                hint=f"let a superuser run: CREATE ROLE {SERVICE_ROLE} NOLOGIN; then do this again",
+                f"this role may not create the role '{SERVICE_ROLE}'",
+                hint=f"let a superuser run: CREATE ROLE {SERVICE_ROLE} NOLOGIN; then retry",
             ) from error
         except StoreError:
-            if not _role(db):  # else somebody else was first: roles belong to the server, not to this database
+            # Roles belong to the server, so another process may have created it.
+            if not _read_service_role(db):
                 raise
-    if _role(db) != [(0,)]:
+    if _read_service_role(db) != [(0,)]:
         raise StoreError(
-            f"the role '{SERVICE_ROLE}' is above row-level security",
+            f"the role '{SERVICE_ROLE}' bypasses row-level security",
             hint=f"run: ALTER ROLE {SERVICE_ROLE} NOSUPERUSER NOBYPASSRLS",
         )
 
 
-def let_log_in_as_service(db: PostgresDb, login: str | None) -> None:
-    """Let ``login``, or the role of this connection, work as the service's role."""
-    role = "CURRENT_USER" if login is None else _quoted(login)
+def grant_service_login(db: PostgresDb, login: str | None) -> None:
+    """Let ``login``, or the role of this connection, switch to the service's role."""
+    role = "CURRENT_USER" if login is None else _quote_role_name(login)
     db.run(f"GRANT {SERVICE_ROLE} TO {role}")
 
 
-def step_down(db: PostgresDb) -> None:
-    """Work as the service's role from here on."""
+def assume_service_role(db: PostgresDb) -> None:
+    """Switch this connection to the service's role."""
     db.run(f"SET ROLE {SERVICE_ROLE}")
 
 
-def is_bound(db: PostgresDb) -> bool:
-    """Whether the policies hold for whoever this connection works as, and the tables are not its own."""
+def is_bound_by_policies(db: PostgresDb) -> bool:
+    """Return whether the policies apply to this connection's role, and it does not own the tables."""
     ((bound,),) = db.rows(
         "SELECT (NOT rolsuper AND NOT rolbypassrls AND NOT pg_has_role(space.nspowner, 'USAGE'))::int"
         " FROM pg_roles JOIN pg_namespace AS space ON space.nspname = ? WHERE rolname = current_user",
@@ -146,10 +154,10 @@ def is_bound(db: PostgresDb) -> bool:
     return bool(bound)
 
 
-def _let_in(db: PostgresDb, rights: dict[str, str]) -> None:
+def _grant_service_rights(db: PostgresDb, rights: dict[str, str]) -> None:
     db.run(f"GRANT USAGE ON SCHEMA {db.schema} TO {SERVICE_ROLE}")
     db.run(f"REVOKE ALL ON ALL TABLES IN SCHEMA {db.schema} FROM {SERVICE_ROLE}")
-    tables = _tables(db)
+    tables = _list_schema_tables(db)
     for right in {rights.get(table, _EVERY) for table in tables}:
         named = ", ".join(f"{db.schema}.{table}" for table in tables if rights.get(table, _EVERY) == right)
         db.run(f"GRANT {right} ON {named} TO {SERVICE_ROLE}")
@@ -157,7 +165,7 @@ def _let_in(db: PostgresDb, rights: dict[str, str]) -> None:
         db.run(f"GRANT MAINTAIN ON {db.schema}.body TO {SERVICE_ROLE}")
 
 
-def _has_policy(db: PostgresDb, table: str) -> bool:
+def _has_table_policy(db: PostgresDb, table: str) -> bool:
     return bool(
         db.rows(
             "SELECT 1 FROM pg_policies WHERE schemaname = ? AND tablename = ? AND policyname = ?",
@@ -166,7 +174,7 @@ def _has_policy(db: PostgresDb, table: str) -> bool:
     )
 
 
-def _tables(db: PostgresDb) -> list[str]:
+def _list_schema_tables(db: PostgresDb) -> list[str]:
     rows = db.rows(
         "SELECT relname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace"
         " WHERE nspname = ? AND relkind = 'r' ORDER BY relname",
@@ -175,58 +183,56 @@ def _tables(db: PostgresDb) -> list[str]:
     return [str(name) for (name,) in rows]
 
 
-def _role(db: PostgresDb) -> list[Row]:
+def _read_service_role(db: PostgresDb) -> list[Row]:
     return db.rows("SELECT (rolsuper OR rolbypassrls)::int FROM pg_roles WHERE rolname = ?", (SERVICE_ROLE,))
 
 
-def _quoted(name: str) -> str:
+def _quote_role_name(name: str) -> str:
     if not name or "\0" in name or "%" in name or "?" in name:
-        raise StoreError(f"'{name}' cannot be the name of a role")
+        raise StoreError(f"invalid role name '{name}'")
     return '"' + name.replace('"', '""') + '"'
 
 
-INITIALISE = "run 'custody project init-database' with the address of the database's owner"
+INITIALISE = "run 'custody project init-database' with the URL of the database owner"
 
 
 def open_postgres(url: str, project: str = DEFAULT_PROJECT, *, bound: bool = False) -> PostgresDb:
-    """Connect to one project of the team's database; ``bound`` refuses a role that policies do not hold for.
+    """Connect to one project of the team's database; with ``bound``, policies must apply to the role.
 
-    Its owner makes what is missing of the default project and brings any project up to date. After that the connection
-    works as the service's role, where the database was initialised for one and the role that connected may.
+    The owner creates a missing default project and upgrades any project. Then the connection switches to the service's
+    role, if the database is initialized and the connected role may.
     """
-    db = connect(url, schema_of(project), project)
+    db = connect_postgres(url, postgres_schema_name(project), project)
     try:
         found = read_role_rights(db)
         if not found.there and project != DEFAULT_PROJECT:
-            raise InputError(
-                f"there is no project '{project}'", hint="'custody project list' shows those that there are"
-            )
-        if not _is_current(db, found):
-            _bring_up_to_date(db, project, found)
+            raise InputError(f"unknown project '{project}'", hint="'custody project list' lists the projects")
+        if not _is_project_schema_current(db, found):
+            _upgrade_project_schema(db, project, found)
             found = read_role_rights(db)
         if found.can_step_down:
-            step_down(db)
-        if bound and not is_bound(db):
-            raise StoreError("row-level security does not hold for this role in the team database", hint=INITIALISE)
+            assume_service_role(db)
+        if bound and not is_bound_by_policies(db):
+            raise StoreError("row-level security does not apply to this role in the team database", hint=INITIALISE)
     except BaseException:
         db.close()
         raise
     return db
 
 
-def make_project(url: str, project: str) -> None:
-    """As the owner: make the schema of ``project`` with its tables and policies, or bring it up to date."""
-    db = connect(url, schema_of(project), project)
+def create_project_schema(url: str, project: str) -> None:
+    """Create the schema of ``project`` with its tables and policies, or upgrade it (owner only)."""
+    db = connect_postgres(url, postgres_schema_name(project), project)
     try:
         found = read_role_rights(db)
-        _bring_up_to_date(db, project, found)
+        _upgrade_project_schema(db, project, found)
     finally:
         db.close()
 
 
-def drop_project(url: str, project: str) -> None:
-    """As the owner: drop everything that is kept of ``project``."""
-    db = connect(url, schema_of(project), project)
+def drop_project_schema(url: str, project: str) -> None:
+    """Drop everything stored for ``project`` (owner only)."""
+    db = connect_postgres(url, postgres_schema_name(project), project)
     try:
         with db.writing():
             db.run(f"DROP SCHEMA IF EXISTS {db.schema} CASCADE")
@@ -234,23 +240,23 @@ def drop_project(url: str, project: str) -> None:
         db.close()
 
 
-def _is_current(db: PostgresDb, found: RoleRights) -> bool:
+def _is_project_schema_current(db: PostgresDb, found: RoleRights) -> bool:
     return found.usable and not found.open_tables and db.version() == SCHEMA_VERSION
 
 
-def _bring_up_to_date(db: PostgresDb, project: str, found: RoleRights) -> None:
+def _upgrade_project_schema(db: PostgresDb, project: str, found: RoleRights) -> None:
     if not found.owns:
-        raise _not_initialised(db, found)
+        raise _make_uninitialized_error(db, found)
     if not found.there:
         with db.writing():
             db.run(f"CREATE SCHEMA IF NOT EXISTS {db.schema}")
-    migrate(db)
-    close_tables(db, project)
+    migrate_store_schema(db)
+    enable_table_policies(db, project)
 
 
-def _not_initialised(db: PostgresDb, found: RoleRights) -> StoreError:
+def _make_uninitialized_error(db: PostgresDb, found: RoleRights) -> StoreError:
     if not found.usable:
-        return StoreError("the team database was not initialised for this role", hint=INITIALISE)
+        return StoreError("the team database is not initialized for this role", hint=INITIALISE)
     if found.open_tables:
         return StoreError(
             f"{found.open_tables} tables of the team database have no row-level security", hint=INITIALISE

@@ -1,64 +1,79 @@
-"""What every verb shares: its workspace, its ``--json``, its progress bar, and where words go."""
+"""What every verb shares: its workspace, ``--json``, the progress bar, and printing."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 import click
 
 from custody.core.errors import EXIT, InputError, Outcome
-from custody.core.ids import DEFAULT_PROJECT, project_name
+from custody.core.ids import DEFAULT_PROJECT, check_project_name
 from custody.core.wire.report import Report, encode_report
+from custody.terminal.screen import ColorChoice, Screen, TextLine, detect_screen, escape_controls
 from custody.workspace.workspace import CommandResources, Progress, Workspace
-
-if TYPE_CHECKING:
-    from rich.progress import Progress as Bar
-    from rich.progress import TaskID
-from collections.abc import Mapping
-from importlib import import_module
-from types import MappingProxyType
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 RESOURCES = "custody.resources"
+PROGRESS = "custody.progress"
+COLOR = "custody.color"
+NO_PAGER = "custody.no_pager"
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON on one line.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on one line.")
 
 
-def _named(ctx: click.Context, _parameter: click.Parameter, database: str | None) -> None:
+revision_argument = click.argument("revision", required=False, metavar="[REV]")
+rev_option = click.option("--rev", metavar="REV", hidden=True, help="The same as REV.")
+"""The one way to name a revision in every verb: after what the verb is about; ``--rev`` is an alias."""
+
+
+def choose_revision(revision: str | None, rev: str | None) -> str | None:
+    """Return the revision that the argument or its alias names; an ``InputError`` if both do."""
+    if revision is not None and rev is not None:
+        raise InputError("REV and --rev are mutually exclusive", hint="leave out --rev")
+    return revision if rev is None else rev
+
+
+def _set_database_option(ctx: click.Context, _parameter: click.Parameter, database: str | None) -> None:
     if database is not None:
         ctx.obj = (ctx.obj[0], database)
 
 
 database_option = click.option(
-    "--database", metavar="URL", expose_value=False, callback=_named, help="The same as --database before the verb."
+    "--database",
+    metavar="URL",
+    expose_value=False,
+    callback=_set_database_option,
+    help="The same as --database before the verb.",
 )
-"""For verbs about a team's database itself: there people look for it behind the verb."""
+"""For verbs about a team's database itself, where people write the option after the verb."""
 
 
-def open_workspace(ctx: click.Context, at: Path | None = None, *, is_service: bool = False) -> Workspace:
-    """Where this verb works, from the options before the verb, or at the repository that it was given itself.
+def open_command_workspace(ctx: click.Context, at: Path | None = None, *, is_service: bool = False) -> Workspace:
+    """Return the workspace that the options before the verb name, or the one at ``at``.
 
     It opens its store once, until the verb ends; with ``is_service`` it opens one for each request.
     """
     folder, database = ctx.obj
     path = Path(folder) if at is None else at
     if not path.is_dir():
-        raise InputError(f"'{folder}' is not a folder", hint="give -C an existing folder inside a git repository")
+        raise InputError(f"'{folder}' is not a folder", hint="pass -C an existing folder inside a git repository")
     project = ctx.meta.get("custody.project") or DEFAULT_PROJECT
     return Workspace(
         path,
         database,
-        talk=say,
-        progress=_progress(ctx),
-        project=project_name(project),
-        resources=None if is_service else _resources(ctx),
+        talk=warn,
+        progress=_make_terminal_progress(ctx),
+        project=check_project_name(project),
+        resources=None if is_service else _open_command_resources(ctx),
     )
 
 
-def _resources(ctx: click.Context) -> CommandResources:
-    """What this command shares, closed when it ends."""
+def _open_command_resources(ctx: click.Context) -> CommandResources:
+    """Return the resources of this command, closed when it ends."""
     if RESOURCES not in ctx.meta:
         resources = ctx.meta[RESOURCES] = CommandResources()
         ctx.call_on_close(resources.close)
@@ -67,100 +82,117 @@ def _resources(ctx: click.Context) -> CommandResources:
 
 
 OpenRemote = Callable[[Workspace, str | None], Workspace]
-"""Opens a service's evidence beside that of a workspace; without a name, that of the only service."""
+"""Opens a service's evidence next to that of a workspace; without a name, that of the only service."""
 
 
-def remote_workspace(ctx: click.Context, name: str | None) -> Workspace:
-    """Where this verb works when it is to answer from a service's evidence beside our own."""
+def open_remote_command_workspace(ctx: click.Context, name: str | None) -> Workspace:
+    """Return a workspace with a service's evidence next to our own."""
     opener: OpenRemote = ctx.meta["custody.remotes"]
-    return opener(open_workspace(ctx), name)
+    return opener(open_command_workspace(ctx), name)
 
 
-def say(sentence: str) -> None:
-    """Tell the user something that is not the answer."""
-    click.echo(f"custody: {sentence}", err=True)
+def print_terminal_notice(sentence: str) -> None:
+    """Print a sentence that is not part of the result, on stderr."""
+    click.echo(sentence, err=True)
 
 
-def answer(report: Report, words: str, *, as_json: bool, tabs: bool = False) -> int:
-    """Print the answer, as words or as JSON, and give the exit status it stands for; ``tabs`` may stand in words."""
+def warn(sentence: str) -> None:
+    """Print a warning on stderr: the result is valid, but the user should know this."""
+    click.echo(f"warning: {sentence}", err=True)
+
+
+def print_command_report(report: Report, text: str | Iterable[TextLine], *, as_json: bool, tabs: bool = False) -> int:
+    """Print the result, as text or as JSON, and return its exit status; ``tabs`` keeps tab characters in the text.
+
+    A result that is longer than the terminal goes through the user's pager.
+    """
     if as_json:
         click.echo(encode_report(report))
-    elif words:
-        click.echo(printable(words, tabs=tabs))
+    else:
+        print_answer(text, tabs=tabs)
     return EXIT[Outcome(report.outcome)]
 
 
-def printable(words: str, *, tabs: bool = False) -> str:
-    """``words`` as any terminal can show them: what a record holds can neither move the cursor nor fail to print."""
-    kept = "\n\t" if tabs else "\n"
-    return "".join(sign if sign.isprintable() or sign in kept else ascii(sign)[1:-1] for sign in words)
+def print_answer(text: str | Iterable[TextLine], *, tabs: bool = False) -> None:
+    """Print an answer for people: lines as the terminal shows them, or plain text with control characters escaped."""
+    screen = current_screen()
+    if isinstance(text, str):
+        shown = escape_terminal_text(text, tabs=tabs)
+    else:
+        shown = "\n".join(screen.render(line) for line in text)
+    if not shown:
+        return
+    if context := click.get_current_context(silent=True):
+        stop_progress(context)
+    if screen.rows and shown.count("\n") >= screen.rows and wants_pager(context):
+        from custody.terminal.pager import page_text
+
+        if page_text(f"{shown}\n", screen):
+            return
+    # What a terminal understands was decided once: click must not strip it again.
+    click.echo(shown, color=True)
 
 
-def _progress(ctx: click.Context) -> Progress:
-    """A bar on a terminal; silence elsewhere."""
+def current_screen() -> Screen:
+    """Return what standard output can show, by the terminal, the environment and ``--color``."""
+    context = click.get_current_context(silent=True)
+    color: ColorChoice = context.meta.get(COLOR, "auto") if context else "auto"
+    return detect_screen(color=color)
+
+
+def wants_pager(context: click.Context | None) -> bool:
+    """Return whether a long answer may be paged: not with ``--no-pager``."""
+    return context is None or not context.meta.get(NO_PAGER, False)
+
+
+def escape_terminal_text(text: str, *, tabs: bool = False) -> str:
+    """Return ``text`` with control characters escaped, so that a record cannot move the cursor or fail to print."""
+    return escape_controls(text, "\n\t" if tabs else "\n")
+
+
+def _make_terminal_progress(ctx: click.Context) -> Progress:
+    """Return a progress line on a terminal, and a silent one elsewhere."""
     if not sys.stderr.isatty():
         return Progress()
-    bar = _Bar()
-    ctx.call_on_close(bar.stop)
-    return Progress(bar.start, bar.step)
+    from custody.terminal.progress import ProgressLine
+
+    line = ProgressLine(sys.stderr, detect_screen(sys.stderr).columns)
+    ctx.meta[PROGRESS] = line
+    ctx.call_on_close(line.stop)
+    return Progress(line.start, line.step)
 
 
-class _Bar:
-    """rich's progress bar, imported when there is something to show."""
-
-    def __init__(self) -> None:
-        self._bar: Bar | None = None
-        self._task: TaskID | None = None
-
-    def start(self, what: str, total: int | None) -> None:
-        """Begin a stretch of work."""
-        from rich.console import Console
-        from rich.progress import Progress as RichProgress
-
-        self.stop()
-        self._bar = RichProgress(console=Console(stderr=True), transient=True)
-        self._task = self._bar.add_task(what, total=total)
-        self._bar.start()
-
-    def step(self, count: int) -> None:
-        """Some more is done."""
-        if self._bar is not None and self._task is not None:
-            self._bar.advance(self._task, count)
-
-    def stop(self) -> None:
-        """Take the bar away."""
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
-
-
-# A verb that has parts, each imported when it is asked for.
+def stop_progress(ctx: click.Context) -> None:
+    """Take the progress line away, so that an answer does not stand beside it."""
+    if PROGRESS in ctx.meta:
+        ctx.meta[PROGRESS].stop()
 
 
 CommandTable = Mapping[str, tuple[str, str]]
-"""The parts by name: each with its function as ``module:name``, and its one-line help. The overview imports none."""
+"""Subcommands by name: each with its function as ``module:name``, and its one-line help. The overview imports none."""
 
 
 class CommandGroup(click.Group):
-    """A group that knows its parts from a table."""
+    """A group that imports a subcommand only when it runs."""
 
     def __init__(self, *args: Any, parts: CommandTable = MappingProxyType({}), **more: Any) -> None:
         super().__init__(*args, **more)
         self._parts = parts
+        self.prepare: Callable[[click.Command], click.Command] = lambda command: command
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Every part."""
+        """Return every subcommand."""
         return list(self._parts)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one part."""
+        """Import one subcommand."""
         if cmd_name not in self._parts:
             return None
         module, _, name = self._parts[cmd_name][0].partition(":")
         command: click.Command = getattr(import_module(module), name)
-        return command
+        return self.prepare(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The overview, without importing any part."""
+        """Write the overview, without importing any subcommand."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, words) for name, (_, words) in self._parts.items()])
+            formatter.write_dl([(name, help_line) for name, (_, help_line) in self._parts.items()])

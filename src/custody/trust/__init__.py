@@ -11,8 +11,8 @@ from custody.trust.model import (
     DecisionEntry,
     DecisionOverride,
     DecisionType,
+    ScoreState,
     ScoreStep,
-    TrustStanding,
     UnknownAgent,
 )
 
@@ -24,7 +24,7 @@ __all__ = [
     "DecisionEntry",
     "DecisionOverride",
     "DecisionType",
+    "ScoreState",
     "ScoreStep",
-    "TrustStanding",
     "UnknownAgent",
 ]

@@ -1,30 +1,31 @@
-"""Whether a change may land without a person looking: the document's rule, and everything that is never so.
+"""Whether a change may merge without review: document 001's rule, and the cases that always need review.
 
-Each reason is a function that yields what it has against a change; a change that none of them has anything against is
-approved, unless its head was drawn for an audit.
+Each function yields reasons against a change. A change without reasons is approved, unless its head is selected for an
+audit.
 """
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from custody.core.paths import matches
+from custody.core.paths import matches_path_pattern
+from custody.core.plural import count_noun, noun_for_count
 from custody.trust.model import Approval, ChangeAuthor, ReviewReason, ReviewRequirement, Trust
 from custody.trust.rules import TrustRules
-from custody.trust.score import against_record, against_size, lines_max
+from custody.trust.score import find_record_reasons, find_size_reasons, read_tier_lines_max
 
 HOUR_NS = 3_600 * 1_000_000_000
 MINUTE_NS = 60 * 1_000_000_000
 SHOWN_MAX = 3
-"""Paths that a sentence names; it counts the others."""
+"""Paths named in a sentence; the others are counted."""
 ROOT = "."
-"""The area of files that lie in no folder."""
+"""The area of files at the top level."""
 _DRAW_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
 class TouchedPath:
-    """A path that a change touches; ``odd`` says what about it cannot be read line by line, if anything."""
+    """A path that a change touches; ``odd`` says why it cannot be judged by its lines, if so."""
 
     path: str
     odd: str | None = None
@@ -32,10 +33,10 @@ class TouchedPath:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposedChange:
-    """A change that is to land: its head, how many lines it adds and removes, what it touches.
+    """A change to merge: its head, the number of lines it adds and removes, the paths it touches.
 
-    ``people`` are the names and addresses that its commits are signed with; ``unknown_lines`` were written by nobody
-    can tell whom; ``newest_ns`` is the latest moment that a record or a commit of it claims.
+    ``people`` are the names and email addresses on its commits. ``unknown_lines`` have no live evidence of an author.
+    ``newest_ns`` is the latest time that a record or one of its commits claims.
     """
 
     head: str
@@ -49,7 +50,7 @@ class ProposedChange:
 
 @dataclass(frozen=True, slots=True)
 class BudgetUse:
-    """Lines that landed without review within the budget's window: the agent's, the operator's, each area's."""
+    """Lines merged without review within the budget window: the agent's, the operator's, each area's."""
 
     agent: int = 0
     operator: int = 0
@@ -58,7 +59,7 @@ class BudgetUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalCase:
-    """Everything that is known when it is asked whether a change of one author may land."""
+    """All evidence for the decision whether one author's change may merge."""
 
     change: ProposedChange
     author: ChangeAuthor
@@ -67,178 +68,193 @@ class ApprovalCase:
     spent: BudgetUse = BudgetUse()
     approver: str | None = None
     rejected_by: str | None = None
-    """Who rejected this very change before, if anybody did."""
-    chance: str | None = None
-    """What the control of risk has against it, in a sentence; None when it has nothing or does not know enough."""
+    """Who rejected or reverted this change before, if anybody did."""
+    risk_objection: str | None = None
+    """The objection of risk control as a sentence; None if it has none or knows too little."""
     erased: int = 0
-    """Decisions that were erased and may have spoken against it: nobody knows any more what they said."""
+    """Erased decisions that may have been against the change."""
     damage: str | None = None
-    """What in the log is not as it was written; None when nothing was found, or another check tells it."""
+    """What was changed in the log after recording; None if nothing was found, or another check reports it."""
 
 
-def may_land(case: ApprovalCase, rules: TrustRules) -> Approval:
-    """Whether the change may land without review, as far as this author goes; with every reason against it."""
-    against = tuple(reason for say in NEVERS for reason in say(case, rules))
-    if not against and is_drawn(case.change.head, rules):
-        against = (
-            ReviewReason(ReviewRequirement.AUDIT, f"the change was drawn for an audit, as {rules.audit_share:.1%} are"),
-        )
+def decide_approval(case: ApprovalCase, rules: TrustRules) -> Approval:
+    """Return whether the change may merge without review as far as this author goes, with every reason against it."""
+    against = tuple(reason for find in NEVERS for reason in find(case, rules))
+    if not against and is_drawn_for_audit(case.change.head, rules):
+        sentence = f"the change was selected for an audit ({rules.audit_share:.1%} of changes are)"
+        against = (ReviewReason(ReviewRequirement.AUDIT, sentence),)
     return Approval(against)
 
 
-def nobody_known(change: ProposedChange, *, persons: int) -> Approval:
-    """The answer about a change of which no agent can be told: nobody's record speaks for it."""
+def refuse_unknown_author(change: ProposedChange, *, persons: int) -> Approval:
+    """Return the refusal for a change without a known agent."""
     if persons and not change.unknown_lines:
-        return Approval(
-            (ReviewReason(ReviewRequirement.UNKNOWN, f"no agent wrote it: {persons} added line(s) are persons' own"),)
-        )
-    return Approval((ReviewReason(ReviewRequirement.UNKNOWN, "it cannot be told which agent wrote the change"),))
+        verb = noun_for_count(persons, "is", "are")
+        sentence = f"no agent wrote the change: {count_noun(persons, 'added line')} {verb} by people"
+        return Approval((ReviewReason(ReviewRequirement.UNKNOWN, sentence),))
+    return Approval((ReviewReason(ReviewRequirement.UNKNOWN, "cannot tell which agent wrote the change"),))
 
 
-def is_drawn(head: str, rules: TrustRules) -> bool:
-    """Whether a head is one of those that a person looks at in any case: by its digest, so that nobody can try again.
+def is_drawn_for_audit(head: str, rules: TrustRules) -> bool:
+    """Return whether a head is selected for an audit; its digest decides, so trying again does not help.
 
-    >>> is_drawn("a" * 40, TrustRules(audit_share=1.0)), is_drawn("a" * 40, TrustRules(audit_share=0.0))
-    (True, False)
+    >>> [is_drawn_for_audit("a" * 40, TrustRules(audit_share=share)) for share in (1.0, 0.0)]
+    [True, False]
     """
     drawn = int.from_bytes(hashlib.sha256(head.encode()).digest()[:_DRAW_BYTES], "big")
     return drawn < rules.audit_share * float(1 << 8 * _DRAW_BYTES)
 
 
-def budget_of(trust: Trust, rules: TrustRules) -> int:
-    """How many lines may land without review in the budget's window."""
-    return int(lines_max(trust.tier, rules) * rules.budget_tier_limits_max)
+def compute_merge_budget(trust: Trust, rules: TrustRules) -> int:
+    """Return how many lines may merge without review in the budget window."""
+    return int(read_tier_lines_max(trust.tier, rules) * rules.budget_tier_limits_max)
 
 
 def compute_budget_left(case: ApprovalCase, rules: TrustRules) -> int:
-    """How many more lines may land now: what the tightest of agent, operator and areas leaves."""
-    used = max((case.spent.agent, case.spent.operator, *_of_areas(case).values()))
-    return max(0, budget_of(case.trust, rules) - used)
+    """Return how many more lines may merge now: the tightest budget of agent, operator and areas."""
+    used = max((case.spent.agent, case.spent.operator, *_list_area_budget_use(case).values()))
+    return max(0, compute_merge_budget(case.trust, rules) - used)
 
 
 def budget_since_ns(now_ns: int, rules: TrustRules) -> int:
-    """When the budget's window began; what was recorded later than now is in it too."""
+    """Return the start of the budget window; records later than now are inside it too."""
     return now_ns - round(rules.budget_hours * HOUR_NS)
 
 
-def area_of(path: str, rules: TrustRules) -> str:
-    """The area that a path belongs to: the first of the policy's that fits, else its top-level folder.
+def find_trust_area(path: str, rules: TrustRules) -> str:
+    """Return the area of a path: the first matching one of the rules, else its top-level folder.
 
-    >>> area_of("src/pay/card.py", TrustRules(areas=("billing: src/pay/**",))), area_of("src/a.py", TrustRules())
+    >>> rules = TrustRules(areas=("billing: src/pay/**",))
+    >>> find_trust_area("src/pay/card.py", rules), find_trust_area("src/a.py", rules)
     ('billing', 'src')
     """
     for row in rules.areas:
         name, _, pattern = row.partition(": ")
-        if matches(pattern, path):
+        if matches_path_pattern(pattern, path):
             return name
-    folder, found, _ = path.partition("/")
-    return folder if found else ROOT
+    folder, slash, _ = path.partition("/")
+    return folder if slash else ROOT
 
 
-def _unknown(case: ApprovalCase, _rules: TrustRules) -> Iterator[ReviewReason]:
+def _find_unknown_author_reasons(case: ApprovalCase, _rules: TrustRules) -> Iterator[ReviewReason]:
     if case.change.unknown_lines:
-        yield ReviewReason(
-            ReviewRequirement.UNKNOWN, f"nothing shows who wrote {case.change.unknown_lines} added line(s)"
-        )
+        lines = count_noun(case.change.unknown_lines, "added line")
+        verb = noun_for_count(case.change.unknown_lines, "is", "are")
+        yield ReviewReason(ReviewRequirement.UNKNOWN, f"{lines} {verb} not backed by a live recording")
     if case.erased:
-        yield ReviewReason(
-            ReviewRequirement.UNKNOWN,
-            f"{case.erased} decision(s) that may concern it were erased: nobody knows what they said",
-        )
+        verb = noun_for_count(case.erased, "was", "were")
+        sentence = f"{count_noun(case.erased, 'decision')} that may concern the change {verb} erased"
+        yield ReviewReason(ReviewRequirement.UNKNOWN, sentence)
 
 
-def _record(case: ApprovalCase, rules: TrustRules) -> Iterator[ReviewReason]:
-    yield from against_record(case.trust, rules)
+def _find_record_reasons(case: ApprovalCase, rules: TrustRules) -> Iterator[ReviewReason]:
+    yield from find_record_reasons(case.trust, rules)
 
 
-def _size(case: ApprovalCase, rules: TrustRules) -> Iterator[ReviewReason]:
-    yield from against_size(case.trust, case.change.lines, rules)
+def _find_size_reasons(case: ApprovalCase, rules: TrustRules) -> Iterator[ReviewReason]:
+    yield from find_size_reasons(case.trust, case.change.lines, rules)
 
 
-def _budget(case: ApprovalCase, rules: TrustRules) -> Iterator[ReviewReason]:
-    most = budget_of(case.trust, rules)
-    operator = case.author.operator or "nobody known"
+def _find_budget_reasons(case: ApprovalCase, rules: TrustRules) -> Iterator[ReviewReason]:
+    most = compute_merge_budget(case.trust, rules)
+    operator = "an unknown operator" if case.author.operator is None else f"operator {case.author.operator}"
     used = {
         f"of '{case.author.agent}'": case.spent.agent,
-        f"of what {operator} runs": case.spent.operator,
-        **{f"in '{area}'": lines for area, lines in _of_areas(case).items()},
+        f"of {operator}": case.spent.operator,
+        **{f"in '{area}'": lines for area, lines in _list_area_budget_use(case).items()},
     }
-    alone = case.change.lines > lines_max(case.trust.tier, rules)
-    for whose, lines in used.items():
-        # What is too large by itself was said already.
+    alone = case.change.lines > read_tier_lines_max(case.trust.tier, rules)
+    for owner, lines in used.items():
+        # A change that is too large by itself has a reason already.
         if lines + case.change.lines > most and (lines or not alone):
+            verb = noun_for_count(lines, "was", "were")
+            window = "the last hour" if rules.budget_hours == 1 else f"the last {rules.budget_hours:g} hours"
             yield ReviewReason(
                 ReviewRequirement.BUDGET,
-                f"{lines} line(s) {whose} landed without review in the last {rules.budget_hours:g} hour(s):"
-                f" {case.change.lines} more would exceed {most}",
+                f"{count_noun(lines, 'line')} {owner} {verb} merged without review in {window};"
+                f" {case.change.lines:,} more would exceed the budget of {most:,}",
             )
 
 
-def _of_areas(case: ApprovalCase) -> dict[str, int]:
+def _list_area_budget_use(case: ApprovalCase) -> dict[str, int]:
     return {area: case.spent.areas.get(area, 0) for area in case.change.areas}
 
 
-def _path(case: ApprovalCase, rules: TrustRules) -> Iterator[ReviewReason]:
+def _find_path_reasons(case: ApprovalCase, rules: TrustRules) -> Iterator[ReviewReason]:
     named = [
         touched_path.path
         for touched_path in case.change.touched
-        if any(matches(pattern, touched_path.path) for pattern in rules.review_paths)
+        if any(matches_path_pattern(pattern, touched_path.path) for pattern in rules.review_paths)
     ]
     if named:
-        yield ReviewReason(ReviewRequirement.PATH, f"the rules ask for a review of {_listed(named)}")
+        yield ReviewReason(
+            ReviewRequirement.PATH, f"trust.review_paths requires a review of {_join_review_paths(named)}"
+        )
 
 
-def _kind(case: ApprovalCase, _rules: TrustRules) -> Iterator[ReviewReason]:
+def _find_file_kind_reasons(case: ApprovalCase, _rules: TrustRules) -> Iterator[ReviewReason]:
     odd = [
         f"{touched_path.path} {touched_path.odd}"
         for touched_path in case.change.touched
         if touched_path.odd is not None
     ]
     if odd:
-        yield ReviewReason(ReviewRequirement.KIND, _listed(odd))
+        yield ReviewReason(ReviewRequirement.KIND, _join_review_paths(odd))
 
 
-def _self(case: ApprovalCase, _rules: TrustRules) -> Iterator[ReviewReason]:
+def _find_self_approval_reasons(case: ApprovalCase, _rules: TrustRules) -> Iterator[ReviewReason]:
     if case.approver is None:
         return
     authors = {case.author.agent, *case.change.people} | ({case.author.operator} - {None})
-    if _plain(case.approver) in {_plain(str(author)) for author in authors}:
+    if _normalize_approver_name(case.approver) in {_normalize_approver_name(str(author)) for author in authors}:
         yield ReviewReason(
             ReviewRequirement.SELF, f"'{case.approver}' is an author of the change and cannot approve it"
         )
 
 
-def _rejected(case: ApprovalCase, _rules: TrustRules) -> Iterator[ReviewReason]:
+def _find_rejection_reasons(case: ApprovalCase, _rules: TrustRules) -> Iterator[ReviewReason]:
     if case.rejected_by is not None:
-        yield ReviewReason(ReviewRequirement.REJECTED, f"this very change was rejected by {case.rejected_by}")
-
-
-def _log(case: ApprovalCase, _rules: TrustRules) -> Iterator[ReviewReason]:
-    if case.damage is not None:
-        yield ReviewReason(ReviewRequirement.LOG, f"the log is not as it was written: {case.damage}")
-
-
-def _clock(case: ApprovalCase, rules: TrustRules) -> Iterator[ReviewReason]:
-    if case.change.newest_ns > case.now_ns + round(rules.approve_clock_minutes_max * MINUTE_NS):
         yield ReviewReason(
-            ReviewRequirement.CLOCK, "the clock is behind what was recorded: it was set back, or a record's was ahead"
+            ReviewRequirement.REJECTED, f"this change was already rejected or reverted by {case.rejected_by}"
         )
 
 
-def _chance(case: ApprovalCase, _rules: TrustRules) -> Iterator[ReviewReason]:
-    if case.chance is not None:
-        yield ReviewReason(ReviewRequirement.CHANCE, case.chance)
+def _find_log_damage_reasons(case: ApprovalCase, _rules: TrustRules) -> Iterator[ReviewReason]:
+    if case.damage is not None:
+        yield ReviewReason(ReviewRequirement.LOG, f"the log was changed after recording: {case.damage}")
+
+
+def _find_clock_reasons(case: ApprovalCase, rules: TrustRules) -> Iterator[ReviewReason]:
+    if case.change.newest_ns > case.now_ns + round(rules.approve_clock_minutes_max * MINUTE_NS):
+        yield ReviewReason(
+            ReviewRequirement.CLOCK, "the clock is behind the records: it was set back, or another clock was ahead"
+        )
+
+
+def _find_acceptance_reasons(case: ApprovalCase, _rules: TrustRules) -> Iterator[ReviewReason]:
+    if case.risk_objection is not None:
+        yield ReviewReason(ReviewRequirement.CHANCE, case.risk_objection)
 
 
 NEVERS: tuple[Callable[[ApprovalCase, TrustRules], Iterator[ReviewReason]], ...] = (
-    *(_unknown, _record, _size, _budget, _path, _kind, _self, _rejected, _log, _clock, _chance),
+    _find_unknown_author_reasons,
+    _find_record_reasons,
+    _find_size_reasons,
+    _find_budget_reasons,
+    _find_path_reasons,
+    _find_file_kind_reasons,
+    _find_self_approval_reasons,
+    _find_rejection_reasons,
+    _find_log_damage_reasons,
+    _find_clock_reasons,
+    _find_acceptance_reasons,
 )
 
 
-def _plain(name: str) -> str:
+def _normalize_approver_name(name: str) -> str:
     return " ".join(name.casefold().split())
 
 
-def _listed(some: list[str]) -> str:
-    more = f" and {len(some) - SHOWN_MAX} more" if len(some) > SHOWN_MAX else ""
-    return ", ".join(some[:SHOWN_MAX]) + more
+def _join_review_paths(paths: list[str]) -> str:
+    more = f" and {len(paths) - SHOWN_MAX} more" if len(paths) > SHOWN_MAX else ""
+    return ", ".join(paths[:SHOWN_MAX]) + more

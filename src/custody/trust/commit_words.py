@@ -1,4 +1,4 @@
-"""What commits say about others and about their authors: reverts, repairs, agents' signatures."""
+"""Commit messages: which commits they revert or repair, and which agents they name as authors."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,16 +9,16 @@ from custody.trust.rules import TrustRules
 from custody.trust.score import NS_PER_DAY
 
 ID_DIGITS_MIN = 8
-"""A commit may be named by so many of its first digits; fewer name nothing."""
+"""The least digits that identify a commit."""
 NAMED_MAX = 100
-"""No more are read of one message."""
-MESSAGE_SIGNS_MAX = 100_000
-"""What a longer message says behind them is not read."""
-TITLE_SIGNS_MAX = 1000
+"""The most claims read from one message."""
+MESSAGE_CHARACTERS_MAX = 100_000
+"""The rest of a longer message is not read."""
+TITLE_CHARACTERS_MAX = 1000
 
 _ID = r"[0-9a-f]{7,64}"
 _PART = r"partial(?:ly)?|partly|in part"
-# Every run of white space has a bound: a message of nothing but spaces must not take long.
+# Every run of white space is bounded, so that a message of only spaces is fast.
 _GAP, _MAY = r"\s{1,8}", r"\s{0,8}"
 _SAYS = re.compile(
     rf"(?:^[ \t]{{0,8}}(?:[-*][ \t]{{1,8}})?|--[ \t]{{1,8}}|\bThis{_GAP}(?:commit{_GAP})?|\bThis{_GAP}is{_GAP}a{_GAP})"
@@ -35,7 +35,7 @@ _MORE = re.compile(
 )
 _TITLE = re.compile(
     rf"^(?:\[[^\]]{{0,40}}\]{_MAY}|\w{{1,20}}(?:\([^)]{{0,40}}\))?!?:{_MAY})?"
-    rf"(?P<part>partial(?:ly)?{_GAP})?(?P<verb>revert(?:s|ed)?|reapply){_GAP}[\"“](?P<title>.{{1,{TITLE_SIGNS_MAX}}})[\"”]"
+    rf"(?P<part>partial(?:ly)?{_GAP})?(?P<verb>revert(?:s|ed)?|reapply){_GAP}[\"“](?P<title>.{{1,{TITLE_CHARACTERS_MAX}}})[\"”]"
     rf"(?:{_MAY}\(#\d{{1,9}}\)){{0,4}}[ .]{{0,8}}$",
     re.IGNORECASE,
 )
@@ -49,9 +49,9 @@ _NUMBERED = re.compile(r"\(#(\d{1,9})\)$|^Merge pull request #(\d{1,9}) ")
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One thing that a message says it takes back, named by ``id``, else by ``number``, else by ``title``.
+    """A commit that a message claims to revert, identified by ``id``, else by ``number``, else by ``title``.
 
-    ``mainline`` is the parent that the revert of a merge names. ``partly``: the message itself says that it is not all.
+    ``mainline`` is the parent that the revert of a merge names. ``partly``: the message says that it is partial.
     """
 
     id: str | None = None
@@ -62,73 +62,71 @@ class Claim:
 
     @property
     def name(self) -> str:
-        """The name, as it was given."""
+        """Return the name of the commit as in the message."""
         return self.id or (f"#{self.number}" if self.number is not None else f'"{self.title}"')
 
 
-def claims_in(message: str) -> tuple[Claim, ...]:
-    """What a commit's message says it takes back, each once; the weaker names only where there is no stronger one.
+def parse_revert_claims(message: str) -> tuple[Claim, ...]:
+    """Return the commits that a message claims to revert: by id, else by number, else by title.
 
-    >>> [claim.id for claim in claims_in('Revert "x"\\n\\nThis reverts commits 0123456789 and abcdef0123.')]
+    >>> [claim.id for claim in parse_revert_claims('Revert "x"\\n\\nThis reverts commits 0123456789 and abcdef0123.')]
     ['0123456789', 'abcdef0123']
-    >>> claims_in('Reapply "x"')
+    >>> parse_revert_claims('Reapply "x"')
     (Claim(id=None, number=None, title='Revert "x"', mainline=None, partly=False),)
     """
-    for read in (_by_id, _by_number, _by_title):
-        if found := {claim.name: claim for claim in read(message[:MESSAGE_SIGNS_MAX])}:
-            return tuple(found.values())[:NAMED_MAX]
+    for parse in (_parse_revert_ids, _parse_revert_numbers, _parse_revert_titles):
+        if claims := {claim.name: claim for claim in parse(message[:MESSAGE_CHARACTERS_MAX])}:
+            return tuple(claims.values())[:NAMED_MAX]
     return ()
 
 
-def number_of(subject: str) -> int | None:
-    """The pull request that a commit says it is: at the end of a squashed subject, or in a merge's.
+def parse_revertible_pull_number(subject: str) -> int | None:
+    """Return the pull request of a squashed or merge commit by its subject; None if it names none.
 
-    >>> number_of("Add a door (#12)"), number_of("Merge pull request #7 from ana/door"), number_of("Fix #7")
-    (12, 7, None)
+    >>> subjects = ("Add a cache (#12)", "Merge pull request #7 from ana/cache", "Fix #7")
+    >>> [parse_revertible_pull_number(subject) for subject in subjects]
+    [12, 7, None]
     """
-    found = _NUMBERED.search(subject)
-    return None if found is None else int(found[1] or found[2])
+    match = _NUMBERED.search(subject)
+    return None if match is None else int(match[1] or match[2])
 
 
-def _by_id(message: str) -> Iterator[Claim]:
-    for found in _SAYS.finditer(message):
-        partly = found["part"] is not None or found["piece"] is not None
-        at, name = found.end(), found["id"]
+def _parse_revert_ids(message: str) -> Iterator[Claim]:
+    for match in _SAYS.finditer(message):
+        partly = match["part"] is not None or match["piece"] is not None
+        at, name = match.end(), match["id"]
         while name:
             mainline = _MAINLINE.match(message, at)
-            if _is_id(name):
+            if _is_revert_commit_id(name):
                 yield Claim(id=name.lower(), mainline=None if mainline is None else mainline[1].lower(), partly=partly)
             more = _MORE.match(message, at if mainline is None else mainline.end())
             at, name = (0, "") if more is None else (more.end(), more[1])
 
 
-def _by_number(message: str) -> Iterator[Claim]:
+def _parse_revert_numbers(message: str) -> Iterator[Claim]:
     return (Claim(number=int(match["number"]), partly=match["part"] is not None) for match in _PULL.finditer(message))
 
 
-def _by_title(message: str) -> Iterator[Claim]:
-    found = _TITLE.match(message.lstrip("\n").partition("\n")[0])
-    if found is not None:
-        # Of the revert of a revert git makes a reapplying: what it takes back is called a revert.
-        title = f'Revert "{found["title"]}"' if found["verb"].lower() == "reapply" else found["title"]
-        yield Claim(title=title, partly=found["part"] is not None)
+def _parse_revert_titles(message: str) -> Iterator[Claim]:
+    match = _TITLE.match(message.lstrip("\n").partition("\n")[0])
+    if match is not None:
+        # git names the revert of a revert "Reapply": the reverted commit has "Revert" in its title.
+        title = f'Revert "{match["title"]}"' if match["verb"].lower() == "reapply" else match["title"]
+        yield Claim(title=title, partly=match["part"] is not None)
 
 
-def _is_id(word: str) -> bool:
-    """Whether hex digits are meant as an id: ``defaced`` is a word."""
-    return any(sign.isdigit() for sign in word)
+def _is_revert_commit_id(word: str) -> bool:
+    """Return whether hex digits are an id: ``defaced`` is a word."""
+    return any(character.isdigit() for character in word)
 
 
-# What commits say about earlier ones: that they take them back, or that they mend them.
-# Only what a message states counts. That a later commit touches the same file says nothing by itself.
+# Which earlier commits a message says are reverted or repaired. Only messages count: that a later commit touches the
+# same file is not evidence.
 
 
 DIGITS_MIN = 7
-"""A commit may be named by so many of its first digits."""
+"""The least digits that identify a commit in a repair."""
 
-_TAKES_BACK = re.compile(r"\bThis reverts commit ([0-9a-f]{7,64})", re.IGNORECASE)
-_ALSO = re.compile(r"\breverts? (?:commits? )?([0-9a-f]{7,64})\b", re.IGNORECASE)
-_REPAIR_TITLE = re.compile(r'^Revert "(.+)"[ .]*(?:\(#\d+\))?$', re.IGNORECASE)
 _FIXES = re.compile(r"^fixes:[ \t]*([0-9a-f]{7,64})\b", re.IGNORECASE | re.MULTILINE)
 _AMENDS = re.compile(r"^(?:fixup|squash|amend)! (.+)$")
 _MENDS = re.compile(
@@ -139,7 +137,7 @@ _NAMED = re.compile(r"\b([0-9a-f]{7,64})\b")
 
 @dataclass(frozen=True, slots=True)
 class CommitText:
-    """A commit as far as labels need it: its message, when it was made, and the files that it touches."""
+    """The parts of a commit that labels need: its message, its time, and the files that it touches."""
 
     sha: str
     subject: str
@@ -150,21 +148,21 @@ class CommitText:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Which commits were taken back or quickly mended, by which commit; the first that says so counts."""
+    """The reverted and the quickly repaired commits, each with the first commit that says so."""
 
     reverted: Mapping[str, CommitText] = field(default_factory=dict)
     mended: Mapping[str, CommitText] = field(default_factory=dict)
 
 
-def labels_of(commits: Iterable[CommitText], rules: TrustRules) -> Labels:
-    """What later commits say about earlier ones; in whatever order the commits come."""
+def label_reverted_commits(commits: Iterable[CommitText], rules: TrustRules) -> Labels:
+    """Label commits by the messages of later ones; the commits may come in any order."""
     known = _CommitIndex(sorted(commits, key=lambda commit: (commit.at_ns, commit.sha)))
     reverted: dict[str, CommitText] = {}
     mended: dict[str, CommitText] = {}
     for later in known.ordered:
-        for earlier in known.taken_back(later):
+        for earlier in known.find_reverted(later):
             reverted.setdefault(earlier.sha, later)
-        for earlier in known.mended(later, round(rules.fix_days_max * NS_PER_DAY)):
+        for earlier in known.find_repaired(later, round(rules.fix_days_max * NS_PER_DAY)):
             mended.setdefault(earlier.sha, later)
     return Labels(reverted, {sha: by for sha, by in mended.items() if sha not in reverted})
 
@@ -180,51 +178,52 @@ class _CommitIndex:
             self._by_start.setdefault(commit.sha[:DIGITS_MIN], []).append(commit)
             self._by_subject.setdefault(commit.subject, []).append(commit)
 
-    def taken_back(self, later: CommitText) -> Iterator[CommitText]:
-        """The commits that ``later`` says it takes back: by id where it names one, else by their subject."""
-        title = _REPAIR_TITLE.match(later.subject)
-        names = _TAKES_BACK.findall(later.message) + (_ALSO.findall(later.message) if title else [])
-        texts = [commit for name in names for commit in self._named(name, later)]
-        if texts or title is None:
+    def find_reverted(self, later: CommitText) -> Iterator[CommitText]:
+        """Yield the commits that ``later`` says it reverts as a whole: by id where it names one, else by subject."""
+        ids = [claim.id for claim in parse_revert_claims(later.message) if claim.id is not None and not claim.partly]
+        texts = [commit for name in ids for commit in self._find_by_id(name, later)]
+        if texts:
             yield from texts
             return
-        yield from self._titled(title[1], later)
+        for claim in _parse_revert_titles(later.subject):
+            if claim.title is not None and not claim.partly:
+                yield from self._find_by_subject(claim.title, later)
 
-    def mended(self, later: CommitText, within_ns: int) -> Iterator[CommitText]:
-        """The commits that ``later`` mends: it says that it mends, names them, touches a file of theirs, and is quick.
+    def find_repaired(self, later: CommitText, within_ns: int) -> Iterator[CommitText]:
+        """Yield the commits that ``later`` repairs: it says so, names them, touches one of their files, and is quick.
 
-        A trailer ``Fixes:`` says all of it by itself.
+        A trailer ``Fixes:`` is enough by itself.
         """
         for name in _FIXES.findall(later.message):
-            yield from self._named(name, later)
+            yield from self._find_by_id(name, later)
         amends = _AMENDS.match(later.subject)
         if amends is not None:
-            yield from self._titled(amends[1], later)
+            yield from self._find_by_subject(amends[1], later)
         if _MENDS.search(later.message):
             for name in _NAMED.findall(later.message):
-                for earlier in self._named(name, later):
+                for earlier in self._find_by_id(name, later):
                     if later.at_ns - earlier.at_ns <= within_ns and later.files & earlier.files:
                         yield earlier
 
-    def _named(self, name: str, later: CommitText) -> Iterator[CommitText]:
+    def _find_by_id(self, name: str, later: CommitText) -> Iterator[CommitText]:
         name = name.lower()
         fitting = [commit for commit in self._by_start.get(name[:DIGITS_MIN], ()) if commit.sha.startswith(name)]
-        # A name that fits two commits names neither.
-        if len(fitting) == 1 and _is_before(fitting[0], later):
+        # An ambiguous id identifies no commit.
+        if len(fitting) == 1 and _can_be_reverted_by(fitting[0], later):
             yield fitting[0]
 
-    def _titled(self, subject: str, later: CommitText) -> Iterator[CommitText]:
-        fitting = [commit for commit in self._by_subject.get(subject, ()) if _is_before(commit, later)]
+    def _find_by_subject(self, subject: str, later: CommitText) -> Iterator[CommitText]:
+        fitting = [commit for commit in self._by_subject.get(subject, ()) if _can_be_reverted_by(commit, later)]
         yield from fitting[-1:]
 
 
-def _is_before(earlier: CommitText, later: CommitText) -> bool:
+def _can_be_reverted_by(earlier: CommitText, later: CommitText) -> bool:
     return earlier.sha != later.sha and earlier.at_ns <= later.at_ns
 
 
-# Whose a commit is, as the commit itself says: an agent that signed it, a bot, else the person named as its author.
-# A claim, not evidence: it serves where nothing was captured. A name alone makes nobody an agent, for people have
-# names like theirs; an address, an account, or the line that a tool leaves in a message does.
+# The author of a commit by its own metadata: an agent, a bot, or the person named as its author. This is a claim, not
+# evidence, and is used only where nothing was captured. A name alone never makes an agent, since people have similar
+# names; an email address, a GitHub account, or a line that a tool adds to the message does.
 
 
 ADDRESSES = MappingProxyType(
@@ -246,7 +245,7 @@ ADDRESSES = MappingProxyType(
         "amp@ampcode.com": "amp",
     }
 )
-"""Agents by the addresses, and by the accounts at GitHub, that they sign with."""
+"""Agents by their email addresses and GitHub accounts."""
 TOOLS = MappingProxyType(
     {
         "claude code": "claude-code",
@@ -263,7 +262,7 @@ TOOLS = MappingProxyType(
         "amp": "amp",
     }
 )
-"""Agents by the names under which they say that they made something."""
+"""Agents by the names in their "Generated with" lines."""
 
 _CO_AUTHOR = re.compile(r"^co-authored-by:([^<\n]*)<([^>\n]*)>", re.IGNORECASE | re.MULTILINE)
 _GENERATED = re.compile(
@@ -274,40 +273,40 @@ _AT_GITHUB = re.compile(r"(?:\d+\+)?(.+)@users\.noreply\.github\.com", re.IGNORE
 _AIDER = re.compile(r"(.*) \(aider\)")
 
 
-def signed_by(name: str, email: str, message: str) -> tuple[str, str | None]:
-    """The agent of a commit and who runs it; of a person's own commit the person, whom nobody runs.
+def trust_author_from_commit(name: str, email: str, message: str) -> tuple[str, str | None]:
+    """Return the agent of a commit and its operator; for a person's own commit the person and None.
 
-    >>> signed_by("Ana", "ana@example.org", "Fix it\\n\\nCo-Authored-By: Claude <noreply@anthropic.com>")
+    >>> trust_author_from_commit("Ana", "ana@example.org", "Fix it\\n\\nCo-Authored-By: Claude <noreply@anthropic.com>")
     ('claude-code', 'Ana')
-    >>> signed_by("dependabot[bot]", "1+dependabot[bot]@users.noreply.github.com", "Bump")
+    >>> trust_author_from_commit("dependabot[bot]", "1+dependabot[bot]@users.noreply.github.com", "Bump")
     ('dependabot[bot]', None)
-    >>> signed_by("Claude Monet", "claude@example.org", "Water lilies")
+    >>> trust_author_from_commit("Claude Monet", "claude@example.org", "Water lilies")
     ('Claude Monet', None)
     """
-    person = name.strip() or email.strip() or "nobody"
+    person = name.strip() or email.strip() or "unknown"
     if by_aider := _AIDER.fullmatch(person):
         return "aider", by_aider[1]
-    own = _agent_at(email)
-    if own is not None or is_bot(person):
+    own = _trust_agent_from_email(email)
+    if own is not None or is_bot_author(person):
         return own or person, None
-    return next(((agent, person) for agent in _signatures(message)), (person, None))
+    return next(((agent, person) for agent in _parse_trust_agent_trailers(message)), (person, None))
 
 
-def is_bot(name: str) -> bool:
-    """Whether a name is a bot's."""
+def is_bot_author(name: str) -> bool:
+    """Return whether a name is a bot's."""
     return bool(_BOT.search(name))
 
 
-def _agent_at(email: str) -> str | None:
+def _trust_agent_from_email(email: str) -> str | None:
     address = email.strip().lower()
     account = _AT_GITHUB.fullmatch(address)
     return ADDRESSES.get(_BOT.sub("", account[1]) if account else address)
 
 
-def _signatures(message: str) -> Iterator[str]:
-    """The agents that a message is signed with, those of trailers first."""
+def _parse_trust_agent_trailers(message: str) -> Iterator[str]:
+    """Yield the agents that a message names, those of trailers first."""
     for trailer in _CO_AUTHOR.finditer(message):
-        agent = _agent_at(trailer[2])
+        agent = _trust_agent_from_email(trailer[2])
         if agent is not None:
             yield agent
     for line in _GENERATED.finditer(message):

@@ -1,6 +1,6 @@
-"""How often changes were good: everyone's, a repository's, an area's, an agent's, each leaning on the level above.
+"""The rate of good changes by level: everyone, repository, area, agent, operator, each with the level above as prior.
 
-A level is a Beta distribution whose counts fade by half-lives. What nobody has seen at a level is what is known above.
+A level is a Beta distribution with counts that decay by half-lives. Without data, it has the rate of the level above.
 """
 
 from collections.abc import Iterator
@@ -10,27 +10,27 @@ from types import MappingProxyType
 from custody.trust.score import NS_PER_DAY
 
 LEVELS = ("everyone", "repository", "area", "agent", "operator")
-"""From the widest to the narrowest; a change may be without area or operator."""
+"""From the widest to the narrowest; a change may lack an area or operator."""
 
 NO_RATE = 0.5
-"""Everyone's rate before anything was decided."""
+"""The rate of everyone before any decision."""
 EVERYONE_PRIOR_SAMPLES = 2.0
-"""How many decisions, half of them good, everyone's rate begins with: the usual uniform prior."""
+"""The number of decisions, half of them good, that the rate of everyone starts with: the uniform prior."""
 PRIOR_SAMPLES = MappingProxyType({"repository": 20.0, "area": 5.0, "agent": 4.0})
-"""How many decisions the level above is worth to each level, as document 001's page has it."""
+"""The weight of the level above in decisions, from document 001's page."""
 LEVEL_HALF_LIFE_DAYS = 90.0
-"""How fast what was learned about everyone, a repository or an area fades, as document 001's page has it."""
+"""The half-life of counts of everyone, a repository and an area, from document 001's page."""
 AGENT_HALF_LIFE_DAYS = 30.0
-"""How fast what was learned about an agent fades: as fast as its score."""
+"""The half-life of an agent's counts: that of its score."""
 
 LevelKey = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class LevelCase:
-    """A change that was proposed: by which agent, in which repository and parts of it, run by whom, how large, when.
+    """A proposed change: its agent, repository, areas, operator, size and time.
 
-    No areas, no operator and no lines mean that nobody said.
+    Missing areas, operator and lines are unknown.
     """
 
     agent: str
@@ -43,7 +43,7 @@ class LevelCase:
 
 @dataclass(frozen=True, slots=True)
 class LevelRate:
-    """What is known at one level: the rate of good changes, and the faded number of decisions of its own behind it."""
+    """The rate of good changes at one level, and its own decayed number of decisions."""
 
     name: str
     rate: float
@@ -52,31 +52,31 @@ class LevelRate:
 
 
 class Levels:
-    """Faded counts of good and bad changes at every level."""
+    """Decayed counts of good and bad changes at every level."""
 
     def __init__(self) -> None:
         self._counts: dict[LevelKey, tuple[float, float, int]] = {}
 
     def of(self, case: LevelCase, now_ns: int) -> list[LevelRate]:
-        """The levels of a change, the widest first; of several areas the one that speaks most against it."""
-        found = [self._level(("everyone",), now_ns, NO_RATE, EVERYONE_PRIOR_SAMPLES)]
-        above = found[0].rate
-        found.append(self._level(("repository", case.repository), now_ns, above, PRIOR_SAMPLES["repository"]))
-        above = found[-1].rate
+        """Return the levels of a change, the widest first; of several areas the one with the lowest rate."""
+        levels = [self._level(("everyone",), now_ns, NO_RATE, EVERYONE_PRIOR_SAMPLES)]
+        above = levels[0].rate
+        levels.append(self._level(("repository", case.repository), now_ns, above, PRIOR_SAMPLES["repository"]))
+        above = levels[-1].rate
         if case.areas:
             keys = (("area", case.repository, area) for area in case.areas)
             areas = [self._level(key, now_ns, above, PRIOR_SAMPLES["area"]) for key in keys]
-            found.append(min(areas, key=lambda level: (level.rate, level.of)))
-            above = found[-1].rate
-        found.append(self._level(("agent", case.repository, case.agent), now_ns, above, PRIOR_SAMPLES["agent"]))
+            levels.append(min(areas, key=lambda level: (level.rate, level.of)))
+            above = levels[-1].rate
+        levels.append(self._level(("agent", case.repository, case.agent), now_ns, above, PRIOR_SAMPLES["agent"]))
         if case.operator is not None:
             key = ("operator", case.repository, case.agent, case.operator)
-            found.append(self._level(key, now_ns, found[-1].rate, PRIOR_SAMPLES["agent"]))
-        return found
+            levels.append(self._level(key, now_ns, levels[-1].rate, PRIOR_SAMPLES["agent"]))
+        return levels
 
     def learn(self, case: LevelCase, *, good: bool, at_ns: int) -> None:
         """Count a decision at every level of the change."""
-        for key in _keys(case):
+        for key in _list_acceptance_level_keys(case):
             better, worse, since_ns = self._faded(key, at_ns)
             self._counts[key] = (better + good, worse + (not good), since_ns)
 
@@ -87,7 +87,7 @@ class Levels:
         return LevelRate(key[0], (better + prior * above) / (samples + prior), samples, of)
 
     def _faded(self, key: LevelKey, now_ns: int) -> tuple[float, float, int]:
-        """The counts of a level at a moment, and the moment; a clock that was set back fades nothing."""
+        """Return the counts of a level at a time, and that time; a clock that was set back changes nothing."""
         better, worse, since_ns = self._counts.get(key, (0.0, 0.0, now_ns))
         if now_ns <= since_ns:
             return better, worse, since_ns
@@ -97,7 +97,7 @@ class Levels:
         return better * share, worse * share, now_ns
 
 
-def _keys(case: LevelCase) -> Iterator[LevelKey]:
+def _list_acceptance_level_keys(case: LevelCase) -> Iterator[LevelKey]:
     yield ("everyone",)
     yield ("repository", case.repository)
     for area in dict.fromkeys(case.areas):

@@ -1,4 +1,4 @@
-"""What trust speaks of: decisions about an agent's changes, what each of them did, and where the agent stands."""
+"""The nouns of trust: decisions about an agent's changes, their effect, and the agent's score."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -8,7 +8,7 @@ from custody.core.ids import RecordRef
 
 
 class UnknownAgent(InputError):
-    """Nothing was ever decided about this agent."""
+    """No decision was ever recorded about this agent."""
 
 
 class DecisionType(Enum):
@@ -20,7 +20,7 @@ class DecisionType(Enum):
 
 
 class ChangeComplexity(Enum):
-    """How much a change asks of a reviewer; the values are document 001's weights."""
+    """How hard a change is to review; the values are document 001's weights."""
 
     TRIVIAL = 1
     MINOR = 2
@@ -30,7 +30,7 @@ class ChangeComplexity(Enum):
 
     @property
     def word(self) -> str:
-        """Its name in records and rules."""
+        """Return its name in records and rules."""
         return self.name.lower()
 
 
@@ -44,14 +44,14 @@ class TrustTier(Enum):
     VERIFIED = "verified"
 
     @property
-    def standing(self) -> int:
-        """Its place in the order, from 0."""
+    def rank(self) -> int:
+        """Return its place in the order, from 0."""
         return list(TrustTier).index(self)
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeStakes:
-    """How much a decision was about; None where nobody said."""
+    """How much was at stake in a decision; None where unknown."""
 
     complexity: ChangeComplexity | None = None
     lines: int | None = None
@@ -60,10 +60,10 @@ class ChangeStakes:
 
 @dataclass(frozen=True, slots=True)
 class DecisionEntry:
-    """A decision about a change; ``reverts`` is the id of the decision whose change it takes back.
+    """A decision about a change; ``reverts`` is the id of the decision whose change it reverts.
 
-    ``unreviewed``: the change landed because a rule said so, and nobody looked. ``head`` is the commit that the rule
-    judged, ``commit`` the one that it became, where they differ. ``opened_ns`` is when the change was proposed.
+    ``unreviewed``: the change was merged by rule, without review. ``head`` is the commit that the rule judged,
+    ``commit`` the merged commit, where they differ. ``opened_ns`` is when the change was proposed.
     """
 
     id: str
@@ -84,13 +84,13 @@ class DecisionEntry:
 
     @property
     def names(self) -> frozenset[str]:
-        """The commits that it is about."""
+        """Return the commits that it is about."""
         return frozenset(name for name in (self.commit, self.head) if name is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionOverride:
-    """That the decision with the id ``target`` was wrong and should have been ``decision``."""
+    """A correction: the decision with the id ``target`` should have been ``decision``."""
 
     id: str
     at_ns: int
@@ -103,7 +103,7 @@ class DecisionOverride:
 
 @dataclass(frozen=True, slots=True)
 class RecoveryEntry:
-    """That somebody lifted the agent's score by ``boost``."""
+    """A recovery: a person raised the agent's score by ``boost``."""
 
     id: str
     at_ns: int
@@ -116,23 +116,23 @@ class RecoveryEntry:
 Entry = DecisionEntry | DecisionOverride | RecoveryEntry
 
 Order = tuple[int, RecordRef]
-"""What entries are sorted by: when, and for those of one moment their place."""
+"""The sort key of entries: their time, then their record."""
 
 
 @dataclass(frozen=True, slots=True)
 class CurrentModel:
-    """The model that an agent runs now, None where that is not known: decisions about another one count for less."""
+    """The model that an agent runs now, None where unknown; decisions about other models count for less."""
 
     model: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class TrustStanding:
-    """Where an agent stands right after an entry: ``score`` as of ``since_ns``, from which on it fades.
+class ScoreState:
+    """The score of an agent right after an entry: ``score`` as of ``since_ns``; it decays from then on.
 
-    ``active_ns`` is its last decision; ``recovered_ns`` its last recovery, which is no activity. ``inherited`` of its
-    decisions were about another model than the one that was asked about. ``earned`` is the score without what silence
-    gave: it fades down and never up; None where it is the score itself.
+    ``active_ns`` is the time of its last decision, ``recovered_ns`` of its last recovery. ``inherited`` counts
+    decisions about other models. ``earned`` is the score without the gain from inactivity: it decays down and never up;
+    None where it equals the score.
     """
 
     score: float
@@ -147,33 +147,33 @@ class TrustStanding:
 
     @property
     def samples(self) -> int:
-        """How many decisions count."""
+        """Return the number of decisions that count."""
         return self.accepted + self.modified + self.rejected
 
     def idle_ns(self, now_ns: int) -> int:
-        """How long the score has been fading; 0 where it does not fade, or the clock was set back."""
+        """Return how long the score has decayed; 0 without decisions, or if the clock was set back."""
         return 0 if self.since_ns is None else max(0, now_ns - self.since_ns)
 
 
 @dataclass(frozen=True, slots=True)
 class FoldState:
-    """Where a fold stands after its last entry: all that the next entry needs of what came before.
+    """The state of a fold after its last entry: all that the next entry needs.
 
     ``waiting`` are approvals without review that do not count yet, the oldest first.
     """
 
-    standing: TrustStanding
+    state: ScoreState
     waiting: tuple[DecisionEntry, ...] = ()
     last: Order | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreStep:
-    """What one entry did: the score as it had faded until then, the score after it, and how large a step it took.
+    """The effect of one entry: the decayed score before it, the score after it, and the size of the step.
 
-    ``decision`` is the one that counts, an override included; None for what is no decision. ``weight`` and ``size`` are
-    None where nothing was weighed; an entry that does not count says why in ``notes``. An approval without review has a
-    second step when it settles, at ``settled_ns``.
+    ``decision`` is the one that counts, after overrides; None for other entries. ``weight`` and ``size`` are None where
+    nothing was weighed. ``notes`` say why an entry does not count. An approval without review has a second step when it
+    settles, at ``settled_ns``.
     """
 
     entry: Entry
@@ -188,35 +188,35 @@ class ScoreStep:
 
     @property
     def at_ns(self) -> int:
-        """When it was taken."""
+        """Return the time of the step."""
         return self.entry.at_ns if self.settled_ns is None else self.settled_ns
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Every entry about an agent in order with what it did, and where that leaves the agent."""
+    """Every entry about an agent in order with its effect, and the resulting score."""
 
     steps: tuple[ScoreStep, ...]
-    standing: TrustStanding
+    state: ScoreState
 
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """An agent as of one moment: its score with the fading until then, and what that means.
+    """The trust in an agent at one time: its decayed score and what follows from it.
 
-    ``earned`` is what the score would be had silence only ever taken trust away.
+    ``earned`` is the score if inactivity could only lower it.
     """
 
     score: float
     tier: TrustTier
     confidence: float
     meaningful: bool
-    standing: TrustStanding
+    state: ScoreState
     earned: float
 
 
 class ReviewRequirement(Enum):
-    """Why a change may not land without review, by code."""
+    """Why a change may not merge without review, by code."""
 
     UNKNOWN = "TRUST-UNKNOWN"
     UNTRUSTED = "TRUST-UNTRUSTED"
@@ -244,7 +244,7 @@ class ReviewReason:
 
 @dataclass(frozen=True, slots=True)
 class ChangeAuthor:
-    """An agent that wrote a part of the change, as attribution tells it: by its name, its model, and who runs it."""
+    """An agent that wrote lines of the change: its name, its model, and its operator."""
 
     agent: str
     model: str | None = None
@@ -253,21 +253,21 @@ class ChangeAuthor:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Approval:
-    """Whether a change may land without review; true when there is no reason against it.
+    """Whether a change may merge without review; true without reasons against it.
 
-    It compares and prints like the bool that the document speaks of.
+    It compares and prints like a bool, as document 001 specifies.
     """
 
     against: tuple[ReviewReason, ...] = ()
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """What is against it, in sentences."""
+        """Return the reasons against it, as sentences."""
         return tuple(reason.sentence for reason in self.against)
 
     @property
     def codes(self) -> tuple[str, ...]:
-        """The same, by code."""
+        """Return the codes of the reasons against it."""
         return tuple(reason.code.value for reason in self.against)
 
     def __bool__(self) -> bool:

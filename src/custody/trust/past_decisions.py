@@ -1,14 +1,14 @@
-"""What was decided about everybody's changes, and what can be learnt from it in the order in which it happened.
+"""Past decisions about all changes, and what the model learns from them in order.
 
-A change is predicted at its opening and learnt at its decision; one that was taken back is learnt once more, as bad.
+A change is predicted when it is opened and learned when it is decided; a reverted change is learned again, as bad.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from custody.trust.acceptance import AcceptanceEstimate, AcceptanceModel, is_merge_decision
 from custody.trust.approval import TouchedPath
-from custody.trust.chance import AcceptanceChance, Chances, is_good
 from custody.trust.levels import LevelCase
 from custody.trust.model import Account, DecisionEntry, DecisionType, RecoveryEntry
 from custody.trust.risk import Risk
@@ -22,7 +22,7 @@ HERE = "here"
 
 @dataclass(frozen=True, slots=True)
 class PastDecision:
-    """An entry that counts about an agent: a decision as it stands, or a recovery.
+    """An entry about an agent that counts: a decision after overrides, or a recovery.
 
     ``touched`` is None where the paths of the change are not known.
     """
@@ -34,13 +34,13 @@ class PastDecision:
 
     @property
     def opened_ns(self) -> int:
-        """When the change was proposed, at the latest when it was decided."""
+        """Return when the change was proposed, at the latest when it was decided."""
         opened_ns = self.entry.opened_ns if isinstance(self.entry, DecisionEntry) else None
         return self.entry.at_ns if opened_ns is None else min(opened_ns, self.entry.at_ns)
 
     @property
     def case(self) -> LevelCase | None:
-        """The change, as its chance is asked for; None of a recovery, which is about none."""
+        """Return the change for the model; None for a recovery."""
         if not isinstance(self.entry, DecisionEntry):
             return None
         entry = self.entry
@@ -52,8 +52,8 @@ class PastDecision:
         return isinstance(self.entry, DecisionEntry) and self.entry.reverts is None
 
 
-def pasts_of(agent: str, account: Account) -> Iterator[PastDecision]:
-    """What counts of an agent's account, each decision as it stands after overrides and when it counts."""
+def past_decisions_from_account(agent: str, account: Account) -> Iterator[PastDecision]:
+    """Yield the entries of an account that count, each decision after overrides and at the time it counts."""
     for step in account.steps:
         entry = step.entry
         if not step.counts:
@@ -62,98 +62,98 @@ def pasts_of(agent: str, account: Account) -> Iterator[PastDecision]:
             yield PastDecision(agent, entry)
         elif isinstance(entry, DecisionEntry) and step.decision is not None:
             opened_ns = PastDecision(agent, entry).opened_ns
-            stands = replace(entry, decision=step.decision, at_ns=step.at_ns, unreviewed=False, opened_ns=opened_ns)
-            yield PastDecision(agent, stands)
+            counted = replace(entry, decision=step.decision, at_ns=step.at_ns, unreviewed=False, opened_ns=opened_ns)
+            yield PastDecision(agent, counted)
 
 
-def happenings(moments: Sequence[tuple[int, int]]) -> list[tuple[int, bool, int]]:
+def order_decision_events(times: Sequence[tuple[int, int]]) -> list[tuple[int, bool, int]]:
     """Moment, whether something is opened (else decided), and which; each is given by opening and decision.
 
-    Of one moment, decisions come first. What is opened and decided at once is only decided.
+    Decisions come before openings of the same time. A change that is opened and decided at once is only decided.
 
-    >>> happenings([(1, 5), (5, 5), (5, 7)])
+    >>> order_decision_events([(1, 5), (5, 5), (5, 7)])
     [(1, True, 0), (5, False, 0), (5, False, 1), (5, True, 2), (7, False, 2)]
     """
-    decided = [(moment, False, place) for place, (_, moment) in enumerate(moments)]
-    opened = [(moment, True, place) for place, (moment, end) in enumerate(moments) if moment < end]
+    decided = [(time, False, place) for place, (_, time) in enumerate(times)]
+    opened = [(time, True, place) for place, (time, end) in enumerate(times) if time < end]
     return sorted(decided + opened)
 
 
-def moments_of(pasts: Iterable[PastDecision]) -> list[tuple[int, int]]:
-    """When each was opened and decided; what is no change was never opened."""
+def list_decision_times(pasts: Iterable[PastDecision]) -> list[tuple[int, int]]:
+    """Return when each was opened and decided; recoveries and reverts are never opened."""
     return [(past.opened_ns if past.is_change else past.entry.at_ns, past.entry.at_ns) for past in pasts]
 
 
 @dataclass(frozen=True, slots=True)
 class _Forecast:
-    """What was said of a change when it was opened, and whether risk control would have let it through."""
+    """The estimate when a change was opened, and whether risk control would have passed it."""
 
-    chance: AcceptanceChance
+    estimate: AcceptanceEstimate
     passed: bool
 
 
 @dataclass(frozen=True, slots=True)
 class _MergedChange:
-    """What is needed of a change that was good so far, should it be taken back."""
+    """The data of a change that was good so far, in case it is reverted."""
 
     low: float
     passed: bool
     decided_ns: int
 
 
-class ChanceMemory:
-    """Chances and risk control, told what happened in order."""
+class AcceptanceMemory:
+    """The acceptance model and risk control, trained on decisions in order."""
 
     def __init__(self, rules: TrustRules) -> None:
-        self.chances = Chances(rules)
+        self.model = AcceptanceModel(rules)
         self.risk = Risk(rules)
         self._open: dict[str, _Forecast] = {}
-        self._landed: dict[str, _MergedChange] = {}
+        self._merged: dict[str, _MergedChange] = {}
 
-    def open(self, past: PastDecision, now_ns: int) -> AcceptanceChance:
-        """Say what the chance of a change is."""
+    def open(self, past: PastDecision, now_ns: int) -> AcceptanceEstimate:
+        """Estimate the acceptance of a change, and remember the estimate."""
         case = past.case
         assert case is not None, "only a change is opened"
-        chance = self.chances.predict(replace(case, opened_ns=now_ns))
-        self._open[_name(past)] = _Forecast(chance, self.risk.passes(chance.low, now_ns))
-        return chance
+        estimate = self.model.predict(replace(case, opened_ns=now_ns))
+        self._open[_make_decision_key(past)] = _Forecast(estimate, self.risk.passes(estimate.low, now_ns))
+        return estimate
 
     def decide(self, past: PastDecision) -> None:
-        """Learn what was decided; a recovery lifts a score and teaches nothing about changes."""
+        """Learn from a decision; a recovery teaches nothing about changes."""
         entry, case = past.entry, past.case
         if not isinstance(entry, DecisionEntry) or case is None:
             return
         if not past.is_change:
-            self._take_back(past, entry, case)
+            self._learn_revert(past, entry, case)
             return
-        if _name(past) not in self._open:
+        if _make_decision_key(past) not in self._open:
             self.open(past, entry.at_ns)
-        bet = self._open.pop(_name(past))
-        self.chances.learn(case, entry.decision, entry.at_ns, bet.chance)
-        good = is_good(entry.decision)
-        self.risk.learn(bet.chance.low, good=good, passed=bet.passed, at_ns=entry.at_ns)
+        forecast = self._open.pop(_make_decision_key(past))
+        self.model.learn(case, entry.decision, entry.at_ns, forecast.estimate)
+        good = is_merge_decision(entry.decision)
+        self.risk.learn(forecast.estimate.low, good=good, passed=forecast.passed, at_ns=entry.at_ns)
         if good:
-            self._landed[_name(past)] = _MergedChange(bet.chance.low, bet.passed, entry.at_ns)
+            self._merged[_make_decision_key(past)] = _MergedChange(forecast.estimate.low, forecast.passed, entry.at_ns)
 
-    def _take_back(self, past: PastDecision, entry: DecisionEntry, case: LevelCase) -> None:
-        self.chances.learn(case, DecisionType.REJECTED, entry.at_ns)
-        landed = self._landed.pop(f"{past.agent} {entry.reverts}", None)
-        if landed is not None:
-            self.risk.take_back(landed.low, passed=landed.passed, decided_ns=landed.decided_ns, at_ns=entry.at_ns)
+    def _learn_revert(self, past: PastDecision, entry: DecisionEntry, case: LevelCase) -> None:
+        self.model.learn(case, DecisionType.REJECTED, entry.at_ns)
+        merged = self._merged.pop(f"{past.agent} {entry.reverts}", None)
+        if merged is not None:
+            self.risk.learn_revert(merged.low, passed=merged.passed, decided_ns=merged.decided_ns, at_ns=entry.at_ns)
 
 
-def replay_past(pasts: Sequence[PastDecision], rules: TrustRules, until_ns: int) -> ChanceMemory:
-    """Everything that happened until a moment; what is still open then is predicted, and not learnt."""
-    memory = ChanceMemory(rules)
-    for moment, opened, place in happenings(moments_of(pasts)):
-        if moment > until_ns:
+def replay_past_decisions(pasts: Sequence[PastDecision], rules: TrustRules, until_ns: int) -> AcceptanceMemory:
+    """Learn all decisions until a time; changes that are still open are predicted, not learned."""
+    memory = AcceptanceMemory(rules)
+    for time, opened, place in order_decision_events(list_decision_times(pasts)):
+        if time > until_ns:
             break
         if opened:
-            memory.open(pasts[place], moment)
+            memory.open(pasts[place], time)
         else:
             memory.decide(pasts[place])
     return memory
 
 
-def _name(past: PastDecision) -> str:
+def _make_decision_key(past: PastDecision) -> str:
     return f"{past.agent} {past.entry.id}"

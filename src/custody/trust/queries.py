@@ -7,7 +7,7 @@ from custody.core.record import Record
 from custody.core.views import Decision
 from custody.store import DerivedTables, ObservedView, Store
 from custody.store.db import Row, SqlValue
-from custody.store.tables import PAGE, integer, split_batches
+from custody.store.tables import PAGE, integer_from_sql, split_row_batches
 
 # SQL about decisions.
 
@@ -42,15 +42,14 @@ def unreviewed_decisions(store: Store, since_ns: int) -> list[ObservedView[Decis
     return store.views.look_up(Decision, "unreviewed = 1 AND at_ns > ?", (since_ns,))
 
 
-# Where agents stood, kept so that a question need not fold every decision again; and decisions by what they name.
-# No truth lives here: a row is a function of decisions and rules. Whoever makes rows of decisions again lets go of
-# all.
+# The cache of scores, so that a query need not fold every decision again, and lookups of decisions. A row is a function
+# of decisions and rules; the whole cache is cleared when decisions are indexed again.
 
 
 TRUST = "trust"
-"""The watermark's name under which it is counted how often everything was let go of."""
+"""The name of the watermark that counts how often the cache was cleared."""
 
-# From one agent's first decision to the next one's: DISTINCT would look at every decision.
+# Jump from one agent's first decision to the next agent's: DISTINCT would read every decision.
 _AGENTS = """
     WITH RECURSIVE found (agent) AS (
         SELECT min(agent) FROM decision
@@ -61,29 +60,29 @@ _AGENTS = """
 """
 
 
-class StandingTables(DerivedTables):
-    """Rows of trust in and out."""
+class ScoreTables(DerivedTables):
+    """The stored scores, and lookups of decisions."""
 
     def __init__(self, store: Store) -> None:
         self._db = store.db
 
     def agents(self) -> list[AgentName]:
-        """Everybody about whom a decision was recorded, by name."""
+        """Return all agents with decisions, by name."""
         return [AgentName(str(agent)) for (agent,) in self._db.rows(_AGENTS)]
 
     def decisions(self, agent: str | None = None) -> int:
-        """How many decisions were recorded, about one agent or about whomever."""
+        """Return the number of decisions, about one agent or all."""
         where, values = ("1 = 1", ()) if agent is None else ("agent = ?", (agent,))
         (row,) = self._db.rows(f"SELECT count(*) FROM decision WHERE {where}", values)
-        return integer(row[0])
+        return integer_from_sql(row[0])
 
-    def kept(self, agent: str, rules: str) -> str | None:
-        """What was kept of an agent under these rules."""
+    def find_score(self, agent: str, rules: str) -> str | None:
+        """Return the stored score of an agent under these rules."""
         rows = self._db.rows("SELECT folded FROM trust_standing WHERE agent = ? AND rules = ?", (agent, rules))
         return str(rows[0][0]) if rows else None
 
-    def keep(self, agent: str, rules: str, folded: str, *, generation: int) -> None:
-        """Inside a write: keep it, unless everything was let go of since ``generation`` was read."""
+    def store_score(self, agent: str, rules: str, folded: str, *, generation: int) -> None:
+        """Store a score inside a write, unless the cache was cleared since ``generation`` was read."""
         if self.generation() != generation:
             return
         self._db.run(
@@ -93,12 +92,12 @@ class StandingTables(DerivedTables):
         )
 
     def generation(self) -> int:
-        """How often everything was let go of."""
+        """Return how often the cache was cleared."""
         rows = self._db.rows("SELECT seq FROM state WHERE view = ? AND store_id = ''", (TRUST,))
-        return integer(rows[0][0]) if rows else 0
+        return integer_from_sql(rows[0][0]) if rows else 0
 
     def forget(self) -> None:
-        """Inside a write: let go of everything, and of what somebody is about to keep."""
+        """Clear the cache inside a write, so that scores read before are not stored either."""
         self._db.run("DELETE FROM trust_standing")
         self._db.run(
             "INSERT INTO state (view, store_id, seq, version) VALUES (?, '', ?, '')"
@@ -107,26 +106,26 @@ class StandingTables(DerivedTables):
         )
 
     def forget_views(self, store: StoreId) -> None:
-        """Inside a write: the same when decisions of a chain are about to be made again."""
+        """Clear the cache before decisions of a chain are indexed again."""
         self.forget()
 
     def read_again(self, records: Sequence[Record]) -> None:
-        """Inside a write: the same when a decision may have been erased or have come back."""
+        """Clear the cache when a decision may have been erased or restored."""
         self.forget()
 
-    def named(self, agent: str, column: str, names: Collection[str]) -> set[RecordRef]:
-        """The records of decisions about ``agent`` with one of ``names`` in a column."""
-        found: set[RecordRef] = set()
-        for some in split_batches(sorted(names), PAGE):
-            marks = ", ".join("?" * len(some))
-            values: Sequence[SqlValue] = (agent, *some)
-            found |= _refs(
+    def find_decision_records(self, agent: str, column: str, names: Collection[str]) -> set[RecordRef]:
+        """Return the records of decisions about ``agent`` with one of ``names`` in a column."""
+        refs: set[RecordRef] = set()
+        for batch in split_row_batches(sorted(names), PAGE):
+            marks = ", ".join("?" * len(batch))
+            values: Sequence[SqlValue] = (agent, *batch)
+            refs |= _decision_refs_from_rows(
                 self._db.rows(f"SELECT store_id, seq FROM decision WHERE agent = ? AND {column} IN ({marks})", values)
             )
-        return found
+        return refs
 
     def has_since(self, agent: str, read: Mapping[StoreId, int]) -> bool:
-        """Whether something was decided about ``agent`` behind these places of the chains."""
+        """Return whether a decision about ``agent`` was recorded after these positions of the chains."""
         return any(
             self._db.rows(
                 "SELECT 1 FROM decision WHERE agent = ? AND store_id = ? AND seq > ? LIMIT 1", (agent, store, seq)
@@ -134,29 +133,29 @@ class StandingTables(DerivedTables):
             for store, seq in read.items()
         )
 
-    def imported(self, event: str) -> int:
-        """How many decisions came from elsewhere: their event's name begins so, or their chain was copied here."""
+    def count_imported(self, event: str) -> int:
+        """Return the number of imported decisions: by the prefix of their event, or by a chain of another store."""
         rows = self._db.rows(
             "SELECT count(*) FROM decision JOIN record"
             " ON record.store_id = decision.store_id AND record.seq = decision.seq WHERE record.event_id LIKE ?"
             " OR decision.store_id NOT IN (SELECT store_id FROM chain WHERE owned = 1)",
             (f"{event}%",),
         )
-        return integer(rows[0][0])
+        return integer_from_sql(rows[0][0])
 
-    def erased(self) -> list[tuple[NaturalKey, int]]:
-        """The decisions that say nothing any more: the key and the moment of each, which the chain keeps."""
+    def list_erased(self) -> list[tuple[NaturalKey, int]]:
+        """Return the key and the time of each erased decision, which the chain still has."""
         rows = self._db.rows(
             "SELECT DISTINCT natural_key, at_ns FROM record WHERE kind = 'decision' AND digest IN"
             " (SELECT erasure.digest FROM erasure JOIN body ON body.digest = erasure.digest WHERE body.bytes IS NULL)"
         )
-        return [(NaturalKey(str(key)), integer(at_ns)) for key, at_ns in rows]
+        return [(NaturalKey(str(key)), integer_from_sql(at_ns)) for key, at_ns in rows]
 
     def newest_ns(self) -> int:
-        """The latest moment that any record claims."""
+        """Return the latest time that any record claims."""
         rows = self._db.rows("SELECT max(at_ns) FROM record")
-        return 0 if rows[0][0] is None else integer(rows[0][0])
+        return 0 if rows[0][0] is None else integer_from_sql(rows[0][0])
 
 
-def _refs(rows: Sequence[Row]) -> set[RecordRef]:
-    return {RecordRef(StoreId(str(store)), Seq(integer(seq))) for store, seq in rows}
+def _decision_refs_from_rows(rows: Sequence[Row]) -> set[RecordRef]:
+    return {RecordRef(StoreId(str(store)), Seq(integer_from_sql(seq))) for store, seq in rows}

@@ -5,13 +5,13 @@ from typing import Literal
 
 from custody.core.errors import RulesError
 from custody.core.rules import (
-    check_length,
-    check_one_of,
-    check_order,
-    check_pattern,
-    check_range,
-    check_ranges,
-    check_rising,
+    check_rule_choice,
+    check_rule_length,
+    check_rule_order,
+    check_rule_path_pattern,
+    check_rule_range,
+    check_rule_ranges,
+    check_rule_rising,
 )
 
 PROFILES = ("cautious", "document")
@@ -27,7 +27,7 @@ _REVIEW_PATHS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrustRules:
-    """How decisions move a score, how trust fades, and what each tier may merge without review."""
+    """How decisions move a score, how trust decays, and what each tier may merge without review."""
 
     profile: Literal["cautious", "document"] = "cautious"
     """``cautious``: a rise is never larger than ``rise_step_max``; ``document``: rises and falls alike."""
@@ -50,7 +50,7 @@ class TrustRules:
     tier_score_min: tuple[float, ...] = (0.0, 0.2, 0.4, 0.6, 0.8)
     """The least score of untrusted, low, medium, high and verified; equal bounds leave a tier empty."""
     tier_lines_max: tuple[int, ...] = (0, 10, 50, 200, 500)
-    """The most lines that each tier may land without review; untrusted may land nothing, not even 0 lines."""
+    """The most lines that each tier may merge without review; untrusted may merge nothing, not even 0 lines."""
     approve_lines_max: int = 500
     """No change with more lines is approved without review, whatever the tier."""
     approve_samples_min: int = 10
@@ -62,77 +62,77 @@ class TrustRules:
     review_paths: tuple[str, ...] = _REVIEW_PATHS
     """Patterns of paths that never change without review: rules, builds, owners, hooks and agents' settings."""
     areas: tuple[str, ...] = ()
-    """Areas of the repository, each as ``name: pattern``; the first that fits counts, else the top-level folder."""
+    """Areas of the repository, each as ``name: pattern``; the first match counts, else the top-level folder."""
     approve_clock_minutes_max: float = 5.0
-    """How far the clock may lag behind the newest record; one that lags more was set back, and approves nothing."""
+    """How far the clock may lag behind the newest record; with a larger lag nothing is approved."""
     inherit_share: float = 0.5
-    """What a decision about an agent's other models is worth to the one it runs now, as a rise and as a sample."""
+    """The weight of a decision about another model of the agent, as a rise and as a sample."""
     audit_share: float = 0.05
-    """The share of what would pass that is drawn for a person to look at."""
+    """The share of passing changes that is selected for an audit by a person."""
     settle_days_min: float = 14.0
-    """How long an approval without review must stand unreverted before it counts, unless it was audited."""
+    """How long an approval without review must stay unreverted before it counts, unless it was audited."""
 
     chance_decisions_min: int = 500
-    """With fewer decisions about everybody the chance is told, and does not decide whether a change may land."""
+    """With fewer decisions in total the acceptance probability is shown, but does not decide about merges."""
     risk_confidence: float = 0.95
     """How sure risk control has to be that the share of bad changes stays within the target."""
     reverted_share_max: float = 0.01
     """The risk target: the share of approvals without review that may be reverted later."""
     fix_days_max: float = 7.0
-    """A commit that mends another within so many days is a quick fix: the other one counts as modified."""
+    """A commit that fixes another within this many days is a quick fix: the fixed commit counts as modified."""
     revert_share_min: float = 0.8
-    """The share of what was left of a commit that has to be undone for it to count as taken back."""
+    """The share of a commit's remaining lines that must be undone for it to count as reverted."""
     revert_left_min: float = 0.5
-    """The share of a commit that has to be left for that; what was mostly rewritten before is not taken back whole."""
+    """The share of a commit that must remain for that; a commit that was mostly rewritten is not reverted whole."""
     revert_lines_min: int = 5
-    """A commit that undoes another without a word has to undo so many lines: fewer are the same by chance."""
+    """The least lines for a revert that no message mentions: fewer lines match by coincidence."""
     revert_window_days: float = 30.0
-    """How old what is undone without a word may be: what served its time and is removed was not taken back."""
+    """The longest time until a revert that no message mentions: removing older code is not a revert."""
 
     def __post_init__(self) -> None:
-        check_one_of("trust.profile", self.profile, PROFILES)
+        check_rule_choice("trust.profile", self.profile, PROFILES)
         self._check_ranges()
         self._check_tiers()
         self._check_patterns()
 
     def _check_ranges(self) -> None:
         shares = ("start_score", "inherit_share", "audit_share", "reverted_share_max")
-        check_ranges("trust", self._values(*shares), least=0, most=1)
+        check_rule_ranges("trust", self._values(*shares), least=0, most=1)
         steps = ("ema_alpha", "rise_step_max", "recovery_rate", "revert_share_min", "revert_left_min")
-        check_ranges("trust", self._values(*steps), above=0, most=1)
+        check_rule_ranges("trust", self._values(*steps), above=0, most=1)
         positive = ("review_lines_per_minute_max", "decay_half_life_days", "budget_hours", "fix_days_max")
-        check_ranges("trust", self._values(*positive), above=0)
+        check_rule_ranges("trust", self._values(*positive), above=0)
         limits = ("approve_lines_max", "approve_samples_min", "budget_tier_limits_max", "chance_decisions_min")
         waits = ("recovery_days_min", "settle_days_min", "approve_clock_minutes_max", "revert_window_days")
-        check_ranges("trust", self._values(*limits, *waits), least=0)
-        check_range("trust.revert_lines_min", self.revert_lines_min, least=1)
-        check_range("trust.risk_confidence", self.risk_confidence, above=0)
+        check_rule_ranges("trust", self._values(*limits, *waits), least=0)
+        check_rule_range("trust.revert_lines_min", self.revert_lines_min, least=1)
+        check_rule_range("trust.risk_confidence", self.risk_confidence, above=0)
         if self.risk_confidence >= 1:
             raise RulesError("trust.risk_confidence", f"is {self.risk_confidence}, not below 1")
 
     def _check_tiers(self) -> None:
-        check_length("trust.tier_score_min", self.tier_score_min, TIERS)
+        check_rule_length("trust.tier_score_min", self.tier_score_min, TIERS)
         for score in self.tier_score_min:
-            check_range("trust.tier_score_min", score, least=0, most=1)
+            check_rule_range("trust.tier_score_min", score, least=0, most=1)
         if self.tier_score_min[0] != 0:
             raise RulesError("trust.tier_score_min", f"starts at {self.tier_score_min[0]}, so a score of 0 has no tier")
-        check_rising("trust.tier_score_min", self.tier_score_min)
-        check_length("trust.tier_lines_max", self.tier_lines_max, TIERS)
+        check_rule_rising("trust.tier_score_min", self.tier_score_min)
+        check_rule_length("trust.tier_lines_max", self.tier_lines_max, TIERS)
         for lines in self.tier_lines_max:
-            check_range("trust.tier_lines_max", lines, least=0)
-        check_rising("trust.tier_lines_max", self.tier_lines_max)
-        check_order(
+            check_rule_range("trust.tier_lines_max", lines, least=0)
+        check_rule_rising("trust.tier_lines_max", self.tier_lines_max)
+        check_rule_order(
             ("trust.tier_lines_max", self.tier_lines_max[-1]), ("trust.approve_lines_max", self.approve_lines_max)
         )
 
     def _check_patterns(self) -> None:
         for pattern in self.review_paths:
-            check_pattern("trust.review_paths", pattern)
+            check_rule_path_pattern("trust.review_paths", pattern)
         for area in self.areas:
             name, found, pattern = area.partition(": ")
             if not found or not name.strip():
                 raise RulesError("trust.areas", f"has '{area[:80]}', not a name, a colon, a space and a pattern")
-            check_pattern("trust.areas", pattern)
+            check_rule_path_pattern("trust.areas", pattern)
 
     def _values(self, *names: str) -> dict[str, float]:
         return {name: getattr(self, name) for name in names}

@@ -1,12 +1,13 @@
-"""The formulas of document 001, as its page reads them: plain numbers in, plain numbers out.
+"""The formulas of document 001, as its page states them: numbers in, numbers out.
 
-Stakes scale the step that a decision takes, never the value that it moves to.
+Stakes scale the step of a decision, never the value that the score moves to.
 """
 
 import math
 from collections.abc import Iterator
 from types import MappingProxyType
 
+from custody.core.plural import count_noun
 from custody.trust.model import (
     Approval,
     ChangeComplexity,
@@ -14,36 +15,36 @@ from custody.trust.model import (
     DecisionType,
     ReviewReason,
     ReviewRequirement,
+    ScoreState,
     Trust,
-    TrustStanding,
     TrustTier,
 )
 from custody.trust.rules import TrustRules
 
 NS_PER_DAY = 86_400 * 1_000_000_000
 NEUTRAL_SCORE = 0.5
-"""Where an idle agent's score moves to, as document 001 has it."""
+"""The score that an idle agent decays to, from document 001."""
 DECISION_VALUES = MappingProxyType({DecisionType.ACCEPTED: 1.0, DecisionType.MODIFIED: 0.5, DecisionType.REJECTED: 0.0})
-"""What a decision moves the score towards, as document 001 has it."""
+"""The value that a decision moves the score towards, from document 001."""
 COMPLEXITY_LINES_MIN = (0, 10, 50, 200, 500)
-"""The least lines of each ``ChangeComplexity``, as the tiers of document 001 call changes of these sizes."""
+"""The least lines of each ``ChangeComplexity``, from the tiers of document 001."""
 MEANINGFUL_SAMPLES_MIN = 10
-"""From so many decisions on, a confidence means something, as document 001 has it."""
+"""The least decisions for a meaningful confidence, from document 001."""
 CONFIDENT_SAMPLES_MIN = 100
-"""From so many decisions on, confidence is 1, as document 001 has it."""
+"""The least decisions for a confidence of 1, from document 001."""
 SIZE_LINES = 50
 """A change of this size multiplies the stakes by 1: the most that a new agent's tier may merge."""
 SIZE_FACTOR_MIN, SIZE_FACTOR_MAX = 0.5, 2.0
 """Size counts, but complexity, which ranges from 1 to 8, counts more."""
 REVIEW_BONUS_MAX = 0.1
-"""What an instant review would add to the factor of 1: document 001 says that faster reviews count slightly more."""
+"""The bonus of an instant review on the factor of 1: in document 001 faster reviews count slightly more."""
 REVIEW_HALF_LIFE_MS = 60_000
-"""A review that took this long adds half of the bonus; after some minutes speed says nothing."""
+"""A review of this length gets half of the bonus."""
 _MS_PER_MINUTE = 60_000
 
 
 def decay_score(score: float, idle_days: float, rules: TrustRules) -> float:
-    """Move ``score`` towards neutral by half for every half-life of silence; a clock set back moves nothing.
+    """Move ``score`` halfway to neutral for every half-life of inactivity; a clock set back changes nothing.
 
     >>> round(decay_score(0.9, 30, TrustRules()), 6), round(decay_score(0.9, 60, TrustRules()), 6)
     (0.7, 0.6)
@@ -52,10 +53,10 @@ def decay_score(score: float, idle_days: float, rules: TrustRules) -> float:
     return NEUTRAL_SCORE + (score - NEUTRAL_SCORE) * share
 
 
-def size_factor(lines: int | None, *, rising: bool) -> float:
-    """What the size of a change multiplies its stakes by; an unknown size never makes a rise larger.
+def compute_stakes_size_factor(lines: int | None, *, rising: bool) -> float:
+    """Return the factor of a change's size; an unknown size never makes a rise larger.
 
-    >>> size_factor(50, rising=True), size_factor(1, rising=True)
+    >>> compute_stakes_size_factor(50, rising=True), compute_stakes_size_factor(1, rising=True)
     (1.0, 0.5)
     """
     if lines is None:
@@ -64,10 +65,10 @@ def size_factor(lines: int | None, *, rising: bool) -> float:
     return min(max(factor, SIZE_FACTOR_MIN), SIZE_FACTOR_MAX)
 
 
-def review_factor(stakes: ChangeStakes, rules: TrustRules) -> float:
-    """What the time of the review multiplies the stakes by: a little more for a quick one that can have been one.
+def compute_review_factor(stakes: ChangeStakes, rules: TrustRules) -> float:
+    """Return the factor of the review time: a little above 1 for a quick but plausible review.
 
-    >>> review_factor(ChangeStakes(lines=50, review_ms=60_000), TrustRules())
+    >>> compute_review_factor(ChangeStakes(lines=50, review_ms=60_000), TrustRules())
     1.05
     """
     if stakes.lines is None or stakes.review_ms is None or stakes.review_ms <= 0 or is_rubber_stamp(stakes, rules):
@@ -76,7 +77,7 @@ def review_factor(stakes: ChangeStakes, rules: TrustRules) -> float:
 
 
 def is_rubber_stamp(stakes: ChangeStakes, rules: TrustRules) -> bool:
-    """Whether nobody can have read so many lines in that time.
+    """Return whether the review was too fast to have read so many lines.
 
     >>> is_rubber_stamp(ChangeStakes(lines=400, review_ms=1000), TrustRules())
     True
@@ -86,37 +87,43 @@ def is_rubber_stamp(stakes: ChangeStakes, rules: TrustRules) -> bool:
     return stakes.lines * _MS_PER_MINUTE / stakes.review_ms > rules.review_lines_per_minute_max
 
 
-def weight_of(stakes: ChangeStakes, rules: TrustRules, *, rising: bool) -> float:
-    """How much is at stake; 1 gives the document's plain formula.
+def compute_decision_weight(stakes: ChangeStakes, rules: TrustRules, *, rising: bool) -> float:
+    """Return the weight of a decision; 1 gives document 001's plain formula.
 
-    >>> weight_of(ChangeStakes(ChangeComplexity.MODERATE, 50, 60_000), TrustRules(), rising=True)
+    >>> compute_decision_weight(ChangeStakes(ChangeComplexity.MODERATE, 50, 60_000), TrustRules(), rising=True)
     3.1500000000000004
     """
     complexity = stakes.complexity or ChangeComplexity.TRIVIAL
-    return complexity.value * size_factor(stakes.lines, rising=rising) * review_factor(stakes, rules)
+    return (
+        complexity.value
+        * compute_stakes_size_factor(stakes.lines, rising=rising)
+        * compute_review_factor(stakes, rules)
+    )
 
 
-def step_of(weight: float, rules: TrustRules, *, rising: bool) -> float:
-    """How far the score moves towards the decision's value; in profile ``cautious`` a rise is never a leap.
+def compute_score_step(weight: float, rules: TrustRules, *, rising: bool) -> float:
+    """Return how far the score moves towards the decision's value; profile ``cautious`` limits rises.
 
-    >>> round(step_of(1, TrustRules(), rising=True), 6), round(step_of(8, TrustRules(), rising=False), 6)
-    (0.3, 0.942352)
+    >>> round(compute_score_step(1, TrustRules(), rising=True), 6)
+    0.3
+    >>> round(compute_score_step(8, TrustRules(), rising=False), 6)
+    0.942352
     """
     step = float(1.0 - (1.0 - rules.ema_alpha) ** weight)
     return min(step, rules.rise_step_max) if rising and rules.profile == "cautious" else step
 
 
-def move_score(score: float, value: float, step: float) -> float:
-    """The score after a step towards ``value``.
+def move_trust_score(score: float, value: float, step: float) -> float:
+    """Return the score after a step towards ``value``.
 
-    >>> move_score(0.5, 1.0, 0.3)
+    >>> move_trust_score(0.5, 1.0, 0.3)
     0.65
     """
     return min(max(score + step * (value - score), 0.0), 1.0)
 
 
 def lift_score(score: float, boost: float, rules: TrustRules) -> float:
-    """The score after a recovery, which adds no more than the recovery rate.
+    """Return the score after a recovery, which adds at most the recovery rate.
 
     >>> lift_score(0.7, 0.5, TrustRules()), lift_score(0.98, 0.05, TrustRules())
     (0.75, 1.0)
@@ -124,71 +131,72 @@ def lift_score(score: float, boost: float, rules: TrustRules) -> float:
     return min(score + min(boost, rules.recovery_rate), 1.0)
 
 
-def confidence_of(samples: float) -> float:
-    """How much a score rests on, from 0 to 1.
+def compute_trust_confidence(samples: float) -> float:
+    """Return the confidence in a score, from 0 to 1.
 
-    >>> confidence_of(50), confidence_of(250)
+    >>> compute_trust_confidence(50), compute_trust_confidence(250)
     (0.5, 1.0)
     """
     return min(samples / CONFIDENT_SAMPLES_MIN, 1.0)
 
 
-def samples_of(standing: TrustStanding, rules: TrustRules) -> float:
-    """How many decisions a standing rests on; one about another model than the one asked about is worth less.
+def count_score_samples(state: ScoreState, rules: TrustRules) -> float:
+    """Return the number of decisions behind a score; decisions about another model count for less.
 
-    >>> samples_of(TrustStanding(0.5, accepted=10, inherited=4), TrustRules())
+    >>> count_score_samples(ScoreState(0.5, accepted=10, inherited=4), TrustRules())
     8.0
     """
-    return standing.samples - standing.inherited * (1.0 - rules.inherit_share)
+    return state.samples - state.inherited * (1.0 - rules.inherit_share)
 
 
-def complexity_of(lines: int) -> ChangeComplexity:
-    """How complex a change of this size is at least, as the document's tiers call it.
+def decision_complexity_from_lines(lines: int) -> ChangeComplexity:
+    """Return the least complexity of a change of this size, from document 001's tiers.
 
-    >>> complexity_of(9).name, complexity_of(10).name
+    >>> decision_complexity_from_lines(9).name, decision_complexity_from_lines(10).name
     ('TRIVIAL', 'MINOR')
     """
     reached = zip(ChangeComplexity, COMPLEXITY_LINES_MIN, strict=True)
     return [complexity for complexity, least in reached if lines >= least][-1]
 
 
-# Which tier a score is in, and what an agent may land; this file is the only one that decides either.
+# The tier of a score, and what an agent may merge; only this file decides either.
 
 
-def tier_of(score: float, rules: TrustRules) -> TrustTier:
-    """The highest tier whose bound the score reaches, compared unrounded; equal bounds leave the lower tier empty."""
+def tier_from_score(score: float, rules: TrustRules) -> TrustTier:
+    """Return the highest tier that the unrounded score reaches; equal bounds leave the lower tier empty."""
     reached = zip(TrustTier, rules.tier_score_min, strict=True)
     return [tier for tier, least in reached if score >= least][-1]
 
 
-def lines_max(tier: TrustTier, rules: TrustRules) -> int:
-    """The most lines that a tier may land without review."""
-    return min(rules.tier_lines_max[tier.standing], rules.approve_lines_max)
+def read_tier_lines_max(tier: TrustTier, rules: TrustRules) -> int:
+    """Return the most lines that a tier may merge without review."""
+    return min(rules.tier_lines_max[tier.rank], rules.approve_lines_max)
 
 
-def approve(trust: Trust, lines: int, rules: TrustRules) -> Approval:
-    """Whether an agent with this trust may land a change of so many lines without review."""
-    return Approval(tuple(against_record(trust, rules)) + tuple(against_size(trust, lines, rules)))
+def approve_change_lines(trust: Trust, lines: int, rules: TrustRules) -> Approval:
+    """Return whether an agent with this trust may merge a change of ``lines`` lines without review."""
+    return Approval(tuple(find_record_reasons(trust, rules)) + tuple(find_size_reasons(trust, lines, rules)))
 
 
-def against_record(trust: Trust, rules: TrustRules) -> Iterator[ReviewReason]:
-    """What an agent's record has against any change of its own."""
-    samples = samples_of(trust.standing, rules)
+def find_record_reasons(trust: Trust, rules: TrustRules) -> Iterator[ReviewReason]:
+    """Yield the reasons in an agent's record against any of its changes."""
+    samples = count_score_samples(trust.state, rules)
     if trust.tier is TrustTier.UNTRUSTED:
         yield ReviewReason(ReviewRequirement.UNTRUSTED, "the agent is UNTRUSTED")
     if samples < rules.approve_samples_min:
-        inherited = f", {trust.standing.inherited} of them about another model" if trust.standing.inherited else ""
-        counted = f"the agent has {trust.standing.samples} decision(s){inherited}"
-        yield ReviewReason(ReviewRequirement.SAMPLES, f"{counted}, fewer than {rules.approve_samples_min}")
-    # Waiting must not be a way out of a bad record: neutral is more than what the agent has earned.
-    if tier_of(trust.earned, rules).standing < trust.tier.standing:
-        yield ReviewReason(ReviewRequirement.IDLE, f"the agent reached {trust.tier.name} only by being idle")
+        inherited = f" ({trust.state.inherited} of another model)" if trust.state.inherited else ""
+        reviews = f"{count_noun(trust.state.samples, 'review')}{inherited}"
+        sentence = f"the agent has {reviews}, fewer than {rules.approve_samples_min}"
+        yield ReviewReason(ReviewRequirement.SAMPLES, sentence)
+    # Waiting must not be a way out of a bad record: neutral is more than the agent has earned.
+    if tier_from_score(trust.earned, rules).rank < trust.tier.rank:
+        sentence = f"{trust.tier.name} only because old rejections have decayed"
+        yield ReviewReason(ReviewRequirement.IDLE, sentence)
 
 
-def against_size(trust: Trust, lines: int, rules: TrustRules) -> Iterator[ReviewReason]:
-    """Whether a change is larger than the agent's tier may land."""
-    most = lines_max(trust.tier, rules)
+def find_size_reasons(trust: Trust, lines: int, rules: TrustRules) -> Iterator[ReviewReason]:
+    """Yield a reason if a change is larger than the agent's tier may merge."""
+    most = read_tier_lines_max(trust.tier, rules)
     if lines > most:
-        yield ReviewReason(
-            ReviewRequirement.SIZE, f"the change has {lines} line(s), more than the {most} of {trust.tier.name}"
-        )
+        sentence = f"the change has {count_noun(lines, 'line')}, more than the {most:,} of {trust.tier.name}"
+        yield ReviewReason(ReviewRequirement.SIZE, sentence)

@@ -1,9 +1,9 @@
-"""Whether a commit took back what an earlier one did, by the lines of the files that the earlier one changed.
+"""Whether a commit reverts an earlier one, by the lines of the files that the earlier one changed.
 
-A file is looked at in four states: before and after the earlier commit, before and after the later one. What the
-earlier one added and the later one removed is taken back, and what it removed and the later one added. Only what was
-left of the earlier one can be taken back: what others had changed in between counts on neither side. Which line stood
-where does not matter, so that an edit in between does not hide a revert.
+A file is compared in four states: before and after the earlier commit, before and after the later one. A line is
+reverted if the earlier commit added it and the later one removed it, or the other way around. Only lines that were
+still there can be reverted: edits in between count on neither side. The position of lines does not matter, so that an
+edit in between does not hide a revert.
 """
 
 from collections import Counter
@@ -16,23 +16,23 @@ from custody.trust.rules import TrustRules
 
 T = TypeVar("T")
 LineCounts = Mapping[bytes, int]
-"""How often each line stands in a file; none in one that is not there."""
+"""How often each line occurs in a file; empty for a missing file."""
 
 
 class UndoShare(Enum):
-    """How much of a commit was taken back."""
+    """How much of a commit was reverted."""
 
     WHOLE = "whole"
     PARTIAL = "partial"
     NOTHING = "nothing"
     """All of it is still there."""
     GONE = "gone"
-    """Some or all of it was rewritten before, and nothing that was left of it was taken back."""
+    """Some or all of it was rewritten before, and nothing of the rest was reverted."""
 
 
 @dataclass(frozen=True, slots=True)
 class UndoMeasure:
-    """Of ``changed`` lines of a commit ``left`` were still as it had left them, and ``taken`` of these were undone."""
+    """Of the ``changed`` lines of a commit ``left`` were still unchanged, and ``taken`` of these were reverted."""
 
     changed: int = 0
     left: int = 0
@@ -43,11 +43,11 @@ class UndoMeasure:
 
     @property
     def share(self) -> float:
-        """What was taken back of what was left."""
+        """Return the reverted share of the lines that were left."""
         return self.taken / self.left if self.left else 0.0
 
-    def how_much(self, rules: TrustRules) -> UndoShare:
-        """In a word."""
+    def classify_share(self, rules: TrustRules) -> UndoShare:
+        """Return the class of this share."""
         if not self.taken:
             return UndoShare.NOTHING if self.left and self.left == self.changed else UndoShare.GONE
         enough = self.left >= self.changed * rules.revert_left_min and self.share >= rules.revert_share_min
@@ -66,43 +66,46 @@ class States(NamedTuple, Generic[T]):
     now: T
 
 
-def undone_lines(states: States[LineCounts]) -> UndoMeasure:
-    """What of the lines that the earlier commit added or removed the later one took back.
+def measure_reverted_lines(states: States[LineCounts]) -> UndoMeasure:
+    """Measure how many of the earlier commit's changed lines the later commit reverted.
 
-    >>> undone_lines(States({b"a": 1}, {b"a": 1, b"b": 2}, {b"a": 1, b"b": 2}, {b"a": 1}))
+    >>> measure_reverted_lines(States({b"a": 1}, {b"a": 1, b"b": 2}, {b"a": 1, b"b": 2}, {b"a": 1}))
     UndoMeasure(changed=2, left=2, taken=2)
     """
-    return sum((_undone(line, states) for line in _telling(states.old, states.new)), UNDONE_NOTHING)
+    return sum(
+        (_measure_reverted_line(line, states) for line in _list_revertible_lines(states.old, states.new)),
+        UNDONE_NOTHING,
+    )
 
 
-def undone_whole(states: States[str | None]) -> UndoMeasure:
-    """The same for what is compared as a whole: a binary file, a link, a mode."""
+def measure_reverted_file(states: States[str | None]) -> UndoMeasure:
+    """Measure a file that is compared as a whole: a binary file, a link, a mode."""
     old, new, then, now = states
     left = int(then == new)
     return UndoMeasure(1, left, int(bool(left) and now == old))
 
 
-def has_word(line: bytes) -> bool:
-    """Whether a line says anything: a bracket, or nothing at all, is in every file."""
+def has_revertible_word(line: bytes) -> bool:
+    """Return whether a line has a word: brackets and empty lines are in every file."""
     return any(byte > 127 or chr(byte).isalnum() for byte in line)
 
 
-def lines_of(text: bytes) -> LineCounts:
-    """The lines of a file, without the white space around them."""
+def count_revertible_lines(text: bytes) -> LineCounts:
+    """Count the lines of a file, without surrounding white space."""
     return Counter(line.strip() for line in text.splitlines())
 
 
-def _telling(old: LineCounts, new: LineCounts) -> Iterable[bytes]:
-    """The lines of which there are more or fewer than before: those with a word in them, where there are any."""
+def _list_revertible_lines(old: LineCounts, new: LineCounts) -> Iterable[bytes]:
+    """List the lines whose count changed; only those with a word, if there are any."""
     changed = [line for line in {**old, **new} if old.get(line, 0) != new.get(line, 0)]
-    return [line for line in changed if has_word(line)] or changed
+    return [line for line in changed if has_revertible_word(line)] or changed
 
 
-def _undone(line: bytes, states: States[LineCounts]) -> UndoMeasure:
+def _measure_reverted_line(line: bytes, states: States[LineCounts]) -> UndoMeasure:
     old, new, then, now = (state.get(line, 0) for state in states)
     added = new > old
     changed = abs(new - old)
-    # What moved in the commit's own direction takes nothing from it; what moved against it does.
+    # Later changes in the commit's own direction take nothing from it; changes against it do.
     lost = max(0, new - then) if added else max(0, then - new)
     left = max(0, changed - lost)
     back = max(0, then - now) if added else max(0, now - then)

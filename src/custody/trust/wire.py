@@ -10,11 +10,11 @@ import msgspec
 from custody.core.ids import RecordRef, Seq, StoreId
 from custody.core.wire.report import IntegrityFinding, Report
 
-# Acceptance probabilities, and what ``custody trust simulate`` answers.
+# Acceptance probabilities, and the report of ``custody trust simulate``.
 
 
 class ChancePart(msgspec.Struct, frozen=True):
-    """What one thing adds to the log-odds of a chance, and the rate, rating, score or size behind it."""
+    """One part of the log-odds of an acceptance probability, and the rate, rating, score or size behind it."""
 
     name: str
     points: float
@@ -23,10 +23,10 @@ class ChancePart(msgspec.Struct, frozen=True):
 
 
 class ChanceReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A chance of acceptance with its account, which sums to ``logit``, and the control of risk beside it.
+    """An acceptance probability with its account, which sums to ``logit``, and the state of risk control.
 
-    ``threshold`` is the lower bound from which on risk control lets changes through, null while it can show nothing. Of
-    ``seen`` decided changes ``realised_count`` would have been let through, of which ``realised`` were bad.
+    ``threshold`` is the lower bound from which on changes pass risk control, null while nothing passes. Of ``seen``
+    decided changes ``realised_count`` would have passed; ``realised`` is the share of bad changes among these.
     """
 
     probability: float
@@ -44,7 +44,7 @@ class ChanceReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MergeShare(msgspec.Struct, frozen=True, kw_only=True):
-    """Of so many changes: what would land without review, and what of that was rejected or taken back."""
+    """Counts of changes: those that would merge without review, and the rejected and reverted ones among them."""
 
     changes: int
     approved: int
@@ -56,17 +56,17 @@ class MergeShare(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentMergeShare(msgspec.Struct, frozen=True, kw_only=True):
-    """What would land of one agent's changes."""
+    """The counts of one agent's changes."""
 
     agent: str
     landing: MergeShare
 
 
 class SimulatedPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """What one set of rules would have let land; ``controlled`` is what of it risk control lets through from the start.
+    """What one set of rules would have merged; ``controlled`` is the part that passes risk control from the start.
 
-    ``within``: the share of bad changes is not above the target; null when nothing would land. ``reasons`` counts what
-    was against the others, by code.
+    ``within``: the share of bad changes is not above the target; null when nothing would merge. ``reasons`` counts the
+    reasons against the others, by code.
     """
 
     name: str
@@ -80,7 +80,7 @@ class SimulatedPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SimulatedExample(msgspec.Struct, frozen=True, kw_only=True):
-    """A change worth looking at: what was said of it by each policy, and what became of it."""
+    """A notable change: the reasons of each policy, and its outcome."""
 
     agent: str
     id: str
@@ -95,9 +95,9 @@ class SimulatedExample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrustSimulateReport(Report, frozen=True, kw_only=True, tag="trust-simulate"):
-    """Policies over the past: the rules in force first.
+    """Policies applied to the past, the rules in force first.
 
-    ``recorded`` and ``commits`` are the changes of the period that records and plain git history told of.
+    ``recorded`` and ``commits`` count the changes of the period from records and from plain git history.
     """
 
     since: str
@@ -112,16 +112,16 @@ class TrustSimulateReport(Report, frozen=True, kw_only=True, tag="trust-simulate
     example_count: int
 
 
-# What ``custody trust`` answers: where agents stand, what each decision did, whether the log is as it was written.
+# The reports of ``custody trust``: scores, the effect of each decision, the verification of the log.
 
 
 Tier = Literal["untrusted", "low", "medium", "high", "verified"]
 EntryKind = Literal["decision", "revert", "override", "recovery", "landing", "settlement"]
-"""A landing is a change that nobody looked at; its settlement is the moment from which it counts."""
+"""A landing is a change merged without review; from its settlement on it counts."""
 
 
 class TrustLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent as of the report's moment; ``stored`` is its score before fading, ``lines_max`` its tier's limit."""
+    """One agent at the report's time; ``stored`` is its score before decay, ``lines_max`` its tier's limit."""
 
     agent: str
     score: float
@@ -138,7 +138,7 @@ class TrustLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScoreStepReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What one record did to a score; one that does not count says why in its notes."""
+    """The effect of one record on a score; the notes say why a record does not count."""
 
     record: str
     id: str
@@ -160,7 +160,7 @@ class ScoreStepReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrustListReport(Report, frozen=True, kw_only=True, tag="trust-list"):
-    """Every agent about which anything was decided, by name."""
+    """All agents with decisions, by name."""
 
     at: str
     profile: str
@@ -180,9 +180,9 @@ class TrustShowReport(Report, frozen=True, kw_only=True, tag="trust-show"):
 
 
 class TrustWhyReport(Report, frozen=True, kw_only=True, tag="trust-why"):
-    """How an agent came to its score at a moment: every record until then, oldest first, then the days of silence.
+    """How an agent got its score at a time: every record until then, oldest first, then the idle days.
 
-    ``chance`` is that of a change of the agent's of which nothing else is known.
+    ``chance`` is the acceptance estimate of a change by its agent alone.
     """
 
     at: str
@@ -196,7 +196,7 @@ class TrustWhyReport(Report, frozen=True, kw_only=True, tag="trust-why"):
 
 
 class TrustRecordReport(Report, frozen=True, kw_only=True, tag="trust-record"):
-    """What was recorded, what it did, and where that leaves the agent."""
+    """A new record, its effect, and the agent's score after it."""
 
     profile: str
     taken: ScoreStepReport
@@ -204,7 +204,7 @@ class TrustRecordReport(Report, frozen=True, kw_only=True, tag="trust-record"):
 
 
 class TrustVerifyReport(Report, frozen=True, kw_only=True, tag="trust-verify"):
-    """Whether the log is as it was written, and whether replaying its records gives the scores that are shown."""
+    """Whether the log is unchanged, and whether replaying its records gives the scores that are shown."""
 
     decisions: int
     agents: int
@@ -214,16 +214,16 @@ class TrustVerifyReport(Report, frozen=True, kw_only=True, tag="trust-verify"):
 
 
 class ReviewReasonReport(msgspec.Struct, frozen=True):
-    """Why a change may not land without review: the code, and a sentence."""
+    """Why a change may not merge without review: the code, and a sentence."""
 
     code: str
     sentence: str
 
 
 class AgentApproval(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent that wrote a part of a change: how many lines, what its record is, and what is against it.
+    """One agent that wrote lines of a change: their number, its record, and the reasons against it.
 
-    ``budget`` is what may land without review in the window of the budget, ``budget_left`` what is left of it.
+    ``budget`` is the number of lines that may merge without review in the budget window, ``budget_left`` the rest.
     """
 
     agent: str
@@ -241,7 +241,7 @@ class AgentApproval(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrustApproveReport(Report, frozen=True, kw_only=True, tag="trust-approve"):
-    """Whether a change may land without review: for this head, by these rules, on what was recorded until then.
+    """Whether a change may merge without review: for this head, by these rules, with the records until then.
 
     ``recorded`` are the records of the approval; ``chain_head`` is SHA-256 over the heads of all chains before them.
     """
@@ -264,10 +264,10 @@ class TrustApproveReport(Report, frozen=True, kw_only=True, tag="trust-approve")
 
 
 class AgentOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What the outcome of a change means for one agent that wrote a part of it.
+    """The effect of a change's outcome on one agent that wrote lines of it.
 
-    ``state``: it was recorded; it corrects an earlier decision; the same is known already; or the change landed without
-    review and waits to count. ``taken`` is what the record did, None where nothing was recorded.
+    ``state``: it was recorded; it corrects an earlier decision; it was known already; or the change was merged without
+    review and does not count yet. ``taken`` is the effect of the record, None where nothing was recorded.
     """
 
     agent: str
@@ -280,7 +280,7 @@ class AgentOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PairLabelReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What an outcome says about two changes, for the search for duplicates: the other one, the answer, its record."""
+    """A label for the duplicate search that follows from an outcome: the other change, the answer, its record."""
 
     other: str
     answer: str
@@ -288,10 +288,10 @@ class PairLabelReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrustOutcomeReport(Report, frozen=True, kw_only=True, tag="trust-outcome"):
-    """What became of a change, and what that means for each agent whose lines it has; no agents where it has none.
+    """The outcome of a change, and its effect on each agent that wrote lines of it.
 
-    ``change`` is the commit under which it is decided, ``head`` the one that was proposed; ``lines`` counts what the
-    change adds and removes, ``person_lines`` and ``unknown_lines`` what it adds that no agent is known to have written.
+    ``change`` is the commit that decisions refer to, ``head`` the proposed commit. ``lines`` counts added and removed
+    lines, ``person_lines`` and ``unknown_lines`` the added lines of people and of unknown authors.
     """
 
     told: Literal["merged", "changed", "closed", "reverted"]
@@ -307,11 +307,11 @@ class TrustOutcomeReport(Report, frozen=True, kw_only=True, tag="trust-outcome")
 
 
 class RevertReport(msgspec.Struct, frozen=True, kw_only=True):
-    """That the commit ``by`` takes back ``target``, how it says so, and what was found out; only ``whole`` counts.
+    """A revert of ``target`` by the commit ``by``, how it was found, and its state; only ``whole`` counts.
 
-    Of ``changed`` lines of the target ``left`` were there until then, and ``undone`` of these were taken back. ``base``
-    is what the target is compared with. ``said`` is the name that the message gives, ``cancelled_by`` what takes this
-    one back. ``outcomes`` are what it means for the agents whose lines it took back, where that was to be recorded.
+    Of the ``changed`` lines of the target ``left`` were still there, and ``undone`` of these were reverted. The target
+    is compared with ``base``. ``said`` is the name in the message, ``cancelled_by`` the commit that reverts this one.
+    ``outcomes`` are the effects on agents, if they were recorded.
     """
 
     by: str
@@ -343,9 +343,9 @@ class RevertReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrustRevertsReport(Report, frozen=True, kw_only=True, tag="trust-reverts"):
-    """The reverts of a stretch of history, the oldest first, and how many there are in each state.
+    """The reverts in a range of history, the oldest first, and their number by state.
 
-    ``recorded`` counts the decisions that were recorded now.
+    ``recorded`` counts the new decisions.
     """
 
     tip: str | None
@@ -357,11 +357,11 @@ class TrustRevertsReport(Report, frozen=True, kw_only=True, tag="trust-reverts")
     recorded: int
 
 
-# Where a fold of decisions stands, as it is kept between two questions: every bit of a number comes back.
+# The stored state of a fold: every bit of a number is restored.
 
 
-class StoredStanding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A standing with how far each chain was read for it, the last entry in order, and the records of what waits."""
+class StoredScore(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A score with its position in each chain, the last entry in order, and the records of pending approvals."""
 
     read: dict[str, int]
     last_ns: int
@@ -378,18 +378,18 @@ class StoredStanding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     @property
     def last_ref(self) -> RecordRef:
-        """The record of the last entry."""
+        """Return the record of the last entry."""
         return RecordRef(StoreId(self.last[0]), Seq(self.last[1]))
 
 
-def encode_standing(kept: StoredStanding) -> str:
-    """As text for a row."""
-    return msgspec.json.encode(kept).decode()
+def encode_stored_score(score: StoredScore) -> str:
+    """Encode a score as text for a row."""
+    return msgspec.json.encode(score).decode()
 
 
-def decode_standing(text: str) -> StoredStanding | None:
-    """From a row; None for what is not of this shape, which is folded anew."""
+def decode_stored_score(text: str) -> StoredScore | None:
+    """Decode a score from a row; None for another shape, which is folded again."""
     try:
-        return msgspec.json.decode(text, type=StoredStanding)
+        return msgspec.json.decode(text, type=StoredScore)
     except msgspec.MsgspecError:
         return None

@@ -1,23 +1,47 @@
-"""The verbs of ``why``.
-
-May touch the terminal. Asks use cases and renders their reports.
-"""
+"""The command ``why``: arguments in, the chain as a tree or as SVG out."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import chain, repeat
+from types import MappingProxyType
+from typing import TypeVar
 
 import click
 
-from custody.attribution.cli import MARKS
+from custody.attribution.cli import MARKS, SHA_DIGITS
 from custody.attribution.wire import TIER_WORDS, Attribution
 from custody.core.errors import InputError
-from custody.terminal.frame import answer, json_option, open_workspace
+from custody.core.plural import count_noun
+from custody.intake.settings.agent_table import AGENTS
+from custody.ledger.sessions import shorten_session_ids
+from custody.terminal.dates import format_time, format_when
+from custody.terminal.frame import (
+    choose_revision,
+    current_screen,
+    json_option,
+    open_command_workspace,
+    print_command_report,
+    rev_option,
+    revision_argument,
+)
+from custody.terminal.screen import (
+    WIDE_COLUMNS_MIN,
+    Piece,
+    Role,
+    Screen,
+    StyledText,
+    TextLine,
+    escape_controls,
+    text_columns,
+    wrap_text,
+)
 from custody.why.report import (
     AnyLink,
     CallLink,
     ChainCommit,
+    ChainLink,
     ChangeLink,
     EndLink,
     LineLink,
@@ -29,15 +53,15 @@ from custody.why.report import (
     SubagentLink,
     WhyReport,
 )
-from custody.why.why import why
+from custody.why.why import WHOLE, why
 
-# A chain as a picture: boxes below each other, each with a few lines of words, as SVG that loads and runs nothing.
+# The chain as SVG that loads and runs nothing: one box per link, from top to bottom.
 
 
 WIDTH, LINE_HEIGHT, PADDING, BETWEEN = 760, 18, 12, 26
-SIGNS_MAX = 96
+LINE_CHARACTERS_MAX = 96
 LINES_MAX = 14
-_COLOURS = {
+_COLORS = {
     "line": "#1f6feb",
     "commit": "#8250df",
     "call": "#1a7f37",
@@ -57,223 +81,454 @@ _STYLE = (
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """One box: what kind of link it is, and its words."""
+    """One box: the kind of its link, and its text."""
 
     kind: str
     lines: Sequence[str]
 
 
-def picture(boxes: Sequence[Box]) -> str:
-    """The boxes from top to bottom, an arrow from each to the next; the same boxes give the same bytes."""
-    drawn: list[str] = []
+def render_why_svg(boxes: Sequence[Box]) -> str:
+    """Return the boxes from top to bottom, with an arrow from each to the next; equal boxes give equal bytes."""
+    elements: list[str] = []
     top = PADDING
-    for place, box in enumerate(boxes):
-        lines = [_fit(line) for line in box.lines[:LINES_MAX]]
+    for index, box in enumerate(boxes):
+        lines = [_fit_why_box_line(line) for line in box.lines[:LINES_MAX]]
         if len(box.lines) > LINES_MAX:
             lines.append(f"… {len(box.lines) - LINES_MAX} more")
         height = 2 * PADDING + LINE_HEIGHT * (len(lines) + 1)
-        drawn.extend(_box(box.kind, lines, top, height))
+        elements.extend(_draw_why_box(box.kind, lines, top, height))
         top += height
-        if place < len(boxes) - 1:
-            drawn.append(f'<path d="M{WIDTH // 2} {top}v{BETWEEN - 6}" stroke="#8c959f" marker-end="url(#a)"/>')
+        if index < len(boxes) - 1:
+            elements.append(f'<path d="M{WIDTH // 2} {top}v{BETWEEN - 6}" stroke="#8c959f" marker-end="url(#a)"/>')
             top += BETWEEN
-    return "".join((*_opened(top + PADDING, boxes), *drawn, "</svg>\n"))
+    return "".join((*_render_why_svg_header(top + PADDING, boxes), *elements, "</svg>\n"))
 
 
-def _opened(height: int, boxes: Sequence[Box]) -> Iterator[str]:
+def _render_why_svg_header(height: int, boxes: Sequence[Box]) -> Iterator[str]:
     yield f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}"'
-    title = _fit(boxes[0].lines[0]) if boxes and boxes[0].lines else "nothing"
+    title = _fit_why_box_line(boxes[0].lines[0]) if boxes and boxes[0].lines else "nothing"
     yield f' role="img"><title>{escape(title)}</title><style>{_STYLE}</style>'
     yield '<defs><marker id="a" viewBox="0 0 8 8" refX="4" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
     yield '<path d="M0 0L8 4L0 8z" fill="#8c959f"/></marker></defs>'
 
 
-def _box(kind: str, lines: Sequence[str], top: int, height: int) -> Iterator[str]:
+def _draw_why_box(kind: str, lines: Sequence[str], top: int, height: int) -> Iterator[str]:
     left, inner = PADDING, 2 * PADDING + 4
     yield f'<rect class="b" x="{left}" y="{top}" width="{WIDTH - 2 * left}" height="{height}" rx="6"/>'
-    yield f'<rect x="{left}" y="{top}" width="5" height="{height}" rx="2" fill="{_COLOURS.get(kind, "#57606a")}"/>'
+    yield f'<rect x="{left}" y="{top}" width="5" height="{height}" rx="2" fill="{_COLORS.get(kind, "#57606a")}"/>'
     yield f'<text class="k" x="{inner}" y="{top + PADDING + 9}">{escape(kind)}</text>'
-    for place, line in enumerate(lines, 1):
-        y = top + PADDING + 9 + LINE_HEIGHT * place
+    for row, line in enumerate(lines, 1):
+        y = top + PADDING + 9 + LINE_HEIGHT * row
         yield f'<text x="{inner}" y="{y}" xml:space="preserve">{escape(line)}</text>'
 
 
-def _fit(line: str) -> str:
-    """A line that can be drawn: nothing that no picture may hold, and no longer than the box."""
-    plain = "".join(sign if sign.isprintable() else " " for sign in line)
-    return plain if len(plain) <= SIGNS_MAX else f"{plain[: SIGNS_MAX - 1]}…"
+def _fit_why_box_line(line: str) -> str:
+    """Return the line without unprintable characters, cut to the width of a box."""
+    plain = "".join(character if character.isprintable() else " " for character in line)
+    return plain if len(plain) <= LINE_CHARACTERS_MAX else f"{plain[: LINE_CHARACTERS_MAX - 1]}…"
 
 
 SUBJECT_WIDTH = 72
 PROMPT_WIDTH = 200
 COMMIT_DIGITS = 12
-_PLACE = re.compile(r"(.+):([1-9]\d{0,8})", re.DOTALL | re.ASCII)
+ROW_INDENT = 14
+PROMPT_LINES_MAX = 12
+"""Lines of a prompt on a terminal; elsewhere it is whole."""
+SIGNALS_SHOWN_MAX = 2
+UNKNOWN_AUTHOR = "unknown author (no evidence either way)"
+READ_WORDS = frozenset(("verbatim", "excerpt", "summarised"))
+"""Readings that gave the agent at least a part of the text."""
+CERTAINTY_ROLES: Mapping[str, Role] = MappingProxyType(
+    {"certain": "ok", "strong": "ok", "weak": "warn", "unknown": "unknown"}
+)
+SIGNAL_REASONS: Mapping[str, str] = MappingProxyType(
+    {
+        "commit_link": "commit linked to the session",
+        "content_hash": "exactly the same text",
+        "revision_parent": "edited on top of the commit's parent",
+        "revision_ancestor": "edited on top of an earlier commit",
+        "range_match": "same place in the file",
+        "range_overlap": "near this place in the file",
+        "timestamp_match": "near the commit in time",
+    }
+)
+_LOCATION = re.compile(r"(.+):([1-9]\d{0,8})", re.DOTALL | re.ASCII)
 
 
 @click.command("why")
-@click.argument("place", metavar="FILE:LINE")
-@click.option("--rev", "revision", metavar="REV", help="The file as of this commit, not as it is on disk.")
-@click.option("-v", "--verbose", is_flag=True, help="Show the records behind each link and the signals seen.")
-@click.option("--svg", is_flag=True, help="Draw the chain as a picture (SVG on standard output).")
+@click.argument("location", metavar="FILE:LINE")
+@revision_argument
+@rev_option
+@click.option("-v", "--verbose", is_flag=True, help="Also show the whole chain, with signals and records.")
+@click.option("--svg", is_flag=True, help="Print the chain as an SVG image.")
 @json_option
 @click.pass_context
-def why_command(
-    ctx: click.Context, place: str, *, revision: str | None, verbose: bool, svg: bool, as_json: bool
+def why_command(  # noqa: PLR0913 - one for each argument and option
+    ctx: click.Context,
+    location: str,
+    revision: str | None,
+    *,
+    rev: str | None,
+    verbose: bool,
+    svg: bool,
+    as_json: bool,
 ) -> int:
-    """Say why a line is there: its commits, the tool call that wrote it, what was asked.
+    """Show why a line exists: who wrote it, and for which prompt.
 
-    Follows one line back: through the commits that it came through, to the call that wrote it, the subagent that it was
-    made inside of, the prompt that was open, the sources that were read before it and the session; then what the agent
-    has earned, and what the change that brought the line is like. Says where the chain ends and why.
+    Without REV, looks at the file on disk. Shows the prompt, the sources read before it, the tool call, the commit, the
+    agent's trust and duplicates of the change, and how certain that is. -v adds the whole chain, and says whether it is
+    complete.
 
     \b
     Examples:
       custody why src/app.py:12
-      custody why src/app.py:12 --rev HEAD~3 --json
+      custody why src/app.py:12 HEAD~3 --json
       custody why src/app.py:12 --svg > why.svg
     """
-    match = _PLACE.fullmatch(place)
+    match = _LOCATION.fullmatch(location)
     if match is None:
-        raise InputError(f"'{place}' does not name a line", hint="give a file and a line, as src/app.py:12")
+        raise InputError(f"invalid location '{location}'", hint="pass a file and a line, such as src/app.py:12")
     if svg and as_json:
-        raise InputError("--svg and --json are two shapes of one answer", hint="give one of them")
-    report = why(open_workspace(ctx), match[1], int(match[2]), revision=revision)
+        raise InputError("--svg and --json are mutually exclusive", hint="pass one of them")
+    workspace = open_command_workspace(ctx)
+    report = why(workspace, match[1], int(match[2]), revision=choose_revision(revision, rev))
     if svg:
-        click.echo(picture([Box(_kind(link), _render_link(link, verbose=False)) for link in report.chain]), nl=False)
+        click.echo(
+            render_why_svg(
+                [Box(_get_chain_link_kind(link), _render_chain_link(link, verbose=False)) for link in report.chain]
+            ),
+            nl=False,
+        )
         return 0
-    return answer(report, "\n".join(_tree(report, verbose=verbose)), as_json=as_json)
+    ids = {} if as_json else shorten_session_ids(workspace, [link.session for link in _links(report, SessionLink)])
+    lines = render_why(report, ids, current_screen(), workspace.now_ns(), verbose=verbose)
+    return print_command_report(report, lines, as_json=as_json)
 
 
-def _kind(link: AnyLink) -> str:
+L = TypeVar("L", bound=ChainLink)
+
+
+def _links(report: WhyReport, kind: type[L]) -> list[L]:
+    return [link for link in report.chain if isinstance(link, kind)]
+
+
+def render_why(
+    report: WhyReport, ids: Mapping[str, str], screen: Screen, now_ns: int, *, verbose: bool
+) -> Iterator[TextLine]:
+    """Yield the line, the prompt behind it, what is known of its way, and how certain that is.
+
+    ``ids`` are the short ids of sessions. With ``verbose`` the whole chain follows.
+    """
+    (line,) = _links(report, LineLink)
+    yield StyledText(f"{line.path}:{line.line}", "strong")
+    yield f"    {screen.cut(escape_controls(line.text.strip()), screen.columns - 4)}"
+    yield ""
+    yield from _render_why_author(report, line.attribution, screen, now_ns)
+    rows = list(_list_why_rows(report, screen, now_ns))
+    if rows:
+        yield ""
+    for label, text in rows:
+        cut = screen.cut(escape_controls(text), screen.columns - ROW_INDENT)
+        yield ("  ", StyledText(f"{label:<{ROW_INDENT - 2}}", "muted"), cut)
+    yield ""
+    yield from _render_why_certainty(report, line.attribution, screen)
+    yield from (f"note: {note}" for note in report.notes)
+    if verbose:
+        yield ""
+        yield from _render_why_tree(report)
+    yield StyledText(screen.cut(_choose_why_hint(report, ids, verbose=verbose), screen.columns), "muted")
+
+
+def _render_why_author(report: WhyReport, attribution: Attribution, screen: Screen, now_ns: int) -> Iterator[TextLine]:
+    """Yield one sentence about who wrote the line, and the prompt in quotes."""
+    if attribution.kind == "none":
+        yield StyledText(UNKNOWN_AUTHOR, "unknown")
+        return
+    author = _format_why_author(report, attribution, now_ns)
+    prompt = next((link for link in _links(report, PromptLink) if link.text is not None), None)
+    if prompt is None:
+        gaps = "; ".join(link.why for link in _links(report, EndLink) if link.why != WHOLE)
+        yield from _wrap_why_sentence((*author, f"; {gaps}." if gaps else "."), screen)
+        return
+    operator = next((link.operator for link in _links(report, SessionLink)), None)
+    reason: tuple[Piece, ...] = (" for this prompt:",)
+    if operator is not None:
+        reason = (" because ", StyledText(operator, "person"), " asked:")
+    yield from _wrap_why_sentence((*author, *reason), screen)
+    yield ""
+    yield from _quote_why_prompt(prompt.text or "", screen)
+
+
+def _format_why_author(report: WhyReport, attribution: Attribution, now_ns: int) -> tuple[Piece, ...]:
+    agent = StyledText(_get_agent_title(attribution.agent or "an agent"), "agent")
+    call = next(iter(_links(report, CallLink)), None)
+    when = "" if call is None else f" {_format_day(call.started, now_ns)}"
+    if attribution.kind == "person":
+        return (StyledText("A person", "person"), " changed this line, which ", agent, f" wrote{when}")
+    part = "this line" if attribution.kind == "agent" else f"{attribution.share:.0%} of this line"
+    return (agent, f" wrote {part}{when}")
+
+
+def _get_agent_title(agent: str) -> str:
+    known = AGENTS.get(agent)
+    return agent if known is None else known.title.partition(" (")[0]
+
+
+def _format_day(at: str, now_ns: int) -> str:
+    """Return ``5 minutes ago``, or ``on`` and the date."""
+    when = format_when(at, now_ns)
+    return when if when.endswith((" ago", "just now")) else f"on {when}"
+
+
+def _wrap_why_sentence(pieces: Sequence[Piece], screen: Screen) -> Iterator[TextLine]:
+    """Yield the pieces as one line; where they do not fit in several, styled only at the start."""
+    text = escape_controls("".join(piece if isinstance(piece, str) else piece.text for piece in pieces))
+    if not screen.is_terminal or text_columns(text) <= screen.columns:
+        yield pieces
+        return
+    first, *rest = (screen.cut(line, screen.columns) for line in wrap_text(text, screen.columns))
+    start = pieces[0]
+    if isinstance(start, StyledText) and first.startswith(start.text):
+        yield (start, first.removeprefix(start.text))
+    else:
+        yield first
+    yield from rest
+
+
+def _quote_why_prompt(prompt: str, screen: Screen) -> Iterator[TextLine]:
+    opening, closing = ("“", "”") if screen.has_unicode else ('"', '"')
+    width = min(screen.columns, WIDE_COLUMNS_MIN) - 4
+    lines = wrap_text(f"{opening}{escape_controls(' '.join(prompt.split()))}{closing}", width)
+    if screen.is_terminal and len(lines) > PROMPT_LINES_MAX:
+        mark = "…" if screen.has_unicode else "..."
+        lines = [*lines[: PROMPT_LINES_MAX - 1], f"{lines[PROMPT_LINES_MAX - 1][: width - 4]}{mark}{closing}"]
+    yield from (f"  {screen.cut(line, screen.columns - 2)}" for line in lines)
+
+
+def _list_why_rows(report: WhyReport, screen: Screen, now_ns: int) -> Iterator[tuple[str, str]]:
+    """Yield what is known of the way of the line, each row with its label."""
+    for sources in _links(report, SourcesLink):
+        read = _join_why_sources(sources, screen)
+        if read:
+            yield "read", read
+    calls = _links(report, CallLink)
+    if calls:
+        yield "wrote", ", ".join(_list_why_call_facts(report, calls[0]))
+    commits = _links(report, ChainCommit)
+    if commits:
+        yield "committed", _describe_why_commits(commits, screen, now_ns)
+    for score in _links(report, StandingLink):
+        yield "trust", _render_why_score(score).replace(": trust ", " ", 1)
+    for change in _links(report, ChangeLink):
+        yield from zip(chain(("duplicates",), repeat("")), _list_why_duplicates(change), strict=False)
+
+
+def _join_why_sources(link: SourcesLink, screen: Screen) -> str:
+    """Return the sources that were read, as many as fit, and the number of the others."""
+    names = [source.locator for source in link.sources if source.reading in READ_WORDS]
+    for count in range(len(names), 0, -1):
+        others = len(names) - count + link.more
+        text = ", ".join((*names[:count], *([f"{others:,} more"] if others else ())))
+        if not screen.is_terminal or text_columns(escape_controls(text)) <= screen.columns - ROW_INDENT:
+            return text
+    return names[0] if names else ""
+
+
+def _list_why_call_facts(report: WhyReport, call: CallLink) -> Iterator[str]:
+    yield f"{call.name or 'unnamed call'} at {format_time(call.started)}"
+    if call.status != "ok":
+        yield call.status
+    model = next((link.model for link in _links(report, SessionLink)), None) or call.model
+    if model is not None:
+        yield model
+    yield from (f"in subagent {subagent.id}" for subagent in _links(report, SubagentLink)[:1])
+
+
+def _describe_why_commits(commits: Sequence[ChainCommit], screen: Screen, now_ns: int) -> str:
+    """Return the commit that added the line, and how many changed or moved it later."""
+    committed = [commit for commit in commits if commit.commit is not None]
+    if not committed:
+        return "not yet"
+    first = committed[-1]
+    text = f"{(first.commit or '')[:SHA_DIGITS]} {' '.join((first.subject or '').split())}".rstrip()
+    if first.author is not None:
+        text += f", by {first.author}"
+    if first.at is not None and screen.is_wide:
+        text += f" {_format_day(first.at, now_ns)}"
+    later = [count_noun(len(committed) - 1, "later commit")] if len(committed) > 1 else []
+    later += ["uncommitted changes"] if len(committed) < len(commits) else []
+    return f"{text}; {', '.join(later)}" if later else text
+
+
+def _list_why_duplicates(link: ChangeLink) -> Iterator[str]:
+    if link.likes is None:
+        yield f"not checked (run custody dupes check {link.head[:COMMIT_DIGITS]})"
+        return
+    for similar in link.likes:
+        yield f"{similar.head[:SHA_DIGITS]} {' '.join(similar.title.split())}: {similar.says}"
+
+
+def _render_why_certainty(report: WhyReport, attribution: Attribution, screen: Screen) -> Iterator[TextLine]:
+    gaps = "; ".join(link.why for link in _links(report, EndLink) if link.why != WHOLE)
+    reason = gaps if attribution.kind == "none" else ", ".join(_list_certainty_reasons(report, attribution))
+    word = StyledText(attribution.certainty.capitalize(), CERTAINTY_ROLES.get(attribution.certainty))
+    yield from _wrap_why_sentence((word, f": {reason}."), screen)
+    if gaps and attribution.kind != "none" and _links(report, PromptLink):
+        yield from _wrap_why_sentence((f"Incomplete: {gaps}.",), screen)
+
+
+def _list_certainty_reasons(report: WhyReport, attribution: Attribution) -> Iterator[str]:
+    """Yield how the line was recorded, and the strongest signals."""
+    if attribution.kind == "person":
+        yield f"a person changed what {attribution.agent or 'an agent'} had written"
+    yield "imported, not recorded live" if attribution.grade == "claimed" else "recorded live"
+    signals = sorted(attribution.evidence, key=lambda signal: -signal.points)
+    yield from [SIGNAL_REASONS[signal.name] for signal in signals if signal.name in SIGNAL_REASONS][:SIGNALS_SHOWN_MAX]
+    if any(not prompt.named for prompt in _links(report, PromptLink)):
+        yield "the prompt is the last one before the call"
+
+
+def _choose_why_hint(report: WhyReport, ids: Mapping[str, str], *, verbose: bool) -> str:
+    session = next((link.session for link in _links(report, SessionLink)), None)
+    if session is None:
+        second = "custody import adds past sessions of agents"
+    else:
+        second = f"custody log {ids.get(session, session)} shows the session"
+    return f"hint: {second}" if verbose else f"hint: -v shows all evidence; {second}"
+
+
+def _get_chain_link_kind(link: AnyLink) -> str:
     return str(link.__struct_config__.tag)
 
 
-def _tree(report: WhyReport, *, verbose: bool) -> Iterator[str]:
-    """The chain as a trunk with one branch for each link; a last one shows where it ends."""
+def _render_why_tree(report: WhyReport) -> Iterator[str]:
+    """Yield the chain as a trunk with one branch per link; the last branch shows where it ends."""
     for link in report.chain:
-        first, *more = _render_link(link, verbose=verbose)
+        first, *more = _render_chain_link(link, verbose=True)
         if isinstance(link, LineLink):
             yield first
             yield from (f"|  {line}" for line in more)
             continue
         yield f"{'`-' if link is report.chain[-1] else '|-'} {first}"
         bar = " " if link is report.chain[-1] else "|"
-        yield from (f"{bar}  {line}" for line in (*more, *(_shown_by(link) if verbose else ())))
-    yield from (f"note: {note}" for note in report.notes)
+        yield from (f"{bar}  {line}" for line in (*more, *_render_link_records(link)))
 
 
-def _shown_by(link: AnyLink) -> Iterator[str]:
+def _render_link_records(link: AnyLink) -> Iterator[str]:
     yield from (f"  record {record}" for record in link.records)
 
 
-def _render_link(link: AnyLink, *, verbose: bool) -> list[str]:
-    """A link in words, the first line of which stands at the branch."""
+def _render_chain_link(link: AnyLink, *, verbose: bool) -> list[str]:
+    """Return a link as text; its first line goes beside the branch."""
     match link:
         case LineLink():
-            return [*_line(link), *_signals(link.attribution, verbose=verbose)]
+            return [*_render_why_line(link), *_render_why_signals(link.attribution, verbose=verbose)]
         case ChainCommit(commit=None):
             return ["not committed"]
         case ChainCommit():
             who = (
                 (link.commit or "")[:COMMIT_DIGITS],
-                (link.at or "at no readable moment")[:10],
+                "unknown date" if link.at is None else link.at[:10],
                 link.author or "unknown",
             )
-            return [f"commit {'  '.join(who)}  {_short(link.subject, SUBJECT_WIDTH)}".rstrip()]
+            return [f"commit {'  '.join(who)}  {_shorten_why_text(link.subject, SUBJECT_WIDTH)}".rstrip()]
         case CallLink():
-            return [f"call {link.name or 'without a name'} ({link.id}), {link.status}, {_span(link)}"]
+            return [f"call {link.name or 'unnamed'} ({link.id}), {link.status}, {_format_call_link_time(link)}"]
         case SubagentLink():
             return [f"inside subagent {link.id}"]
         case PromptLink():
-            how = "" if link.named else ", the last captured before the call"
-            return [f"prompt, {_moment(link.at)}{how}", f"  > {_short(link.text, PROMPT_WIDTH)}"]
+            note = "" if link.named else ", the last captured before the call"
+            return [
+                f"prompt, {_format_why_timestamp(link.at)}{note}",
+                f"  > {_shorten_why_text(link.text, PROMPT_WIDTH)}",
+            ]
         case _:
-            return list(_around(link))
+            return list(_render_chain_context_link(link))
 
 
-def _around(link: SourcesLink | SessionLink | StandingLink | ChangeLink | EndLink) -> Iterator[str]:
-    """The links that are no part of the line's own path, in words."""
+def _render_chain_context_link(link: SourcesLink | SessionLink | StandingLink | ChangeLink | EndLink) -> Iterator[str]:
+    """Yield the text of a link beside the line's own path."""
     match link:
         case SourcesLink():
-            yield from _sources(link)
+            yield from _render_why_sources(link)
         case SessionLink():
-            since = "" if link.started is None else f", since {_moment(link.started)}"
+            since = "" if link.started is None else f", since {_format_why_timestamp(link.started)}"
             by = "" if link.operator is None else f", run by {link.operator}"
             yield f"session {link.session} of {link.agent}, {link.model or 'model unknown'}{by}{since}"
         case StandingLink():
-            yield _standing(link)
+            yield _render_why_score(link)
         case ChangeLink():
-            yield from _change(link)
+            yield from _render_why_change(link)
         case EndLink():
-            yield f"ends: {link.why}"
+            yield link.why if link.why == WHOLE else f"incomplete: {link.why}"
 
 
-def _standing(link: StandingLink) -> str:
+def _render_why_score(link: StandingLink) -> str:
     if link.score is None:
-        return f"nothing was decided about {link.agent} yet"
-    return f"{link.agent} stands at {link.score:.4f}, {(link.tier or '').upper()}, after {link.decisions} decision(s)"
+        return f"{link.agent}: no reviews yet"
+    return f"{link.agent}: trust {link.score:.2f} ({link.tier}), {count_noun(link.decisions, 'review')}"
 
 
-def _change(link: ChangeLink) -> Iterator[str]:
+def _render_why_change(link: ChangeLink) -> Iterator[str]:
     name = f"change {link.head[:COMMIT_DIGITS]}"
     if link.likes is None:
-        yield f"{name}: nobody looked whether it is there twice ('custody dupes check {link.head[:COMMIT_DIGITS]}')"
+        yield f"{name}: not checked for duplicates (run `custody dupes check {link.head[:COMMIT_DIGITS]}`)"
         return
-    yield f"{name} is like"
-    for like in link.likes:
-        how = ", ".join((like.says, *like.relations))
-        yield f"  {like.head[:COMMIT_DIGITS]}  {how}  {_short(like.title, SUBJECT_WIDTH)}"
+    yield f"{name} is similar to"
+    for similar in link.likes:
+        relation = ", ".join((similar.says, *similar.relations))
+        yield f"  {similar.head[:COMMIT_DIGITS]}  {relation}  {_shorten_why_text(similar.title, SUBJECT_WIDTH)}"
 
 
-def _sources(link: SourcesLink) -> Iterator[str]:
+def _render_why_sources(link: SourcesLink) -> Iterator[str]:
     if not link.sources:
-        yield "no source was read before it, as far as was captured"
+        yield "no captured sources before it"
         return
-    yield "sources read before it, the latest first"
-    yield from map(_source, link.sources)
+    yield "sources read before it, latest first"
+    yield from map(_render_why_source, link.sources)
     if link.more:
-        yield f"  and {link.more:,} more, read before those"
+        yield f"  and {link.more:,} earlier"
 
 
-def _source(line: SourceLine) -> str:
+def _render_why_source(line: SourceLine) -> str:
     name = "" if line.id is None else f"{line.id} "
-    title = "" if not line.title else f"  {_short(line.title, SUBJECT_WIDTH)}"
-    return f"  {name}{line.locator}  {line.reading}, {_moment(line.at)}{title}"
+    title = "" if not line.title else f"  {_shorten_why_text(line.title, SUBJECT_WIDTH)}"
+    return f"  {name}{line.locator}  {line.reading}, {_format_why_timestamp(line.at)}{title}"
 
 
-def _line(link: LineLink) -> Iterator[str]:
+def _render_why_line(link: LineLink) -> Iterator[str]:
     attribution = link.attribution
     mark = MARKS[attribution.kind] + ("" if attribution.tier is None else str(attribution.tier))
     yield f"{link.path}:{link.line}  {mark}  {link.text.strip()}".rstrip()
     if attribution.kind == "none":
-        yield "no evidence, which never means that a person wrote it"
+        yield UNKNOWN_AUTHOR
         return
     if attribution.kind == "person":
-        yield f"a person's, who changed what {attribution.agent} had written"
+        yield f"person, who changed what {attribution.agent} had written"
         return
-    whose = "an agent's" if attribution.kind == "agent" else f"{attribution.share:.0%} of it an agent's"
-    sure = (
+    author = "agent" if attribution.kind == "agent" else f"agent, {attribution.share:.0%} of the line"
+    certainty = (
         ""
         if attribution.tier is None
         else f": {TIER_WORDS[attribution.tier - 1]} ({attribution.confidence}), {attribution.grade}"
     )
-    yield f"{whose}{sure}"
+    yield f"{author}{certainty}"
 
 
-def _signals(attribution: Attribution, *, verbose: bool) -> Iterator[str]:
+def _render_why_signals(attribution: Attribution, *, verbose: bool) -> Iterator[str]:
     for signal in attribution.evidence if verbose else ():
         yield f"  {signal.name} +{signal.points:g}: {signal.why}"
         yield from (f"    record {record}" for record in signal.records)
 
 
-def _span(call: CallLink) -> str:
+def _format_call_link_time(call: CallLink) -> str:
     ended = "" if call.ended is None or call.ended == call.started else f" to {call.ended[11:19]}"
     return f"{call.started[:10]} {call.started[11:19]}{ended} UTC"
 
 
-def _moment(text: str) -> str:
+def _format_why_timestamp(text: str) -> str:
     return f"{text[:10]} {text[11:19]} UTC"
 
 
-def _short(text: str | None, width: int) -> str:
+def _shorten_why_text(text: str | None, width: int) -> str:
     return " ".join((text or "").split())[:width]

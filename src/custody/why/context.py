@@ -1,67 +1,66 @@
-"""What a line's chain leads to: the sources read, the subagent's call, the agent's record."""
+"""Links beside a line's own path: the sources read, the subagent's call, the agent's trust, similar changes."""
 
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from custody.attribution import Trace
-from custody.capture.typed_field import fields, get_string
-from custody.cite.app.source_numbers import page_source_number
+from custody.capture.typed_field import get_fields, get_string
 from custody.core.ids import AgentName, CallId, CommitSha, SessionId
 from custody.core.views import Reading, SourceAccess, ToolCall
-from custody.core.wire.time import text_from
-from custody.dupes.app.indexed_changes import changes_by_head, evidence_about
+from custody.core.wire.time import format_timestamp
+from custody.dupes.app.indexed_changes import find_changes_by_head, find_duplicate_evidence
 from custody.dupes.wire import DupesEvidence
 from custody.git import Repository
-from custody.intake.backfill import work_trees
-from custody.intake.queries import calls_of_session
-from custody.ledger.queries import first_session_views, locators_read_by, readings_of_source
+from custody.intake.backfill import list_backfill_work_trees
+from custody.intake.queries import list_captured_calls
+from custody.ledger.queries import list_first_session_views, list_session_source_locators, list_session_source_readings
 from custody.store import ObservedView, Store
-from custody.trust.app.decisions import agents_in, make_trust_query, read_settled_decisions
+from custody.trust.app.decisions import list_agents_with_decisions, make_trust_query, read_settled_decisions
+from custody.trust.app.score_cache import read_score_state
 from custody.trust.app.show import trust_line
-from custody.trust.app.standing import read_standing
 from custody.why.report import ChangeLink, SimilarChangeReport, SourceLine, SourcesLink, StandingLink
 from custody.workspace.workspace import Workspace
 
-LIKES_MAX = 5
+SIMILAR_CHANGES_MAX = 5
 
 
-def standing_link(workspace: Workspace, store: Store, agent: AgentName) -> StandingLink:
-    """Where the agent stands now, by the rules in force."""
-    asked = make_trust_query(workspace)
-    at = text_from(asked.now_ns)
+def make_why_score_link(workspace: Workspace, store: Store, agent: AgentName) -> StandingLink:
+    """Return the agent's trust now, under the rules in force."""
+    query = make_trust_query(workspace)
+    at = format_timestamp(query.now_ns)
     with read_settled_decisions(store):
-        known = agent in agents_in(store)
-    if not known:
+        has_decisions = agent in list_agents_with_decisions(store)
+    if not has_decisions:
         return StandingLink(agent=agent, decisions=0, score=None, tier=None, at=at)
-    line = trust_line(agent, read_standing(store, agent, asked), asked)
+    line = trust_line(agent, read_score_state(store, agent, query), query)
     return StandingLink(agent=agent, decisions=line.samples, score=line.score, tier=line.tier, at=at)
 
 
-def change_link(store: Store, commit: CommitSha) -> ChangeLink:
-    """The change whose head a commit is, and what 'custody dupes check' or the gate found it to be like."""
-    indexed = changes_by_head(store, commit)
-    told = [
+def make_why_change_link(store: Store, commit: CommitSha) -> ChangeLink:
+    """Return the change with this head, and the similar changes that 'custody dupes check' or the gate found."""
+    indexed = find_changes_by_head(store, commit)
+    matches = [
         (row.id, evidence)
-        for row in evidence_about(store, commit)
-        if (evidence := _read(row.body)) is not None and evidence.this.head == commit
+        for row in find_duplicate_evidence(store, commit)
+        if (evidence := _decode_why_change_evidence(row.body)) is not None and evidence.this.head == commit
     ]
-    likes = {evidence.other.head: _like(id_, evidence) for id_, evidence in reversed(told)}
+    similar = {evidence.other.head: _make_why_similar_change(id_, evidence) for id_, evidence in reversed(matches)}
     return ChangeLink(
         head=commit,
         title=indexed[0].title if indexed else None,
-        likes=list(likes.values())[:LIKES_MAX] if told else None,
+        likes=list(similar.values())[:SIMILAR_CHANGES_MAX] if matches else None,
     )
 
 
-def _read(body: str) -> DupesEvidence | None:
+def _decode_why_change_evidence(body: str) -> DupesEvidence | None:
     try:
         return msgspec.json.decode(body, type=DupesEvidence)
     except msgspec.ValidationError:
         return None  # of another version: 'custody dupes check' finds it again
 
 
-def _like(id_: str, evidence: DupesEvidence) -> SimilarChangeReport:
+def _make_why_similar_change(id_: str, evidence: DupesEvidence) -> SimilarChangeReport:
     return SimilarChangeReport(
         head=evidence.other.head,
         title=evidence.other.title,
@@ -72,97 +71,99 @@ def _like(id_: str, evidence: DupesEvidence) -> SimilarChangeReport:
     )
 
 
-# Which sources a session had read before it wrote a line: an indexed look-up of that session and nothing more.
+# The sources that a session had read before it wrote a line, by an indexed lookup of that session.
 
 
-SHOWN_MAX = 10
-EACH_MAX = 4
-"""Of one source so many readings are looked at, the latest: a file may have been read a hundred times."""
-PARENTS_MAX = 8
-"""How many sessions upwards are looked at."""
+SOURCES_SHOWN_MAX = 10
+READINGS_PER_SOURCE_MAX = 4
+"""Latest readings that are compared for one source: a file may have been read a hundred times."""
+PARENT_SESSIONS_MAX = 8
 READINGS = tuple(Reading)
 
 
-def sources_before(repository: Repository, store: Store, trace: Trace, at_ns: int) -> SourcesLink:
-    """The sources that a session, subagents included, or one that started it had read by a moment, the latest first."""
-    sessions = [trace.session, *_above(store, trace)]
-    found = locators_read_by(store, sessions, at_ns, SHOWN_MAX)
-    trees = work_trees(repository) if any(text.startswith("/") for text in found.locators) else []
+def make_why_sources_link(repository: Repository, store: Store, trace: Trace, at_ns: int) -> SourcesLink:
+    """Return the sources read until ``at_ns`` by the session, its subagents and its parent sessions, latest first."""
+    sessions = [trace.session, *_trace_to_parent_sessions(store, trace)]
+    sources = list_session_source_locators(store, sessions, at_ns, SOURCES_SHOWN_MAX)
+    trees = list_backfill_work_trees(repository) if any(text.startswith("/") for text in sources.locators) else []
     lines: list[SourceLine] = []
-    for locator in found.locators:
-        readings = readings_of_source(store, sessions, locator, at_ns, EACH_MAX)
-        seen = [reading for reading in readings if reading.view.agent == trace.agent]
-        if seen:
-            lines.append(_line(store, seen, trees))
-    return SourcesLink(sources=lines, more=found.total - len(found.locators))
+    for locator in sources.locators:
+        readings = list_session_source_readings(store, sessions, locator, at_ns, READINGS_PER_SOURCE_MAX)
+        own = [reading for reading in readings if reading.view.agent == trace.agent]
+        if own:
+            lines.append(_make_why_source_line(store, own, trees))
+    return SourcesLink(sources=lines, more=sources.total - len(sources.locators))
 
 
-def _line(store: Store, seen: Sequence[ObservedView[SourceAccess]], trees: Sequence[str]) -> SourceLine:
-    reads = [view.view for view in seen]
+def _make_why_source_line(
+    store: Store, readings: Sequence[ObservedView[SourceAccess]], trees: Sequence[str]
+) -> SourceLine:
+    reads = [reading.view for reading in readings]
     best = min(reads, key=lambda read: (READINGS.index(read.reading), -read.at_ns))
     last = max(reads, key=lambda read: read.at_ns)
     return SourceLine(
-        id=_number(store, last.locator),
-        locator=_place(last.locator, trees),
+        id=_format_why_source_number(store, last.locator),
+        locator=_relativize_why_locator(last.locator, trees),
         title=next((read.title for read in reads if read.title), None),
         reading=best.reading.value,
-        at=text_from(last.at_ns),
+        at=format_timestamp(last.at_ns),
         call=last.call,
-        records=[str(ref) for ref in sorted({view.record.ref for view in seen})],
+        records=[str(ref) for ref in sorted({reading.record.ref for reading in readings})],
     )
 
 
-def _place(locator: str, trees: Sequence[str]) -> str:
-    """A path of the repository where it is one, else as it was written."""
+def _relativize_why_locator(locator: str, trees: Sequence[str]) -> str:
+    """Return the path relative to its work tree; a locator outside of all ``trees`` unchanged."""
     for tree in trees:
         if locator.startswith(f"{tree.rstrip('/')}/"):
             return locator[len(tree.rstrip("/")) + 1 :]
     return locator
 
 
-def _number(store: Store, locator: str) -> str | None:
+def _format_why_source_number(store: Store, locator: str) -> str | None:
     if locator[:4].lower() != "http":
         return None
+    from custody.cite.app.registry_stores import page_source_number  # few lines have a page, and it loads much
+
     number = page_source_number(store, locator)
     return None if number is None else f"S{number}"
 
 
-def _above(store: Store, trace: Trace) -> Iterator[SessionId]:
-    """The sessions that started this one, where its recorder names them."""
-    met, session = {trace.session}, trace.session
-    for _ in range(PARENTS_MAX):
-        parent = next((seen.view.parent for seen in first_session_views(store, session, 1)), None)
-        if parent is None or parent in met:
+def _trace_to_parent_sessions(store: Store, trace: Trace) -> Iterator[SessionId]:
+    """Yield the sessions that started this one, nearest first, where records name them."""
+    visited, session = {trace.session}, trace.session
+    for _ in range(PARENT_SESSIONS_MAX):
+        parent = next((observed.view.parent for observed in list_first_session_views(store, session, 1)), None)
+        if parent is None or parent in visited:
             return
-        met.add(parent)
+        visited.add(parent)
         session = parent
         yield parent
 
 
-# The call that started a subagent, where the subagent's own calls do not name it.
-# The hooks of Claude Code and Cursor say of a call only which subagent made it; the call that started the subagent
-# says so in its answer, which comes later and in a record of its own, with Cursor in the event that the subagent
-# starts.
+# The call that started a subagent, where the subagent's own calls do not name it. The hooks of Claude Code and Cursor
+# report only which subagent made a call. Claude Code names the subagent in the result of the starting call, which is a
+# later record; Cursor names it in the event of the subagent's start.
 
 
-STARTING = frozenset(("Agent", "Task"))
-"""The tools that start a subagent, by all the names that they have had."""
+SUBAGENT_TOOLS = frozenset(("Agent", "Task"))
+"""Present and former names of the tools that start a subagent."""
 
 
-def starter_of(store: Store, trace: Trace, subagent: str) -> CallId | None:
-    """The captured call of the session that says it started this subagent, if there is one."""
-    for seen in calls_of_session(store, trace.session):
-        call = seen.view
-        if call.agent != trace.agent or call.name not in STARTING:
+def trace_subagent_to_call(store: Store, trace: Trace, subagent: str) -> CallId | None:
+    """Return the captured call of the session that started this subagent, if any."""
+    for observed in list_captured_calls(store, trace.session):
+        call = observed.view
+        if call.agent != trace.agent or call.name not in SUBAGENT_TOOLS:
             continue
-        if _started(store, seen) == subagent:
+        if _read_subagent_of_call(store, observed) == subagent:
             return call.id
     return None
 
 
-def _started(store: Store, seen: ObservedView[ToolCall]) -> str | None:
-    said = fields(fields(store.tables.payload(seen.record)).get("payload"))
-    starts = said.get("hook_event_name") == "subagentStart"
-    return get_string(fields(said.get("tool_response")).get("agentId")) or (
-        get_string(said.get("conversation_id")) if starts else None
+def _read_subagent_of_call(store: Store, observed: ObservedView[ToolCall]) -> str | None:
+    payload = get_fields(get_fields(store.tables.payload(observed.record)).get("payload"))
+    starts = payload.get("hook_event_name") == "subagentStart"
+    return get_string(get_fields(payload.get("tool_response")).get("agentId")) or (
+        get_string(payload.get("conversation_id")) if starts else None
     )

@@ -1,4 +1,4 @@
-"""What ``custody why`` answers: the chain from one line back to what was asked, and where it ends."""
+"""The report of ``custody why``: the chain from one line back to its prompt, and where it ends."""
 
 import msgspec
 
@@ -8,13 +8,13 @@ from custody.core.wire.report import Report
 
 
 class ChainLink(msgspec.Struct, frozen=True, kw_only=True, tag_field="what"):
-    """One link of the chain; ``records`` are those that show it."""
+    """One link of the chain; ``records`` are its evidence."""
 
     records: list[str] = []
 
 
 class LineLink(ChainLink, frozen=True, kw_only=True, tag="line"):
-    """The line itself, and what is concluded about it."""
+    """The line itself, with its attribution."""
 
     path: str
     line: int
@@ -23,7 +23,7 @@ class LineLink(ChainLink, frozen=True, kw_only=True, tag="line"):
 
 
 class ChainCommit(ChainLink, frozen=True, kw_only=True, tag="commit"):
-    """A commit that the line came through; without ``commit`` it is not committed yet."""
+    """A commit that the line came through; ``commit`` is null while it is not committed."""
 
     commit: str | None
     author: str | None = None
@@ -32,7 +32,7 @@ class ChainCommit(ChainLink, frozen=True, kw_only=True, tag="commit"):
 
 
 class CallLink(ChainLink, frozen=True, kw_only=True, tag="call"):
-    """A call of a tool: the one that wrote the line, or one that it was made inside of."""
+    """A tool call: the one that wrote the line, or one of its parents."""
 
     id: str
     name: str
@@ -51,7 +51,7 @@ class SubagentLink(ChainLink, frozen=True, kw_only=True, tag="subagent"):
 
 
 class PromptLink(ChainLink, frozen=True, kw_only=True, tag="prompt"):
-    """What was asked; ``named`` when the call names it, else it is the last before the call. An erased text is null."""
+    """The prompt; ``named`` when the call names it, else it is the last one before the call. An erased text is null."""
 
     id: str
     at: str
@@ -60,10 +60,10 @@ class PromptLink(ChainLink, frozen=True, kw_only=True, tag="prompt"):
 
 
 class SourceLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A source that was read before the line was written: how at best, when and by which call last.
+    """A source that was read before the line was written: its best reading, and the time and call of the last one.
 
-    ``id`` is what the registry calls it, where it has a number. ``locator`` is a path of the repository or, for what
-    lies outside of it, what the agent wrote.
+    ``id`` is its number in the registry, if any. ``locator`` is a path in the repository or, for a source outside of
+    it, the text that the agent wrote.
     """
 
     id: str | None
@@ -76,14 +76,14 @@ class SourceLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SourcesLink(ChainLink, frozen=True, kw_only=True, tag="sources"):
-    """The sources that the session read before the line was written, newest first; ``more`` were read before those."""
+    """The sources that the session read before the line was written, latest first; ``more`` counts earlier ones."""
 
     sources: list[SourceLine]
     more: int
 
 
 class SessionLink(ChainLink, frozen=True, kw_only=True, tag="session"):
-    """The session that all of it happened in."""
+    """The session of the call."""
 
     agent: str
     session: str
@@ -93,7 +93,7 @@ class SessionLink(ChainLink, frozen=True, kw_only=True, tag="session"):
 
 
 class StandingLink(ChainLink, frozen=True, kw_only=True, tag="standing"):
-    """What the agent has earned by now; without decisions about it there is no score."""
+    """The agent's trust at ``at``; score and tier are null without decisions about the agent."""
 
     agent: str
     decisions: int
@@ -103,7 +103,7 @@ class StandingLink(ChainLink, frozen=True, kw_only=True, tag="standing"):
 
 
 class SimilarChangeReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A change that was found to be like the line's; ``evidence`` names what 'custody dupes show' shows."""
+    """A change similar to the line's change; 'custody dupes show' takes the id in ``evidence``."""
 
     head: str
     title: str
@@ -114,7 +114,7 @@ class SimilarChangeReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangeLink(ChainLink, frozen=True, kw_only=True, tag="change"):
-    """The change that brought the line, and what was found to be like it; null where nobody looked."""
+    """The change that added the line, and similar changes; ``likes`` is null if not checked for duplicates."""
 
     head: str
     title: str | None
@@ -122,7 +122,7 @@ class ChangeLink(ChainLink, frozen=True, kw_only=True, tag="change"):
 
 
 class EndLink(ChainLink, frozen=True, kw_only=True, tag="end"):
-    """A place where the chain ends, or has a gap, and why."""
+    """The end of the chain or a gap in it, and the reason."""
 
     why: str
 
@@ -142,7 +142,7 @@ AnyLink = (
 
 
 class WhyReport(Report, frozen=True, kw_only=True, tag="why"):
-    """One line's chain in order; ``ends`` says where it ends and why."""
+    """The chain of one line, in order; ``ends`` joins the reasons of all its ends."""
 
     path: str
     line: int

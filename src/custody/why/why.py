@@ -1,6 +1,6 @@
-"""Why a line is there: from the line through commits to the tool call, the subagent and what was asked.
+"""Trace a line through its commits to the tool call, the subagent and the prompt.
 
-Every chain ends somewhere. What is missing on the way is a link of its own that says why it is missing.
+Every chain ends with an ``EndLink``; each gap on the way is an ``EndLink`` with its reason.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,15 +16,22 @@ from custody.attribution.wire import Attribution
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, PromptId
 from custody.core.paths import Lines
-from custody.core.view_merge import merge_calls, merge_session
+from custody.core.plural import count_noun
+from custody.core.view_merge import merge_call_views, merge_session_views
 from custody.core.views import Prompt, ToolCall, View
-from custody.core.wire.body import digest_text
-from custody.core.wire.time import text_from
-from custody.git import Commit, Person
-from custody.ledger.queries import ConversationTables, call_views, prompts_of_session, prompts_until, session_rows
-from custody.ledger.sessions import session_ends
+from custody.core.wire.body import format_digest
+from custody.core.wire.time import format_timestamp
+from custody.git import Commit
+from custody.ledger.queries import (
+    ConversationTables,
+    find_session_call,
+    list_session_prompts,
+    list_session_prompts_until,
+    list_session_rows,
+)
+from custody.ledger.sessions import read_session_ends
 from custody.store import ObservedView, Store
-from custody.why.context import change_link, sources_before, standing_link, starter_of
+from custody.why.context import make_why_change_link, make_why_score_link, make_why_sources_link, trace_subagent_to_call
 from custody.why.report import (
     AnyLink,
     CallLink,
@@ -36,41 +43,39 @@ from custody.why.report import (
     SubagentLink,
     WhyReport,
 )
+from custody.workspace.revisions import format_author_time
 from custody.workspace.workspace import Workspace
 
-NS = 1_000_000_000
-SECONDS_MAX = 253_402_300_799
-"""The last second of the year 9999: a commit may claim any moment."""
-CALLS_UP_MAX = 64
-"""How many calls upwards a chain is followed."""
+PARENT_CALLS_MAX = 64
 PROMPTS_READ_MAX = 20
-"""Prompts before a call among which its agent's last one is looked for."""
-PROMPTING = frozenset(("prompt", "UserPromptSubmit", "BeforeAgent", "beforeSubmitPrompt"))
-"""What agents call the event of a prompt, as it stands in a record's key."""
+"""Prompts before a call that are searched for the last one of its agent."""
+PROMPT_EVENTS = frozenset(("prompt", "UserPromptSubmit", "BeforeAgent", "beforeSubmitPrompt"))
+"""The agents' names for the event of a prompt, as in the key of a record."""
 
-WHOLE = "nothing is missing: the chain ends at what was asked"
+WHOLE = "complete: traced back to the prompt"
 UNCAPTURED = "nothing has been captured here"
 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """A call as everything that was seen of it says, with the records that show it."""
+    """A call merged from all its views, with their records."""
 
     call: ToolCall
     records: list[str]
 
 
 def why(workspace: Workspace, file: str, line: int, *, revision: str | None = None) -> WhyReport:
-    """The chain from one line of a file back to what was asked, as far as evidence reaches."""
+    """Return the chain from one line of a file back to its prompt, as far as evidence reaches."""
     repository = workspace.repository
     path = repository.path(file, workspace.folder)
     bare = repository.work_tree is None
     commit = repository.resolve(revision or "HEAD") if revision is not None or bare else None
-    # Only lineage knows a path through commits: profile 'document' has none to show.
+    # Only profile 'lineage' knows the commits that a line came through.
     with open_attribution(workspace, "lineage") as evidence:
         version = evidence.version(path, commit)
         if not 1 <= line <= len(version.lines):
-            raise InputError(f"'{path.display}' has no line {line}", hint=f"it has {len(version.lines):,} line(s)")
+            hint = f"the file has {count_noun(len(version.lines), 'line')}"
+            raise InputError(f"'{path.display}' has no line {line}", hint=hint)
         (answer,) = LineAttributor(evidence).of(version, [Lines(line, line)])
         chain = _Chain(evidence, version, answer, BlameReporter(evidence).attribution(answer))
         links = list(chain.links())
@@ -80,7 +85,7 @@ def why(workspace: Workspace, file: str, line: int, *, revision: str | None = No
             path=path.display,
             line=line,
             revision=commit,
-            rules_digest=digest_text(evidence.digest),
+            rules_digest=format_digest(evidence.digest),
             chain=links,
             ends="; ".join(gaps),
             notes=list(evidence.history.searched.limits),
@@ -99,7 +104,7 @@ class _Chain:
         self._attribution = attribution
 
     def links(self) -> Iterator[AnyLink]:
-        """Every link in order; the last says where the chain ends."""
+        """Yield every link in order, its ends last."""
         line = self._answer.lines.first
         yield LineLink(
             path=self._version.path.display,
@@ -111,34 +116,34 @@ class _Chain:
         yield from self._commits(line)
         trace = self._answer.trace
         if trace is None:
-            yield EndLink(why=_searched(self._attribution))
+            yield EndLink(why=_explain_missing_chain(self._attribution))
             return
-        asked = list(_trace_to_prompt(self._evidence.store, trace, self._answer))
-        yield from (link for link in asked if not isinstance(link, EndLink))
+        path_to_prompt = list(_trace_line_to_prompt(self._evidence.store, trace, self._answer))
+        yield from (link for link in path_to_prompt if not isinstance(link, EndLink))
         if self._answer.story is not None:
-            yield sources_before(
+            yield make_why_sources_link(
                 self._evidence.workspace.repository, self._evidence.store, trace, self._answer.story.at_ns
             )
         yield self._session(trace)
-        yield standing_link(self._evidence.workspace, self._evidence.store, trace.agent)
+        yield make_why_score_link(self._evidence.workspace, self._evidence.store, trace.agent)
         yield from self._change(line)
-        gaps = [link for link in asked if isinstance(link, EndLink)]
+        gaps = [link for link in path_to_prompt if isinstance(link, EndLink)]
         yield from gaps or [EndLink(why=WHOLE)]
 
     def _commits(self, line: int) -> Iterator[ChainCommit]:
-        """The commits that the line came through, the latest first."""
-        trail = self._answer.trail or self._introduced(line)
+        """Yield the commits that the line came through, latest first."""
+        trail = self._answer.trail or self._blame_introducing_commit(line)
         for sha in reversed(trail):
-            yield _commit_link(sha, None if sha is None else self._evidence.commit(sha))
+            yield _make_why_commit_link(sha, None if sha is None else self._evidence.commit(sha))
 
     def _change(self, line: int) -> Iterator[AnyLink]:
-        """The change that brought the line first, if it is committed."""
-        trail = [sha for sha in self._answer.trail or self._introduced(line) if sha is not None]
+        """Yield the change that first added the line, if it is committed."""
+        trail = [sha for sha in self._answer.trail or self._blame_introducing_commit(line) if sha is not None]
         if trail:
-            yield change_link(self._evidence.store, trail[0])
+            yield make_why_change_link(self._evidence.store, trail[0])
 
-    def _introduced(self, line: int) -> tuple[CommitSha, ...]:
-        """The commit of a line that is older than anything captured: git knows, and one line is one short question."""
+    def _blame_introducing_commit(self, line: int) -> tuple[CommitSha, ...]:
+        """Return the commit of a line that is older than anything captured, by git blame of that line."""
         base = self._version.base
         if base is None:
             return ()
@@ -149,184 +154,184 @@ class _Chain:
     def _session(self, trace: Trace) -> SessionLink:
         store = self._evidence.store
         rows = [
-            row for row in session_rows(store, limit=PROMPTS_READ_MAX, named=trace.session) if row.agent == trace.agent
+            row
+            for row in list_session_rows(store, limit=PROMPTS_READ_MAX, named=trace.session)
+            if row.agent == trace.agent
         ]
-        seen = [
-            session_end for session_end in session_ends(store, trace.session) if session_end.view.agent == trace.agent
+        session_ends = [
+            session_end
+            for session_end in read_session_ends(store, trace.session)
+            if session_end.view.agent == trace.agent
         ]
-        session = merge_session(session_end.view for session_end in seen)
+        session = merge_session_views(session_end.view for session_end in session_ends)
         finding = self._answer.finding
-        shown_by = finding.candidate.records if isinstance(finding, TraceAttribution) and not seen else ()
+        fallback = finding.candidate.records if isinstance(finding, TraceAttribution) and not session_ends else ()
         return SessionLink(
             agent=trace.agent,
             session=trace.session,
             model=self._attribution.model_id or (session.model if session else None),
             operator=session.operator if session else None,
-            started=text_from(rows[0].first_ns) if rows else None,
-            records=_refs(seen) or [str(ref) for ref in shown_by],
+            started=format_timestamp(rows[0].first_ns) if rows else None,
+            records=_list_why_record_refs(session_ends) or [str(ref) for ref in fallback],
         )
 
 
-def _trace_to_prompt(store: Store, trace: Trace, answer: LineAnswer) -> Iterator[AnyLink]:
-    """The call that wrote the line, what it was made inside of, and the prompt that was open."""
+def _trace_line_to_prompt(store: Store, trace: Trace, answer: LineAnswer) -> Iterator[AnyLink]:
+    """Yield the call that wrote the line, its parent calls and subagents, and the prompt."""
     if answer.story is None:
-        yield EndLink(why="a trace of another tool tells of the line: it names neither call nor prompt")
+        yield EndLink(why="known only from another tool's trace, which names no call or prompt")
         return
     calls: list[_Call] = []
-    for link in _upwards(store, trace, answer.call):
+    for link in _trace_call_to_parents(store, trace, answer.call):
         if isinstance(link, _Call):
             calls.append(link)
-            yield _call_link(link)
+            yield _make_why_call_link(link)
         else:
             yield link
     named = next((call.call.prompt for call in calls if call.call.prompt is not None), None)
     at_ns = calls[-1].call.started_ns if calls else answer.story.at_ns
-    yield _prompt(store, trace, named, at_ns)
+    yield _make_why_prompt_link(store, trace, named, at_ns)
 
 
-def _upwards(store: Store, trace: Trace, call: str | None) -> Iterator["_Call | AnyLink"]:
-    """A call and those that it was made inside of, with the subagents between them."""
+def _trace_call_to_parents(store: Store, trace: Trace, call: str | None) -> Iterator["_Call | AnyLink"]:
+    """Yield a call and its parents, with the subagents between them."""
     if call is None:
         yield EndLink(why="the record of the edit names no call")
         return
-    met: set[str] = set()
-    wanted: str | None = call
-    while wanted is not None:
-        if wanted in met or len(met) >= CALLS_UP_MAX:
-            yield EndLink(why=f"the call '{wanted}' is said to be inside itself")
+    visited: set[str] = set()
+    call_id: str | None = call
+    while call_id is not None:
+        if call_id in visited or len(visited) >= PARENT_CALLS_MAX:
+            yield EndLink(why=f"the call '{call_id}' is recorded as its own parent")
             return
-        met.add(wanted)
-        found = _call(store, trace, wanted)
-        if found is None:
-            yield EndLink(why=_missing_call(store, trace, wanted))
+        visited.add(call_id)
+        current = _read_chain_call(store, trace, call_id)
+        if current is None:
+            yield EndLink(why=_explain_missing_call(store, trace, call_id))
             return
-        yield found
-        inside, parent = found.call.subagent, found.call.parent
-        if inside is not None and parent is None:
-            parent = starter_of(store, trace, inside)
-        above = None if parent is None else _call(store, trace, parent)
-        if inside is not None and (above is None or above.call.subagent != inside):
-            yield SubagentLink(id=inside)
+        yield current
+        subagent, parent = current.call.subagent, current.call.parent
+        if subagent is not None and parent is None:
+            parent = trace_subagent_to_call(store, trace, subagent)
+        above = None if parent is None else _read_chain_call(store, trace, parent)
+        if subagent is not None and (above is None or above.call.subagent != subagent):
+            yield SubagentLink(id=subagent)
             if parent is None:
-                yield EndLink(why=f"the call that started the subagent '{inside}' was not captured")
-        wanted = parent
+                yield EndLink(why=f"the call that started the subagent '{subagent}' was not captured")
+        call_id = parent
 
 
-def _call(store: Store, trace: Trace, call: str) -> _Call | None:
-    seen = [call_view for call_view in call_views(store, trace.session, call) if call_view.view.agent == trace.agent]
-    merged = merge_calls(call_view.view for call_view in seen)
-    return _Call(merged[0], _refs(seen)) if merged else None
+def _read_chain_call(store: Store, trace: Trace, call: str) -> _Call | None:
+    views = [view for view in find_session_call(store, trace.session, call) if view.view.agent == trace.agent]
+    merged = merge_call_views(view.view for view in views)
+    return _Call(merged[0], _list_why_record_refs(views)) if merged else None
 
 
-def _missing_call(store: Store, trace: Trace, call: str) -> str:
-    if _kept_of(store, trace, "call", call):
+def _explain_missing_call(store: Store, trace: Trace, call: str) -> str:
+    if _find_why_event_records(store, trace, "call", call):
         return f"the record of the call '{call}' was erased"
     return f"the call '{call}' was not captured"
 
 
-def _kept_of(store: Store, trace: Trace, kind: str, name: str) -> list[str]:
-    """The records of a call or prompt, also those that say nothing any more."""
+def _find_why_event_records(store: Store, trace: Trace, kind: str, name: str) -> list[str]:
+    """Return the records of a call or prompt, erased ones included."""
     key = ":".join(("event", *(quote(part, safe="") for part in (trace.agent, trace.session, kind, name))))
     return [str(record.ref) for record in store.tables.records_named(key)]
 
 
-def _prompt(store: Store, trace: Trace, named: PromptId | None, at_ns: int) -> PromptLink | EndLink:
-    """The prompt that a call names, else the last captured one that was asked before it."""
-    found = _prompt_named(store, trace, named)
-    kept = [] if found is not None or named is None else _kept_of(store, trace, "prompt", named)
-    if kept:
-        return EndLink(why=f"the prompt '{named}' was erased", records=kept)
-    found = found or _prompt_before(store, trace, at_ns)
-    known = None if found is None else found.view
+def _make_why_prompt_link(store: Store, trace: Trace, named: PromptId | None, at_ns: int) -> PromptLink | EndLink:
+    """Return the prompt that a call names, else the last captured one before it, or the reason why there is none."""
+    observed = _find_prompt_named_by_call(store, trace, named)
+    erased_records = (
+        [] if observed is not None or named is None else _find_why_event_records(store, trace, "prompt", named)
+    )
+    if erased_records:
+        return EndLink(why=f"the prompt '{named}' was erased", records=erased_records)
+    observed = observed or _find_prompt_before_call(store, trace, at_ns)
+    known = None if observed is None else observed.view
     if known is None or known.id != named:
-        erased = _prompt_erased(store, trace, 0 if known is None else known.at_ns, at_ns)
+        erased = _explain_erased_prompt(store, trace, 0 if known is None else known.at_ns, at_ns)
         if erased is not None:
             return erased
-    if found is None:
+    if observed is None:
         return EndLink(why="the prompt was not captured")
-    prompt, records = found.view, [str(found.record.ref)]
+    prompt, records = observed.view, [str(observed.record.ref)]
     if prompt.text.content is None:
-        gone = "was withheld by the store that shared it" if _is_withheld(store, found) else "was erased"
-        return EndLink(why=f"the prompt '{prompt.id}' {gone}", records=records)
+        reason = "was withheld by the store that shared it" if _is_prompt_withheld(store, observed) else "was erased"
+        return EndLink(why=f"the prompt '{prompt.id}' {reason}", records=records)
     return PromptLink(
         id=prompt.id,
-        at=text_from(prompt.at_ns),
+        at=format_timestamp(prompt.at_ns),
         text=prompt.text.content,
         named=prompt.id == named,
         records=records,
     )
 
 
-def _is_withheld(store: Store, seen: ObservedView[Prompt]) -> bool:
-    return store.tables.outline(seen.record.entry.digest) is not None
+def _is_prompt_withheld(store: Store, observed: ObservedView[Prompt]) -> bool:
+    return store.tables.outline(observed.record.entry.digest) is not None
 
 
-def _prompt_named(store: Store, trace: Trace, named: PromptId | None) -> ObservedView[Prompt] | None:
+def _find_prompt_named_by_call(store: Store, trace: Trace, named: PromptId | None) -> ObservedView[Prompt] | None:
     if named is None:
         return None
-    prompts = prompts_of_session(store, trace.session)
-    return next((seen for seen in prompts if (seen.view.agent, seen.view.id) == (trace.agent, named)), None)
+    prompts = list_session_prompts(store, trace.session)
+    return next((prompt for prompt in prompts if (prompt.view.agent, prompt.view.id) == (trace.agent, named)), None)
 
 
-def _prompt_before(store: Store, trace: Trace, at_ns: int) -> ObservedView[Prompt] | None:
-    prompts = prompts_until(store, trace.session, at_ns, PROMPTS_READ_MAX)
-    own = [seen for seen in prompts if seen.view.agent == trace.agent]
-    return max(own, key=lambda seen: seen.view.at_ns, default=None)
+def _find_prompt_before_call(store: Store, trace: Trace, at_ns: int) -> ObservedView[Prompt] | None:
+    prompts = list_session_prompts_until(store, trace.session, at_ns, PROMPTS_READ_MAX)
+    own = [prompt for prompt in prompts if prompt.view.agent == trace.agent]
+    return max(own, key=lambda prompt: prompt.view.at_ns, default=None)
 
 
-def _prompt_erased(store: Store, trace: Trace, after_ns: int, until_ns: int) -> EndLink | None:
-    """That a later prompt of the session was erased, which only its key still tells."""
+def _explain_erased_prompt(store: Store, trace: Trace, after_ns: int, until_ns: int) -> EndLink | None:
+    """Return a gap if a later prompt of the session was erased; only the keys of erased records are left."""
     for key, ref in ConversationTables(store).erased(after_ns, until_ns):
         family, *parts = map(unquote, key.split(":"))
-        if family in ("event", "hook") and parts[:2] == [trace.agent, trace.session] and parts[2] in PROMPTING:
+        if family in ("event", "hook") and parts[:2] == [trace.agent, trace.session] and parts[2] in PROMPT_EVENTS:
             return EndLink(why=f"the prompt '{parts[3]}' was erased", records=[str(ref)])
     return None
 
 
-def _call_link(found: _Call) -> CallLink:
-    call = found.call
+def _make_why_call_link(merged: _Call) -> CallLink:
+    call = merged.call
     return CallLink(
         id=call.id,
         name=call.name,
-        started=text_from(call.started_ns),
-        ended=None if call.ended_ns is None else text_from(call.ended_ns),
+        started=format_timestamp(call.started_ns),
+        ended=None if call.ended_ns is None else format_timestamp(call.ended_ns),
         status=call.status.value,
         model=call.model,
         parent=call.parent,
         prompt=call.prompt,
-        records=found.records,
+        records=merged.records,
     )
 
 
-def _commit_link(sha: CommitSha | None, commit: Commit | None) -> ChainCommit:
+def _make_why_commit_link(sha: CommitSha | None, commit: Commit | None) -> ChainCommit:
     if commit is None:
         return ChainCommit(commit=sha)
     return ChainCommit(
         commit=sha,
-        author=_decode_lossy(commit.author.name),
-        at=_moment(commit.author),
-        subject=_decode_lossy(commit.subject),
+        author=_decode_chain_commit_text(commit.author.name),
+        at=format_author_time(commit.author),
+        subject=_decode_chain_commit_text(commit.subject),
     )
 
 
-def _decode_lossy(raw: bytes) -> str:
+def _decode_chain_commit_text(raw: bytes) -> str:
     return raw.decode("utf-8", "backslashreplace")
 
 
-def _moment(person: Person) -> str | None:
-    if person.at is None or not 0 <= person.at.seconds <= SECONDS_MAX:
-        return None
-    return text_from(person.at.seconds * NS)
-
-
-def _searched(attribution: Attribution) -> str:
-    """Why a line has no chain, and what that rests on."""
+def _explain_missing_chain(attribution: Attribution) -> str:
+    """Return why a line has no chain, and what was searched."""
     searched = attribution.searched
     if searched is None or searched.since is None:
         return UNCAPTURED
-    looked = f"looked since {searched.since[:10]} in {searched.records:,} captured state(s)"
-    return f"{attribution.reason}; {looked} and {searched.commits:,} commit(s)"
+    extent = f"{count_noun(searched.records, 'snapshot')} and {count_noun(searched.commits, 'commit')}"
+    return f"{attribution.reason}; searched {extent} since {searched.since[:10]}"
 
 
-def _refs(seen: Sequence[ObservedView[View]]) -> list[str]:
-    return [str(ref) for ref in sorted({view.record.ref for view in seen})]
+def _list_why_record_refs(views: Sequence[ObservedView[View]]) -> list[str]:
+    return [str(ref) for ref in sorted({view.record.ref for view in views})]

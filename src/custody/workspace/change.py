@@ -1,4 +1,4 @@
-"""What a range of commits brings: the lines that its head has over the point where it left its base."""
+"""The lines that a range of commits adds, compared with the point where it left its base."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ NOT_SHOWN = {HunkDetail.BINARY: "is a binary file", HunkDetail.TOO_LARGE: "is to
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """Lines that a change adds to a file, or why they cannot be told."""
+    """Lines that a change adds to a file, or why they are unknown."""
 
     path: RepoPath
     lines: tuple[Lines, ...]
@@ -26,7 +26,7 @@ class Addition:
 class ChangeRange:
     """From ``base`` to ``head``: compared with ``fork``, the point where ``head`` left ``base``.
 
-    ``files`` are all that differ, also those that only lost lines; ``commits`` are those that only ``head`` has.
+    ``files`` are all files that differ; ``commits`` are those that only ``head`` has.
     """
 
     base: CommitSha
@@ -39,75 +39,85 @@ class ChangeRange:
 
     @property
     def people(self) -> tuple[Person, ...]:
-        """Who signed its commits."""
+        """Return the authors and committers of its commits."""
         return tuple(person for commit in self.commits for person in (commit.author, commit.committer))
 
 
-def change_of(repository: Repository, typed: str) -> ChangeRange:
-    """What ``BASE..HEAD``, ``BASE...HEAD`` or ``BASE`` alone brings."""
-    base, head = map(repository.resolve, _sides(typed))
-    brought = _commits(repository, head, without=base)
-    fork = _fork(repository, base, head, brought)
+def resolve_change_range(repository: Repository, text: str) -> ChangeRange:
+    """Return the change ``BASE..HEAD``, ``BASE...HEAD`` or ``BASE`` alone."""
+    base, head = map(repository.resolve, _split_change_range(text))
+    commits = _list_change_commits(repository, head, without=base)
+    fork = _find_change_fork(repository, base, head, commits)
     with repository.diffs([Comparison(head, fork)], renames=True) as answers:
         files = tuple(file for diff in answers for file in diff.files)
-    return ChangeRange(base, head, fork, _period(repository, fork, brought), additions_of(files), files, tuple(brought))
+    return ChangeRange(
+        base,
+        head,
+        fork,
+        _find_change_period(repository, fork, commits),
+        list_change_additions(files),
+        files,
+        tuple(commits),
+    )
 
 
-def additions_of(files: Iterable[FileDiff]) -> tuple[Addition, ...]:
-    """What each of the changed files adds, of those that add anything."""
-    return tuple(addition for file in files if (addition := _addition(file)) is not None)
+def list_change_additions(files: Iterable[FileDiff]) -> tuple[Addition, ...]:
+    """Return the additions of the changed files that add lines."""
+    return tuple(addition for file in files if (addition := _addition_from_diff(file)) is not None)
 
 
-def _sides(typed: str) -> tuple[str, str]:
-    """Two dots mean the same as three here: a change is what its commits bring, not what its base got meanwhile.
+def _split_change_range(text: str) -> tuple[str, str]:
+    """Return base and head; two dots mean the same as three, so later commits of the base do not count.
 
-    A base that is left out is not HEAD, as it is for git: an empty variable in a script would make an empty change.
+    An omitted base is not HEAD, unlike in git: an empty variable in a script would make an empty change.
     """
     for dots in ("...", ".."):
-        base, found, head = typed.partition(dots)
-        if found:
+        base, separator, head = text.partition(dots)
+        if separator:
             return base, head or "HEAD"
-    return typed, "HEAD"
+    return text, "HEAD"
 
 
-def _commits(repository: Repository, head: CommitSha, *, without: CommitSha) -> list[Commit]:
+def _list_change_commits(repository: Repository, head: CommitSha, *, without: CommitSha) -> list[Commit]:
     with repository.log([head], walk=Walk(without=[without])) as commits:
         return list(commits)
 
 
-def _fork(repository: Repository, base: CommitSha, head: CommitSha, brought: Collection[Commit]) -> CommitSha:
-    """The newest commit that both have; where there is none, or more than one, the base itself."""
-    if not brought:
+def _find_change_fork(
+    repository: Repository, base: CommitSha, head: CommitSha, commits: Collection[Commit]
+) -> CommitSha:
+    """Return the newest common commit; the base itself if there is not exactly one."""
+    if not commits:
         return head
-    meanwhile = _commits(repository, base, without=head)
+    meanwhile = _list_change_commits(repository, base, without=head)
     if not meanwhile:
         return base
-    common = _edge(brought) & _edge(meanwhile)
+    common = _find_change_parents(commits) & _find_change_parents(meanwhile)
     pairs = [Ancestry(old, new) for old, new in permutations(sorted(common), 2)]
     older = {pair.ancestor for pair in repository.ancestries(pairs)} if pairs else set()
     newest = common - older
     return newest.pop() if len(newest) == 1 else base
 
 
-def _edge(commits: Iterable[Commit]) -> set[CommitSha]:
-    """The parents of ``commits`` that are none of them."""
+def _find_change_parents(commits: Iterable[Commit]) -> set[CommitSha]:
+    """Return the parents of ``commits`` that are not in ``commits``."""
     commits = list(commits)
     return {parent for commit in commits for parent in commit.parents} - {commit.id for commit in commits}
 
 
-def _period(repository: Repository, fork: CommitSha, brought: Collection[Commit]) -> ChangePeriod | None:
-    """When the change was made, as its commits say; None when one of them does not."""
+def _find_change_period(repository: Repository, fork: CommitSha, commits: Collection[Commit]) -> ChangePeriod | None:
+    """Return the period of the change from its commits' times; None if one of them has no time."""
     with repository.log([fork], walk=Walk(count_max=1)) as answers:
         (base,) = answers
-    moments = [person.at for commit in brought for person in (commit.author, commit.committer)]
-    seconds = [moment.seconds for moment in moments if moment is not None]
-    if base.committer.at is None or not seconds or len(seconds) < len(moments):
+    times = [person.at for commit in commits for person in (commit.author, commit.committer)]
+    seconds = [time.seconds for time in times if time is not None]
+    if base.committer.at is None or not seconds or len(seconds) < len(times):
         return None
     return ChangePeriod(base.committer.at.seconds * NS, min(seconds) * NS, max(seconds) * NS)
 
 
-def _addition(file: FileDiff) -> Addition | None:
-    """What a changed file adds; None when it is gone, or only lost lines, or only has another name or mode."""
+def _addition_from_diff(file: FileDiff) -> Addition | None:
+    """Return the added lines of a file; None if it was deleted, only lost lines, or only changed its name or mode."""
     if file.change.new is None:
         return None
     if file.shown is not HunkDetail.WHOLE:

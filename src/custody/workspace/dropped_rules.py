@@ -1,4 +1,4 @@
-"""Rules that could be set once: the constant that holds each value now, for warnings about old files."""
+"""Rules that can no longer be set, with the constant that has each value now, for warnings about old files."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -75,9 +75,9 @@ DROPPED: Mapping[str, str] = MappingProxyType(
         "trust.agent_half_life_days": "custody.trust.levels:AGENT_HALF_LIFE_DAYS",
         "trust.bench_chance_min": "",
         "trust.bench_unscored_share": "",
-        "trust.chance_deviations": "custody.trust.chance:DEVIATIONS",
-        "trust.chance_max": "custody.trust.chance:CHANCE_MAX",
-        "trust.chance_min": "custody.trust.chance:CHANCE_MIN",
+        "trust.chance_deviations": "custody.trust.acceptance:DEVIATIONS",
+        "trust.chance_max": "custody.trust.acceptance:PROBABILITY_MAX",
+        "trust.chance_min": "custody.trust.acceptance:PROBABILITY_MIN",
         "trust.complexity_lines_min": "custody.trust.score:COMPLEXITY_LINES_MIN",
         "trust.complexity_weights.critical": "custody.trust.model:ChangeComplexity",
         "trust.complexity_weights.major": "custody.trust.model:ChangeComplexity",
@@ -95,8 +95,8 @@ DROPPED: Mapping[str, str] = MappingProxyType(
         "trust.prior_samples.agent": "custody.trust.levels:PRIOR_SAMPLES",
         "trust.prior_samples.area": "custody.trust.levels:PRIOR_SAMPLES",
         "trust.prior_samples.repository": "custody.trust.levels:PRIOR_SAMPLES",
-        "trust.rating_growth_per_day": "custody.trust.chance:VARIANCE_GROWTH_PER_DAY",
-        "trust.rating_variance": "custody.trust.chance:VARIANCE_MAX",
+        "trust.rating_growth_per_day": "custody.trust.acceptance:VARIANCE_GROWTH_PER_DAY",
+        "trust.rating_variance": "custody.trust.acceptance:VARIANCE_MAX",
         "trust.revert_window_commits": "custody.trust.app.revert_history:WINDOW_COMMITS",
         "trust.review_bonus_max": "custody.trust.score:REVIEW_BONUS_MAX",
         "trust.review_half_life_ms": "custody.trust.score:REVIEW_HALF_LIFE_MS",
@@ -107,15 +107,15 @@ DROPPED: Mapping[str, str] = MappingProxyType(
         "trust.size_factor_max": "custody.trust.score:SIZE_FACTOR_MAX",
         "trust.size_factor_min": "custody.trust.score:SIZE_FACTOR_MIN",
         "trust.size_lines": "custody.trust.score:SIZE_LINES",
-        "trust.start_weights.agent": "custody.trust.chance:LEVEL_WEIGHTS",
-        "trust.start_weights.area": "custody.trust.chance:LEVEL_WEIGHTS",
-        "trust.start_weights.everyone": "custody.trust.chance:LEVEL_WEIGHTS",
-        "trust.start_weights.operator": "custody.trust.chance:LEVEL_WEIGHTS",
-        "trust.start_weights.rating": "custody.trust.chance:RATING_WEIGHT",
-        "trust.start_weights.repository": "custody.trust.chance:LEVEL_WEIGHTS",
-        "trust.start_weights.score": "custody.trust.chance:SCORE_WEIGHT",
-        "trust.weight_max": "custody.trust.chance:WEIGHT_MAX",
-        "trust.weight_variance": "custody.trust.chance:WEIGHT_VARIANCE",
+        "trust.start_weights.agent": "custody.trust.acceptance:LEVEL_WEIGHTS",
+        "trust.start_weights.area": "custody.trust.acceptance:LEVEL_WEIGHTS",
+        "trust.start_weights.everyone": "custody.trust.acceptance:LEVEL_WEIGHTS",
+        "trust.start_weights.operator": "custody.trust.acceptance:LEVEL_WEIGHTS",
+        "trust.start_weights.rating": "custody.trust.acceptance:RATING_WEIGHT",
+        "trust.start_weights.repository": "custody.trust.acceptance:LEVEL_WEIGHTS",
+        "trust.start_weights.score": "custody.trust.acceptance:SCORE_WEIGHT",
+        "trust.weight_max": "custody.trust.acceptance:WEIGHT_MAX",
+        "trust.weight_variance": "custody.trust.acceptance:WEIGHT_VARIANCE",
     }
 )
 """By dotted name, sorted. The name of a mapping covers its keys. An empty value: nothing uses the number any more."""

@@ -1,7 +1,6 @@
-"""The clock, the source of chance, the user, and files that appear whole or not at all."""
+"""The clock, random tokens, the user, and atomic files."""
 
 import os
-import pwd
 import secrets
 import time
 from collections.abc import Iterator
@@ -11,55 +10,47 @@ from threading import get_ident
 from typing import BinaryIO
 
 from custody.core.errors import InputError, WorldError
+from custody.core.platform import user_name
 
 
-def now_ns() -> int:
-    """Nanoseconds since 1970, as this machine believes; it may be set back at any time."""
+def machine_now_ns() -> int:
+    """Return nanoseconds since 1970 by this machine's clock, which may be set back at any time."""
     return time.time_ns()
 
 
-def token(bits: int = 128) -> str:
-    """That many random bits as lower-case hex digits."""
+def make_machine_token(bits: int = 128) -> str:
+    """Return that many random bits as lower-case hex digits."""
     return secrets.token_hex(bits // 8)
 
 
-# Who runs this program.
-
-
-def user() -> str:
-    """The name of the account that runs this program, or its number where it has none."""
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return f"uid {os.getuid()}"
-
-
-# A file that appears whole or not at all.
+def machine_user_name() -> str:
+    """Return the name of the account that runs this program, or its number where it has none."""
+    return user_name()
 
 
 @contextmanager
-def open_atomic(path: Path, named: Path | None = None) -> Iterator[BinaryIO]:
-    """Write here, and ``path`` has it once all is written and durable; if anything fails, nothing is left behind.
+def open_atomic_file(path: Path, shown: Path | None = None) -> Iterator[BinaryIO]:
+    """Open a file that replaces ``path`` once all is written and durable; if anything fails, nothing is left behind.
 
-    ``named`` is what a person calls it, where that is something else.
+    ``shown`` is the path for error messages, if it differs.
     """
-    aside = path.with_name(f".{path.name}.{os.getpid()}.{get_ident()}")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{get_ident()}")
     try:
-        with aside.open("wb") as out:
+        with temporary.open("wb") as out:
             yield out
             out.flush()
             os.fsync(out.fileno())
-        aside.rename(path)
+        temporary.rename(path)
     except OSError as error:
-        aside.unlink(missing_ok=True)
-        raise _cannot_write(named or path, error) from error
+        temporary.unlink(missing_ok=True)
+        raise _make_file_write_error(shown or path, error) from error
     except BaseException:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
-def _cannot_write(path: Path, error: OSError) -> InputError | WorldError:
+def _make_file_write_error(path: Path, error: OSError) -> InputError | WorldError:
     message = f"cannot write '{path}': {error.strerror}"
     if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError):
-        return InputError(message, hint="name a file in a folder that exists")
-    return WorldError(message, hint="nothing was left behind; free space or choose another place")
+        return InputError(message, hint="pass a file in an existing folder")
+    return WorldError(message, hint="nothing was written; free disk space or choose another folder")

@@ -1,4 +1,4 @@
-"""Which rules are in force here, and where each was set."""
+"""The rules in force, and where each was set."""
 
 import os
 import stat
@@ -11,84 +11,90 @@ from custody.config import (
     EffectiveRules,
     RuleFileReader,
     Setting,
-    load,
-    nearest,
-    rule_files,
+    list_rule_files,
+    load_rule_files,
+    nearest_rule_name,
 )
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
-from custody.core.wire.body import digest_text
-from custody.core.wire.canonical import rule_value, rules_digest
+from custody.core.wire.body import format_digest
+from custody.core.wire.canonical import digest_rule_tables, rule_value_to_json
 from custody.core.wire.report import RuleInForce, RulesReport, RulesSource
 from custody.git import NoObject, Object, ObjectReader, Repository, WorkFile
-from custody.workspace.wiring import rule_tables
+from custody.workspace.wiring import import_rule_tables
 from custody.workspace.workspace import Workspace
 
 
-def rules(workspace: Workspace, table: str | None = None) -> RulesReport:
-    """Every rule with its value and origin, perhaps of one table only, and the digests that evidence carries."""
-    tables = rule_tables()
+def report_rules_in_force(workspace: Workspace, table: str | None = None) -> RulesReport:
+    """Return every rule with its value and origin, optionally of one table, and the digests of the rules."""
+    tables = import_rule_tables()
     if table is not None and table not in tables:
-        raise InputError(f"no table of rules is named '{table}'", hint=f"the nearest is '{nearest(table, tables)}'")
-    effective, sources = load_rules(workspace)
+        raise InputError(
+            f"unknown table of rules '{table}'", hint=f"did you mean '{nearest_rule_name(table, tables)}'?"
+        )
+    effective, sources = load_workspace_rules(workspace)
     shown = [table] if table is not None else list(tables)
     return RulesReport(
-        rules=[_in_force(setting) for setting in effective.settings if setting.rule.table in shown],
-        digests={name: digest_text(rules_digest({name: effective.tables[name]})) for name in shown},
-        digest=digest_text(rules_digest(effective.tables)),
+        rules=[_rule_in_force_from_setting(setting) for setting in effective.settings if setting.rule.table in shown],
+        digests={name: format_digest(digest_rule_tables({name: effective.tables[name]})) for name in shown},
+        digest=format_digest(digest_rule_tables(effective.tables)),
         sources=list(sources),
         warnings=[str(key) for key in effective.ignored],
     )
 
 
-def load_rules(
+def load_workspace_rules(
     workspace: Workspace, environment: Mapping[str, str] = os.environ, policy: str | None = None
 ) -> tuple[EffectiveRules, tuple[RulesSource, ...]]:
     """Return the rules in force, perhaps with a policy; a team database outside a repository has no rule files."""
 
     def read() -> tuple[EffectiveRules, tuple[RulesSource, ...]]:
-        return read_rules(
-            _no_files if workspace.home is None else _work_tree(workspace.repository), environment, policy
+        return resolve_rules_in_force(
+            _read_no_rule_file if workspace.home is None else _make_work_tree_rule_reader(workspace.repository),
+            environment,
+            policy,
         )
 
     effective, sources = workspace.once(("rules", workspace.folder, policy, frozenset(environment.items())), read)
-    warn_of_ignored(workspace, effective)
+    warn_of_ignored_rules(workspace, effective)
     return effective, sources
 
 
 def load_user_rules(workspace: Workspace) -> EffectiveRules:
     """Return the rules in force outside a repository: those of the user."""
-    effective, _ = read_rules(_no_files, os.environ)
-    warn_of_ignored(workspace, effective)
+    effective, _ = resolve_rules_in_force(_read_no_rule_file, os.environ)
+    warn_of_ignored_rules(workspace, effective)
     return effective
 
 
-def warn_of_ignored(workspace: Workspace, effective: EffectiveRules) -> None:
+def warn_of_ignored_rules(workspace: Workspace, effective: EffectiveRules) -> None:
     """Warn of each key of a file that has no effect, once per command; a service's requests warn of nothing."""
     if workspace.resources is None:
         return
     for key in effective.ignored:
-        workspace.once(("warning", key), partial(workspace.talk, f"warning: {key}"))
+        workspace.once(("warning", key), partial(workspace.talk, str(key)))
 
 
-def loaded_at(
+def load_rules_at_commit(
     repository: Repository, commit: CommitSha, environment: Mapping[str, str] = os.environ
 ) -> tuple[EffectiveRules, tuple[RulesSource, ...]]:
-    """The rules as the files of a commit set them, for a user with this environment."""
+    """Return the rules that the files of a commit set, for a user with this environment."""
     with repository.objects(FILE_BYTES_MAX) as objects:
-        return read_rules(_commit(repository, objects, commit), environment)
+        return resolve_rules_in_force(_make_commit_rule_reader(repository, objects, commit), environment)
 
 
-def read_rules(
+def resolve_rules_in_force(
     read: RuleFileReader, environment: Mapping[str, str], policy: str | None = None
 ) -> tuple[EffectiveRules, tuple[RulesSource, ...]]:
-    """The rules in force where ``read`` gives the files of a repository, for a user with this environment."""
-    return load(rule_tables(), read, environment, policy)
+    """Return the rules in force for the files that ``read`` returns, and a user with this environment."""
+    return load_rule_files(import_rule_tables(), read, environment, policy)
 
 
-def _commit(repository: Repository, objects: ObjectReader[Object], commit: CommitSha) -> RuleFileReader:
-    with repository.tree(commit, rule_files()) as found:
+def _make_commit_rule_reader(
+    repository: Repository, objects: ObjectReader[Object], commit: CommitSha
+) -> RuleFileReader:
+    with repository.tree(commit, list_rule_files()) as found:
         entries = {entry.path: entry for entry in found}
 
     def read(path: RepoPath) -> bytes | None:
@@ -96,24 +102,27 @@ def _commit(repository: Repository, objects: ObjectReader[Object], commit: Commi
         if entry is None:
             return None
         if not stat.S_ISREG(entry.mode):
-            raise _unreadable(path, commit, "is no regular file")
+            raise _make_unreadable_rule_error(path, commit, "not a regular file")
         content = objects.read(entry.id)
-        if isinstance(content, NoObject):  # what somebody meant to set is never passed over silently
-            raise _unreadable(path, commit, f"is {content.reason}")
+        if isinstance(content, NoObject):  # an unreadable file must not be ignored silently
+            raise _make_unreadable_rule_error(path, commit, content.reason)
         return content.content
 
     return read
 
 
-def _unreadable(path: RepoPath, commit: CommitSha, why: str) -> InputError:
-    return InputError(f"'{path.display}' of {commit} {why}", hint="rules are read from regular files of the repository")
+def _make_unreadable_rule_error(path: RepoPath, commit: CommitSha, reason: str) -> InputError:
+    return InputError(
+        f"cannot read '{path.display}' of {commit}: {reason}",
+        hint="rules are read from regular files of the repository",
+    )
 
 
-def _no_files(_path: RepoPath) -> None:
+def _read_no_rule_file(_path: RepoPath) -> None:
     return None
 
 
-def _work_tree(repository: Repository) -> RuleFileReader:
+def _make_work_tree_rule_reader(repository: Repository) -> RuleFileReader:
     work_tree = repository.work_tree
 
     def read(path: RepoPath) -> bytes | None:
@@ -122,22 +131,22 @@ def _work_tree(repository: Repository) -> RuleFileReader:
         file = repository.work_file(path, FILE_BYTES_MAX)
         if isinstance(file, WorkFile):
             return file.content
-        if not _is_there(work_tree, path):
+        if not _has_work_tree_path(work_tree, path):
             return None
         raise InputError(f"'{path.display}' {file.reason}", hint="rules are read from regular files of the repository")
 
     return read
 
 
-def _is_there(work_tree: Path, path: RepoPath) -> bool:
-    """Whether anything has that name, also behind a link: what somebody meant to set is never passed over silently."""
+def _has_work_tree_path(work_tree: Path, path: RepoPath) -> bool:
+    """Return whether the path exists, even as a broken link: a file of rules must not be ignored silently."""
     return os.path.lexists(work_tree / os.fsdecode(path.raw))
 
 
-def _in_force(setting: Setting) -> RuleInForce:
+def _rule_in_force_from_setting(setting: Setting) -> RuleInForce:
     return RuleInForce(
         rule=setting.rule.name,
-        value=rule_value(setting.value),
-        default=rule_value(setting.rule.default),
+        value=rule_value_to_json(setting.value),
+        default=rule_value_to_json(setting.rule.default),
         origins=[str(origin) for origin in setting.origins],
     )

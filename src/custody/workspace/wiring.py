@@ -1,6 +1,6 @@
-"""The one table of what packages above bring: rules, readers of records, derived tables; imported when needed.
+"""The table of rules, record readers and derived tables of the packages above; imported when needed.
 
-Nothing below names these packages: their names are texts here, and a test holds that each of them is there.
+Names are strings here, so that nothing imports these packages early. A test checks that each of them exists.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from custody.core.wire.event_views import (
     REGISTRY_VERSION,
     TRACES_VERSION,
     TRANSCRIPT_VERSION,
-    views_of,
+    views_from_event_payload,
 )
 from custody.store import DerivedTables, RecordReader, Store, ViewWiring
 from custody.workspace.dropped_rules import DROPPED
@@ -41,52 +41,52 @@ READER_NAMES = MappingProxyType(
         "hook": (HOOK_VERSION, "custody.capture.hook_reader:hook_views"),
         "snapshot": (HOOK_VERSION, "custody.capture.hook_reader:snapshot_views"),
         "transcript": (TRANSCRIPT_VERSION, "custody.capture.transcript_reader:transcript_views"),
-        "trace": (TRACES_VERSION, "custody.capture.claims.traces:trace_views"),
-        "trace_link": (TRACES_VERSION, "custody.capture.claims.traces:link_views"),
-        "registry": (REGISTRY_VERSION, "custody.cite.queries.registry_codec:registry_views"),
+        "trace": (TRACES_VERSION, "custody.capture.claims.traces:foreign_trace_views"),
+        "trace_link": (TRACES_VERSION, "custody.capture.claims.traces:commit_link_views"),
+        "registry": (REGISTRY_VERSION, "custody.cite.queries.registry_codec:source_registry_views"),
     }
 )
-"""The version and the function of the reader of each kind of record; most questions read no record of most kinds."""
+"""The version and the function of the reader of each kind of record; most commands need few of them."""
 
 
-DERIVED = ("custody.cite.queries.registry:RegistryTables", "custody.trust.queries:StandingTables")
-"""The tables that packages derive from records: the store keeps each current with its views."""
-
-
-@cache
-def rule_tables() -> RuleTables:
-    """The tables of rules that there are."""
-    return RuleTables(MappingProxyType({table: import_name(name) for table, name in RULES.items()}), DROPPED)
+DERIVED = ("custody.cite.queries.registry:RegistryTables", "custody.trust.queries:ScoreTables")
+"""The tables that packages derive from records: the store updates them with its views."""
 
 
 @cache
-def import_name(name: str) -> Any:
-    """What a name such as ``package.module:name`` stands for."""
+def import_rule_tables() -> RuleTables:
+    """Return all tables of rules."""
+    return RuleTables(MappingProxyType({table: import_wired_name(name) for table, name in RULES.items()}), DROPPED)
+
+
+@cache
+def import_wired_name(name: str) -> Any:
+    """Import a name such as ``package.module:name``."""
     module, _, attribute = name.partition(":")
     return getattr(import_module(module), attribute)
 
 
-def _views_by(name: str) -> Callable[[Json], tuple[View, ...]]:
-    """The function of this name, imported with the first record that it reads."""
+def _make_lazy_view_reader(name: str) -> Callable[[Json], tuple[View, ...]]:
+    """Return a reader that imports its function with the first record."""
 
     def views(payload: Json) -> tuple[View, ...]:
-        made: tuple[View, ...] = import_name(name)(payload)
-        return made
+        result: tuple[View, ...] = import_wired_name(name)(payload)
+        return result
 
     return views
 
 
 READERS = MappingProxyType(
-    {str(event.__struct_config__.tag): RecordReader(READER_VERSION, views_of) for event in GENERIC}
-    | {kind: RecordReader(version, _views_by(name)) for kind, (version, name) in READER_NAMES.items()}
+    {str(event.__struct_config__.tag): RecordReader(READER_VERSION, views_from_event_payload) for event in GENERIC}
+    | {kind: RecordReader(version, _make_lazy_view_reader(name)) for kind, (version, name) in READER_NAMES.items()}
 )
 """The reader of each kind of record."""
 
 
-def _make_derived(name: str, store: Store) -> DerivedTables:
-    tables: DerivedTables = import_name(name)(store)
+def _make_derived_tables(name: str, store: Store) -> DerivedTables:
+    tables: DerivedTables = import_wired_name(name)(store)
     return tables
 
 
-VIEWS = ViewWiring(READERS, tuple(partial(_make_derived, name) for name in DERIVED))
-"""What every store of the workspace is made with."""
+VIEWS = ViewWiring(READERS, tuple(partial(_make_derived_tables, name) for name in DERIVED))
+"""The views of every store of the workspace."""

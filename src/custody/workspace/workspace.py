@@ -1,4 +1,4 @@
-"""The one wiring place: which repository, which store, which spool, for everything that a verb does."""
+"""The workspace of a command: its repository, store and spool."""
 
 import os
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -9,12 +9,12 @@ from pathlib import Path
 from threading import get_ident
 from typing import TypeVar
 
-from custody.capture.hook.event_home import fallback_of, gaps_in, state_folder
+from custody.capture.hook.event_home import find_user_state_folder, locate_event_fallback, read_capture_gaps
 from custody.capture.spool import RejectedFile, Spool
 from custody.core.errors import InputError, SpoolError, StoreError
-from custody.core.ids import DEFAULT_PROJECT, PENDING, project_name
+from custody.core.ids import DEFAULT_PROJECT, PENDING, check_project_name
 from custody.core.wire.arrival import make_loss_arrival
-from custody.git import Repository, discover
+from custody.git import Repository, discover_repository
 from custody.store import (
     SCHEMA_VERSION,
     Db,
@@ -24,21 +24,19 @@ from custody.store import (
     StoreUnwritable,
     open_postgres,
     open_sqlite,
+    open_sqlite_overlay,
     open_sqlite_to_read,
-    overlay,
-    split_batches,
+    split_row_batches,
 )
-from custody.workspace.machine import now_ns, token
+from custody.workspace.machine import machine_now_ns, make_machine_token
 from custody.workspace.wiring import VIEWS
 
-# What a command opens once and closes when it ends.
-
-
 T = TypeVar("T")
+NO_REPOSITORY = "not a git repository"
 
 
 class CommandResources:
-    """The stores, repositories and rules of one command; only the thread that made it shares its stores."""
+    """The stores, repositories and rules of one command; stores are shared only in the thread that created it."""
 
     def __init__(self) -> None:
         self._thread = get_ident()
@@ -47,26 +45,26 @@ class CommandResources:
         self._values: dict[Hashable, object] = {}
 
     def idle_store(self, key: Hashable) -> Store | None:
-        """The store that was shared under ``key``, unless it is another thread's or in the middle of a transaction."""
+        """Return the store shared under ``key``, unless it is another thread's or inside a transaction."""
         store = self._stores.get(key) if get_ident() == self._thread else None
         return None if store is None or store.in_transaction() else store
 
     def share(self, key: Hashable, store: Store) -> None:
-        """Keep a store open under ``key`` until the command ends; of another thread, or a second one, do nothing."""
+        """Keep a store open under ``key`` until the command ends; ignore other threads and a second store."""
         if get_ident() == self._thread and key not in self._stores:
             self._stores[key] = store
             self._opened.append(store)
 
     def is_shared(self, store: Store) -> bool:
-        """Whether a store stays open until the command ends."""
+        """Return whether a store stays open until the command ends."""
         return any(opened is store for opened in self._opened)
 
     def forget(self, store: Store) -> None:
-        """Share a store no longer, since it failed: who asks next opens another."""
+        """Stop sharing a store that failed; the next caller opens another."""
         self._stores = {key: shared for key, shared in self._stores.items() if shared is not store}
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What ``make`` returned the first time that ``key`` was asked for."""
+        """Return what ``make`` returned the first time for ``key``."""
         if key not in self._values:
             self._values[key] = make()
         value: T = self._values[key]  # type: ignore[assignment]  # one key has values of one type
@@ -79,64 +77,64 @@ class CommandResources:
             self._opened.pop().close()
 
 
-# From the spool into the chain: read, append, then forget the files; killed anywhere, the next drain finishes it.
-
-
 BATCH = 256
 """Events per transaction."""
 
 
-def drain(spool: Spool, store: Store, now_ns: Callable[[], int]) -> int:
-    """Chain every waiting event and set aside what is no event; give how many records that made."""
-    made = 0
+def ingest_spool(spool: Spool, store: Store, now_ns: Callable[[], int]) -> int:
+    """Append every pending event to the chain, set invalid ones aside, and return the number of new records.
+
+    Files are removed after they are appended: if the process is killed, the next call finishes the work.
+    """
+    record_count = 0
     while spool.names():
-        waiting = spool.oldest(BATCH)
-        if waiting.arrivals:
-            made += len(store.append(waiting.arrivals).made)
-            spool.remove(arrival.entry.event for arrival in waiting.arrivals)
-        if waiting.refused:
-            # First, so that who clears away what was set aside does not clear away that it was.
-            drain_lost([_refused(refused) for refused in waiting.refused], store, now_ns())
-            spool.set_aside(refused.event for refused in waiting.refused)
-    return made
+        pending = spool.oldest(BATCH)
+        if pending.arrivals:
+            record_count += len(store.append(pending.arrivals).made)
+            spool.remove(arrival.entry.event for arrival in pending.arrivals)
+        if pending.refused:
+            # Recorded first, so that deleting the file does not hide the loss.
+            ingest_gap_lines([_gap_line_from_rejected(file) for file in pending.refused], store, now_ns())
+            spool.set_aside(file.event for file in pending.refused)
+    return record_count
 
 
-def drain_lost(lines: Sequence[str], store: Store, now_ns: int) -> None:
-    """Chain what was counted as lost: who deletes the count later deletes nothing."""
+def ingest_gap_lines(lines: Sequence[str], store: Store, now_ns: int) -> None:
+    """Append gaps to the chain, so that deleting the file of gaps hides nothing."""
     arrivals = [make_loss_arrival(line, now_ns) for line in dict.fromkeys(lines)]
     known = store.tables.known_among([arrival.entry for arrival in arrivals])
-    fresh = [arrival for arrival in arrivals if arrival.entry.event not in known.events]
-    for some in split_batches(fresh, BATCH):
-        store.append(some)
+    new = [arrival for arrival in arrivals if arrival.entry.event not in known.events]
+    for batch in split_row_batches(new, BATCH):
+        store.append(batch)
 
 
-def _refused(file: RejectedFile) -> str:
-    """The count of an event that was set aside, at the time that its name has."""
+def _gap_line_from_rejected(file: RejectedFile) -> str:
+    """Return the gap for an event that was set aside, with the time in its name."""
     at, _, _ = file.event.partition("-")
-    words = f"the waiting event '{file.event}' was set aside: {file.why}"
-    return f"{at} {words}" if at.isascii() and at.isdigit() else words
+    text = f"the waiting event '{file.event}' was set aside: {file.why}"
+    return f"{at} {text}" if at.isascii() and at.isdigit() else text
 
 
-def show(spool: Spool, store: Store) -> int:
-    """Chain waiting events in a store that is only a private copy, leaving the spool as it is."""
-    made = seen = 0
+def ingest_spool_copy(spool: Spool, store: Store) -> int:
+    """Append pending events to a private copy of the store, without changing the spool."""
+    record_count = files_read = 0
     total = len(spool.names())
-    while seen < total:
-        waiting = spool.oldest(BATCH, skip=seen)
-        if not waiting.files:
+    while files_read < total:
+        pending = spool.oldest(BATCH, skip=files_read)
+        if not pending.files:
             break
-        seen += waiting.files
-        made += len(store.append(waiting.arrivals, chain=PENDING).made)
-    return made
+        files_read += pending.files
+        record_count += len(store.append(pending.arrivals, chain=PENDING).made)
+    return record_count
 
 
 Talk = Callable[[str], None]
-"""Takes a sentence for the user that is not part of the answer."""
+"""Prints a warning that is not part of the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Told what is being done, how many in all where that is known, and each time some are done."""
+    """Callbacks: the start of a task with its total if known, and each advance."""
 
     start: Callable[[str, int | None], None] = lambda _what, _total: None
     step: Callable[[int], None] = lambda _count: None
@@ -144,34 +142,34 @@ class Progress:
 
 @dataclass(frozen=True)
 class Workspace:
-    """Where a verb works: a folder inside a repository, a team database if the user named one, and a project of it."""
+    """The workspace of a verb: a folder inside a repository, optionally a team database, and its project."""
 
     folder: Path
     database: str | None = None
     talk: Talk = lambda _: None
     progress: Progress = field(default_factory=Progress)
-    now_ns: Callable[[], int] = now_ns
-    token: Callable[[], str] = token
+    now_ns: Callable[[], int] = machine_now_ns
+    token: Callable[[], str] = make_machine_token
     project: str = DEFAULT_PROJECT
     spooled: bool = True
-    """Whether events that wait in this repository belong to this project."""
+    """Whether pending events of this repository belong to this project."""
     bound: bool = False
-    """Whether a team database is refused where row-level security does not hold for us: services ask for this."""
+    """Whether to refuse a team database without row-level security for us, as services do."""
     resources: CommandResources | None = None
-    """What one command shares; without it every question opens a store of its own, as a service's requests do."""
+    """The resources that one command shares; without them every call opens its own store, as a service does."""
 
     @cached_property
     def repository(self) -> Repository:
-        """The repository around the folder."""
-        return self.once(("repository", self.folder), lambda: discover(self.folder))
+        """Return the repository around the folder."""
+        return self.once(("repository", self.folder), lambda: discover_repository(self.folder))
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What ``make`` returns, asked once per command for each ``key``; without a command, each time."""
+        """Return what ``make`` returns, called once per command for each ``key``; without a command, each time."""
         return make() if self.resources is None else self.resources.once(key, make)
 
     @cached_property
     def home(self) -> Path | None:
-        """Where this repository's evidence lives; None for a team database used outside a repository."""
+        """Return the folder of this repository's store; None for a team database outside a repository."""
         try:
             return self.repository.common_dir / "custody"
         except InputError:
@@ -181,94 +179,94 @@ class Workspace:
 
     @cached_property
     def spools(self) -> tuple[Spool, ...]:
-        """Where events of this repository wait: its own spool, and the user's where that could not be written."""
-        # What hooks of a repository record is its own, and so no other embedded project's.
+        """Return the spools of this repository: its own, and the user's for when that cannot be written."""
+        # Hooks record for the repository itself, not for another embedded project.
         if self.home is None or not self.spooled or self.folder_of_project != self.home:
             return ()
         return Spool(self.home / "spool"), Spool(self.fallback / "spool")
 
     @property
     def fallback(self) -> Path:
-        """The user's folder for events of this repository that could not be written into it."""
-        return Path(fallback_of(str(self.home), dict(os.environ)))
+        """Return the user's folder for events that could not be written to this repository."""
+        return Path(locate_event_fallback(str(self.home), dict(os.environ)))
 
     @property
     def gap_folders(self) -> tuple[Path, ...]:
-        """Where gaps of this repository are counted; none for a team database outside a repository."""
+        """Return the folders with gaps of this repository; none for a team database outside a repository."""
         if self.home is None:
             return ()
-        # The last is where a hook at the user's level counts what it could not even find a repository for.
-        return self.home, self.fallback, Path(state_folder(dict(os.environ)))
+        # The last one is for a user-level hook that could not find a repository.
+        return self.home, self.fallback, Path(find_user_state_folder(dict(os.environ)))
 
     @property
     def store_name(self) -> str:
-        """The store, as a person would name it; never with a password."""
+        """Return the name of the store for people, without a password."""
         return "the team database" if self.database is not None else str(self._file)
 
     @contextmanager
     def reading(self) -> Iterator[Store]:
-        """A store that shows everything acknowledged: drained where it can be written, else seen in memory."""
+        """Open a store with every acknowledged event: ingested if it can be written, else added in memory."""
         try:
-            # An empty one if nothing was ever recorded: looking makes no file.
-            store = self._settled() if self.exists() else self._store(overlay(None))
+            # An empty one if nothing was ever recorded: reading creates no file.
+            store = self._open_settled_store() if self.exists() else self._store(open_sqlite_overlay(None))
         except (StoreUnwritable, SpoolError) as error:
-            self.talk(f"{error.message}; reading without writing")
+            self.talk(f"{error.message}; continuing read-only")
             store = self._overlay()
-        with self._in_use(store):
+        with self._use_store(store):
             yield store
 
     @contextmanager
     def writing(self) -> Iterator[Store]:
-        """A store that can be written, drained."""
-        store = self._settled()
-        with self._in_use(store):
+        """Open a writable store, with all pending events ingested."""
+        store = self._open_settled_store()
+        with self._use_store(store):
             yield store
 
     @property
     def until_ns(self) -> int | None:
-        """The past moment that this workspace is of, after which nothing counts; None for the present."""
+        """Return the past time of this workspace, after which nothing counts; None for the present."""
         return None
 
     def scratch(self) -> Store:
-        """An empty store that can be written and vanishes when closed; no head file speaks of it."""
-        return Store(overlay(None), VIEWS, StoreEnvironment(self.now_ns, self.token, None))
+        """Return an empty writable store in memory, without head files."""
+        return Store(open_sqlite_overlay(None), VIEWS, StoreEnvironment(self.now_ns, self.token, None))
 
     def private_copy(self, store: Store) -> Store | None:
-        """A copy of ``store`` that can be written and vanishes when closed; None of a team database."""
+        """Return a writable copy of ``store`` in memory; None for a team database."""
         copy = store.private_copy()
         return None if copy is None else self._store(copy)
 
     def exists(self) -> bool:
-        """Whether anything was ever recorded here: a database, or an event that waits."""
-        return self.database is not None or _is_there(self._file) or any(spool.names() for spool in self.spools)
+        """Return whether anything was ever recorded here: a database, or a pending event."""
+        return (
+            self.database is not None or _has_workspace_path(self._file) or any(spool.names() for spool in self.spools)
+        )
 
     @property
     def service_file(self) -> Path:
-        """Where projects, tokens and jobs of the embedded store are kept."""
+        """Return the file with projects, tokens and jobs of the embedded store."""
         if self.home is None:
-            raise InputError("there is no repository here")
+            raise InputError(NO_REPOSITORY)
         return self.home / "service.db"
 
     @property
     def folder_of_project(self) -> Path | None:
-        """Where what the project keeps in files lies: beside the repository's own store, which is the default one."""
+        """Return the folder of the project's files; that of the default project is the repository's own."""
         if self.home is None or self.database is not None or self.project == DEFAULT_PROJECT:
             return self.home
-        return self.home / "projects" / project_name(self.project)
+        return self.home / "projects" / check_project_name(self.project)
 
     @property
     def _file(self) -> Path:
         folder = self.folder_of_project
         if folder is None:
-            raise InputError("there is no repository here")
-        if folder != self.home and not _is_there(folder):
-            raise InputError(
-                f"there is no project '{self.project}'", hint="'custody project list' shows those that there are"
-            )
+            raise InputError(NO_REPOSITORY)
+        if folder != self.home and not _has_workspace_path(folder):
+            raise InputError(f"unknown project '{self.project}'", hint="'custody project list' lists the projects")
         return folder / "custody.db"
 
-    def _settled(self) -> Store:
-        """The store itself, written to if events wait: the one that the command has open already, if it has."""
+    def _open_settled_store(self) -> Store:
+        """Return the store with pending events ingested: the one that the command has already open, if any."""
         store = None if self.resources is None else self.resources.idle_store(self._store_key)
         if store is not None:
             if any(spool.names() for spool in self.spools):
@@ -286,12 +284,12 @@ class Workspace:
 
     @property
     def _store_key(self) -> Hashable:
-        """What two workspaces of a command have alike if one open store serves both."""
+        """Return the key by which workspaces of a command share one store."""
         place = self.folder_of_project, self.database, self.project
         return *place, self.spooled, self.bound, self.now_ns, self.token
 
     @contextmanager
-    def _in_use(self, store: Store) -> Iterator[None]:
+    def _use_store(self, store: Store) -> Iterator[None]:
         """Close a store after use, unless the command shares it."""
         if self.resources is None or not self.resources.is_shared(store):
             with store:
@@ -304,32 +302,33 @@ class Workspace:
             raise
 
     def _overlay(self) -> Store:
-        """A private copy of the store with the waiting events in it; nothing on disk changes."""
+        """Return a private copy of the store with the pending events; nothing on disk changes."""
         if self.database is not None:
-            # A team database that cannot be written is read as it is: its events wait in each repository's own spool.
+            # A read-only team database is used as it is: pending events stay in each repository's own spool.
             return self._store(self._database())
-        if not _is_there(self._file):
-            return self._with_waiting(self._store(overlay(None)))
+        if not _has_workspace_path(self._file):
+            return self._add_pending_events(self._store(open_sqlite_overlay(None)))
         base = open_sqlite_to_read(self._file)
         if base.version() == SCHEMA_VERSION and not any(spool.names() for spool in self.spools):
             store = self._store(base)
             if store.views.current():
                 return store
-        store = self._store(overlay(base))
+        store = self._store(open_sqlite_overlay(base))
         base.close()
-        return self._with_waiting(store)
+        return self._add_pending_events(store)
 
-    def _with_waiting(self, store: Store) -> Store:
+    def _add_pending_events(self, store: Store) -> Store:
         for spool in self.spools:
-            show(spool, store)
+            ingest_spool_copy(spool, store)
         store.catch_up()
         return store
 
     def _settle(self, store: Store) -> None:
         for spool in self.spools:
-            drain(spool, store, self.now_ns)
-        if self.spools and (lines := [line for folder in self.gap_folders[:2] for line in gaps_in(folder)]):
-            drain_lost(lines, store, self.now_ns())  # not what the user's own folder has: that is no repository's
+            ingest_spool(spool, store, self.now_ns)
+        if self.spools and (lines := [line for folder in self.gap_folders[:2] for line in read_capture_gaps(folder)]):
+            # Gaps in the user's own folder belong to no single repository.
+            ingest_gap_lines(lines, store, self.now_ns())
         store.catch_up(self.progress.step)
 
     def _database(self) -> Db:
@@ -343,14 +342,14 @@ class Workspace:
         return Store(db, VIEWS, StoreEnvironment(self.now_ns, self.token, heads))
 
 
-def has_repository(workspace: Workspace) -> bool:
-    """Whether the repository of this workspace's project is here."""
-    # Events that wait in a repository belong to one project; so does all else that is in it.
+def has_workspace_repository(workspace: Workspace) -> bool:
+    """Return whether this workspace has the repository of its project."""
+    # A repository, like its pending events, belongs to one project.
     return workspace.spooled and workspace.home is not None
 
 
-def _is_there(path: Path) -> bool:
+def _has_workspace_path(path: Path) -> bool:
     try:
         return path.exists()
     except OSError as error:
-        raise StoreError(f"cannot look at '{path}': {error.strerror}", hint="check who owns it") from error
+        raise StoreError(f"cannot access '{path}': {error.strerror}", hint="check the owner of the folder") from error

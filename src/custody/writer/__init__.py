@@ -1,7 +1,7 @@
-"""Document 003 for programs that run a model: tools with ids, results, the report writer, a framework adapter.
+"""Document 003 for programs that run a model: tools with source ids, results, the report writer, a framework adapter.
 
-May touch the event loop. Asks ``cite.app``, and calls the writer, the tools and the repository of sources that it is
-given. A call that does not wait runs in a thread, so that the loop goes on.
+It may call the writer, the tools and the repository that are passed in. Synchronous calls run in a thread, so that they
+do not block the event loop.
 """
 
 from custody.writer.pydantic_ai import agent_writer, citation_instructions, executor_instructions, source_tools

@@ -1,4 +1,4 @@
-"""The report writer: contract, text, audit, retry, footnotes, saved report. It never adds a citation."""
+"""The report writer: contract, draft, audit, retries, footnotes, saved report. It never adds a citation."""
 
 import os
 import warnings
@@ -9,27 +9,29 @@ from custody.cite.app.library import (
     Attempt,
     CitedReport,
     CiteRules,
+    DraftLoop,
     ResearchResults,
     UnknownSource,
+    choose_best_draft,
     cited_report,
     save_report_object,
 )
-from custody.cite.app.writing_steps import DraftLoop, best_of
-from custody.writer.tools import SourceRepository, call_maybe_async
+from custody.core.plural import count_noun
+from custody.writer.tools import SourceRepository, await_writer_call
 
 ModelCall: TypeAlias = Callable[[str], Any]
-"""A writer: is handed a prompt and gives a text, at once or later. Anything else that it gives is told to it."""
+"""A writer: takes a prompt and returns text, synchronously or not."""
 Rerun: TypeAlias = Callable[[tuple[Attempt, ...]], "ResearchResults | Awaitable[ResearchResults | None] | None"]
-"""Runs research again after every answer failed: is handed the answers, gives other results, or None to leave it."""
+"""Runs research again after all answers failed: takes the answers, returns new results, or None to stop."""
 
 
 class ReportWriter:
-    """Writes reports with any callable, ``(prompt) -> text``, that waits or does not.
+    """Writes reports with any callable ``(prompt) -> text``, synchronous or not.
 
-    An answer that does not pass the audit is followed by up to ``cite.retries_max`` more, each asked for with a list of
-    exactly what is missing. If none passes and there is a ``rerun``, research is run again up to ``cite.reruns_max``
-    times. What never passes is given back all the same, as the answer with the fewest findings, with a
-    ``CitationWarning``. What the callable raises comes through as it is, with a note of what was tried.
+    If an answer fails the audit, the writer is called up to ``cite.retries_max`` more times, with a list of what is
+    missing. If none passes and there is a ``rerun``, research runs again up to ``cite.reruns_max`` times. If all fail,
+    the answer with the fewest findings is returned with a ``CitationWarning``. Exceptions of the callable propagate,
+    with a note about the attempts.
     """
 
     def __init__(
@@ -53,50 +55,52 @@ class ReportWriter:
         name: str = "report",
         path: str | os.PathLike[str] | None = None,
     ) -> CitedReport:
-        """The report on ``results``; saved if there is a ``path``, and its sections noted as uses of their sources."""
-        results, attempts = await self._attempted(results, task)
-        text = best_of(attempts).text
-        report: CitedReport = await call_maybe_async(
+        """Write the report on ``results``, save it if ``path`` is passed, and record its sections as uses."""
+        results, attempts = await self._collect_attempts(results, task)
+        text = choose_best_draft(attempts).text
+        report: CitedReport = await await_writer_call(
             lambda: cited_report(text, results.sources, self._rules, name=name, attempts=attempts)
         )
         if path is not None:
-            await call_maybe_async(save_report_object, report, path)
+            await await_writer_call(save_report_object, report, path)
         await self._note_usage(results, report)
         if report.warning is not None:
             warnings.warn(report.warning, stacklevel=2)
         return report
 
-    async def _attempted(self, results: ResearchResults, task: str) -> tuple[ResearchResults, tuple[Attempt, ...]]:
-        """Every answer, and the results that the best of them is about."""
-        made: list[Attempt] = []
+    async def _collect_attempts(
+        self, results: ResearchResults, task: str
+    ) -> tuple[ResearchResults, tuple[Attempt, ...]]:
+        """Return all answers, and the results that the best one is about."""
+        attempts: list[Attempt] = []
         about: dict[int, ResearchResults] = {}
         for runs_left in range(self._rules.reruns_max if self._rerun else 0, -1, -1):
             await self._check_known(results)
-            drafting = await self._drafted(DraftLoop.of(results, task, self._rules), made)
+            drafting = await self._run_draft_loop(DraftLoop.of(results, task, self._rules), attempts)
             about |= {id(attempt): results for attempt in drafting.attempts}
-            made += drafting.attempts
-            if made[-1].passed or not runs_left or self._rerun is None:
+            attempts += drafting.attempts
+            if attempts[-1].passed or not runs_left or self._rerun is None:
                 break
-            again = await call_maybe_async(self._rerun, tuple(made))
-            if again is None:
+            new_results = await await_writer_call(self._rerun, tuple(attempts))
+            if new_results is None:
                 break
-            results = again
-        return about[id(best_of(made))], tuple(made)
+            results = new_results
+        return about[id(choose_best_draft(attempts))], tuple(attempts)
 
-    async def _drafted(self, drafting: DraftLoop, before: list[Attempt]) -> DraftLoop:
+    async def _run_draft_loop(self, drafting: DraftLoop, before: list[Attempt]) -> DraftLoop:
         while not drafting.is_over:
             try:
-                answer = await call_maybe_async(self._ask, drafting.prompt)
+                answer = await await_writer_call(self._ask, drafting.prompt)
             except Exception as error:
                 tried = [*before, *drafting.attempts]
                 answers_note = "".join(f"; answer {at}: {attempt.words}" for at, attempt in enumerate(tried, start=1))
-                error.add_note(f"the report writer had asked {len(tried) + 1} time(s){answers_note}")
+                error.add_note(f"the report writer made {count_noun(len(tried) + 1, 'request')}{answers_note}")
                 raise
-            drafting = await call_maybe_async(drafting.answered, answer)
+            drafting = await await_writer_call(drafting.answered, answer)
         return drafting
 
     async def _check_known(self, results: ResearchResults) -> None:
-        """Nobody is asked for a report whose sources the registry would not know afterwards."""
+        """Raise ``UnknownSource`` unless all sources are registered."""
         if self._repository is None:
             return
         for source in results.sources:

@@ -1,4 +1,4 @@
-"""From what tools give back to results: every source of an answer has its id, every finding keeps it."""
+"""Source ids in tool results, and the assembly of research results."""
 
 import asyncio
 import inspect
@@ -19,62 +19,64 @@ from custody.cite.app.library import (
     SourceID,
     SourceIdentity,
     SourceUsage,
+    assemble_research_results,
+    collect_source_ids,
     degraded,
+    is_source_hit,
     source_of_hit,
 )
-from custody.cite.app.writing_steps import assembled, is_hit, named_ids
 
-# Call what somebody handed over, whether it waits or not; the only file of this package that knows the event loop.
+# Call synchronous and asynchronous callables; only this file of the package uses the event loop.
 
 
-async def call_maybe_async(call: Callable[..., Any], *values: Any, **named: Any) -> Any:
-    """What ``call`` gives in the end; what it raises comes through as it is."""
-    if inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(getattr(call, "__call__", None)):  # noqa: B004 - asked of the method, not whether there is one
+async def await_writer_call(call: Callable[..., Any], *values: Any, **named: Any) -> Any:
+    """Return the result of ``call``, awaited if needed; exceptions propagate."""
+    if inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(getattr(call, "__call__", None)):  # noqa: B004 - checks the method itself
         return await call(*values, **named)
-    made = await asyncio.to_thread(call, *values, **named)
-    return await made if inspect.isawaitable(made) else made
+    result = await asyncio.to_thread(call, *values, **named)
+    return await result if inspect.isawaitable(result) else result
 
 
 NESTING_MAX = 6
-"""Hits that stand deeper in a tool's answer are not looked for."""
+"""Maximum depth of hits in a tool's answer."""
 URL_ARGUMENT = "url"
 WRAPPED = "return_value"
-"""The field of a dataclass that wraps what a tool returns, as agent frameworks have them: the wrapping stays."""
+"""The field of a dataclass in which agent frameworks wrap the result of a tool; the wrapper stays."""
 
 P = ParamSpec("P")
 
 
 class SourceRepository(Protocol):
-    """What is needed of a repository of sources: those of ``custody.sources`` have it."""
+    """The part of a source repository that is needed here; those of ``custody.sources`` have it."""
 
     async def register(self, source: ResearchSource) -> SourceIdentity:
-        """Give a source its id, or the one that it has."""
+        """Register a source and return its id, new or known."""
 
     async def get(self, source_id: SourceID) -> ResearchSource | None:
-        """What is known of a source."""
+        """Return a source."""
 
     async def register_usage(
         self, source_id: SourceID, artifact_type: ArtifactType, artifact_id: str, /
     ) -> SourceUsage:
-        """Note that something rests on a source."""
+        """Record that an artifact uses a source."""
 
 
 def with_source_ids(tool: Callable[P, Any], repository: SourceRepository) -> Callable[P, Coroutine[Any, Any, Any]]:
-    """The tool, waiting or not, with a ``source_id`` in its answer for every source of it; its arguments stay.
+    """Return the tool, synchronous or not, with a ``source_id`` for every source in its answer.
 
-    A source is a ``ResearchSource``, or fields by name with a title or an address, wherever it stands in lists and
-    fields; dataclasses, named tuples and pydantic models that hold one become fields. A text that was read from the
-    argument ``url`` becomes ``source_id``, ``url`` and ``content``. Everything else comes back as it was. Sources are
-    registered in the order of the answer, so that ids do not depend on chance; one that cannot be registered as it
-    stands is degraded, and one that cannot be at all has the id None and says why.
+    A source is a ``ResearchSource`` or a mapping with a title or a URL, anywhere in lists and fields. Dataclasses,
+    named tuples and pydantic models that contain a source become mappings. Text read from the argument ``url`` becomes
+    ``source_id``, ``url`` and ``content``. Everything else is returned unchanged. Sources are registered in the order
+    of the answer, so ids are deterministic. A source that cannot be registered is degraded; if that fails too, its id
+    is None and the answer says why.
     """
 
     @wraps(tool)
     async def tagged(*values: P.args, **named: P.kwargs) -> Any:
-        answer = await call_maybe_async(tool, *values, **named)
-        if isinstance(answer, str) and answer.strip() and (url := _url_of(tool, values, named)):
-            return {**await _ids_of({"url": url}, repository), "url": url, "content": answer}
-        return await _tagged(answer, repository, NESTING_MAX)
+        answer = await await_writer_call(tool, *values, **named)
+        if isinstance(answer, str) and answer.strip() and (url := _writer_tool_url(tool, values, named)):
+            return {**await _register_tool_hit({"url": url}, repository), "url": url, "content": answer}
+        return await _tag_tool_answer(answer, repository, NESTING_MAX)
 
     return tagged
 
@@ -87,82 +89,82 @@ async def generate_structured_result(
     *,
     consulted: Iterable[SourceID] = (),
 ) -> ResearchResults:
-    """The document's assembly: the sources that anything rests on, by number, and their usage, which is registered.
+    """Assemble results as in document 003: the used sources by number, and their usage, which is registered.
 
-    ``consulted`` are ids of sources beyond those, which ``sources_consulted`` counts too. An id that nobody registered
-    is an ``UnknownSource``.
+    ``consulted`` are further source ids, which ``sources_consulted`` counts too. An id that is not registered raises
+    ``UnknownSource``.
     """
     consulted = tuple(consulted)
     known: dict[SourceID, ResearchSource] = {}
-    for source_id in (*named_ids(findings, clusters, contradictions), *consulted):
+    for source_id in (*collect_source_ids(findings, clusters, contradictions), *consulted):
         source = await repository.get(source_id)
         if source is not None:
             known[source_id] = source
     known |= {str(source.source_id): source for source in known.values()}
-    results = assembled(findings, clusters, contradictions, known, consulted=consulted)
+    results = assemble_research_results(findings, clusters, contradictions, known, consulted=consulted)
     for usage in results.source_usage.values():
         for kind, artifact in usage.uses():
             await repository.register_usage(usage.source_id, kind, artifact)
     return results
 
 
-async def _tagged(value: Any, repository: SourceRepository, depth: int) -> Any:
-    """The value with ids; the very same object where there is no source in it."""
+async def _tag_tool_answer(value: Any, repository: SourceRepository, depth: int) -> Any:
+    """Return the value with ids; the same object if it contains no source."""
     if isinstance(value, ResearchSource):
         identity = await repository.register(value)
         return replace(value, source_id=identity.source_id, canonical_key=identity.canonical_key)
-    if is_hit(value):
-        return {**value, **await _ids_of(value, repository)}
+    if is_source_hit(value):
+        return {**value, **await _register_tool_hit(value, repository)}
     if depth == 0:
         return value
-    if fields := _fields_of(value):
+    if fields := _tool_answer_fields(value):
         if WRAPPED in fields and is_dataclass(value):
-            return replace(value, return_value=await _tagged(fields[WRAPPED], repository, depth - 1))  # type: ignore[type-var]
-        made = await _tagged(fields, repository, depth - 1)
-        return value if made is fields else made
+            return replace(value, return_value=await _tag_tool_answer(fields[WRAPPED], repository, depth - 1))  # type: ignore[type-var]
+        tagged = await _tag_tool_answer(fields, repository, depth - 1)
+        return value if tagged is fields else tagged
     if isinstance(value, Mapping):
-        parts = [await _tagged(part, repository, depth - 1) for part in value.values()]
-        return value if _same(parts, value.values()) else dict(zip(value, parts, strict=True))
+        parts = [await _tag_tool_answer(part, repository, depth - 1) for part in value.values()]
+        return value if _is_tool_answer_unchanged(parts, value.values()) else dict(zip(value, parts, strict=True))
     if isinstance(value, list | tuple):
-        parts = [await _tagged(part, repository, depth - 1) for part in value]
-        kept = tuple(parts) if isinstance(value, tuple) else parts
-        return value if _same(parts, value) else kept
+        parts = [await _tag_tool_answer(part, repository, depth - 1) for part in value]
+        tagged = tuple(parts) if isinstance(value, tuple) else parts
+        return value if _is_tool_answer_unchanged(parts, value) else tagged
     return value
 
 
-def _same(made: Iterable[Any], given: Iterable[Any]) -> bool:
-    return all(new is old for new, old in zip(made, given, strict=True))
+def _is_tool_answer_unchanged(tagged: Iterable[Any], original: Iterable[Any]) -> bool:
+    return all(new is old for new, old in zip(tagged, original, strict=True))
 
 
-def _fields_of(value: Any) -> Mapping[str, Any]:
-    """The fields of an object by name: of a dataclass, a named tuple or a pydantic model; of anything else none."""
+def _tool_answer_fields(value: Any) -> Mapping[str, Any]:
+    """Return the fields of a dataclass, a named tuple or a pydantic model by name; none for anything else."""
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in fields_of(value)}
     for name in ("model_dump", "_asdict"):
         if not isinstance(value, type | Mapping) and callable(dump := getattr(value, name, None)):
-            made = dump()
-            return made if isinstance(made, Mapping) else {}
+            fields = dump()
+            return fields if isinstance(fields, Mapping) else {}
     return {}
 
 
-async def _ids_of(hit: Mapping[str, Any], repository: SourceRepository) -> dict[str, Any]:
-    """The id of a hit as fields; without an id, why."""
+async def _register_tool_hit(hit: Mapping[str, Any], repository: SourceRepository) -> dict[str, Any]:
+    """Register a hit; return its id, or why it has none, as fields."""
     source = source_of_hit(hit)
     try:
         return {"source_id": (await repository.register(source)).source_id}
     except SourceError as error:
         if not source.title.strip():
             return {"source_id": None, "source_error": error.message}
-        # Its address is none: what it is called can still be cited, and says that it could not be looked at.
-        named = degraded(replace(source, url=None), error.message)
-    return {"source_id": (await repository.register(named)).source_id}
+        # Its URL is invalid, but its title can still be cited, as degraded.
+        without_url = degraded(replace(source, url=None), error.message)
+    return {"source_id": (await repository.register(without_url)).source_id}
 
 
-def _url_of(tool: Callable[..., Any], values: Sequence[Any], named: Mapping[str, Any]) -> str | None:
-    """The address that a call was about, if the tool has an argument of that name."""
+def _writer_tool_url(tool: Callable[..., Any], values: Sequence[Any], named: Mapping[str, Any]) -> str | None:
+    """Return the argument ``url`` of a call, if the tool has one."""
     try:
         url = inspect.signature(tool).bind(*values, **named).arguments.get(URL_ARGUMENT)
     except (TypeError, ValueError):
-        # A tool written in another language does not say what its arguments are.
+        # A tool written in another language has no signature.
         url = named.get(URL_ARGUMENT)
     return url if isinstance(url, str) and url.strip() else None

@@ -1,4 +1,4 @@
-"""Segments and candidates, with everything a test does not talk about filled in."""
+"""Segments and candidates with defaults for fields that a test does not care about."""
 
 from typing import Any
 
@@ -22,29 +22,29 @@ from custody.core.ids import (
     Seq,
     SessionId,
     StoreId,
-    content_hash,
-    digest_of,
+    content_hash_from_lines,
+    digest_from_bytes,
 )
 from custody.core.paths import Lines, RepoPath
 
 DOCUMENT = AttributeRules(profile="document")
 LINEAGE = AttributeRules()
-DIGEST = digest_of(b"the rules")
+DIGEST = digest_from_bytes(b"the rules")
 
 FILE = RepoPath(b"src/app.py")
 OTHER_FILE = RepoPath(b"src/other.py")
 COMMIT, PARENT, ANCESTOR = (CommitSha(digit * 40) for digit in "cba")
 HOUR = 3_600 * 1_000_000_000
 NOON = 1_700_000_000 * 1_000_000_000
-TEXT = content_hash([b"one", b"two", b"three"])
-OTHER_TEXT = content_hash([b"something else"])
+TEXT = content_hash_from_lines([b"one", b"two", b"three"])
+OTHER_TEXT = content_hash_from_lines([b"something else"])
 RECORD = RecordRef(StoreId("5" * 32), Seq(7))
 LINK_RECORD = RecordRef(StoreId("5" * 32), Seq(8))
 
 
 def a_segment(**fields: Any) -> Segment:
-    """Lines 10 to 20 of a file; line 15 stands for them."""
-    usual: dict[str, Any] = {
+    """Return lines 10 to 20 of a file, with line 15 as the middle."""
+    defaults: dict[str, Any] = {
         "path": FILE,
         "lines": Lines(10, 20),
         "commit": COMMIT,
@@ -52,7 +52,7 @@ def a_segment(**fields: Any) -> Segment:
         "at_ns": NOON,
         "hash": TEXT,
     }
-    return Segment(**{**usual, **fields})
+    return Segment(**{**defaults, **fields})
 
 
 def a_trace(name: str = "t1") -> Trace:
@@ -60,15 +60,15 @@ def a_trace(name: str = "t1") -> Trace:
 
 
 def a_candidate(name: str = "t1", *entries: TraceEntry, **fields: Any) -> TraceCandidate:
-    """A trace that touched the file, and of which nothing else is known."""
-    usual: dict[str, Any] = {"path": FILE, "at_ns": None, "revision": None, "records": (RECORD,)}
-    return TraceCandidate(trace=a_trace(name), entries=entries, **{**usual, **fields})
+    """Return a trace that touched the file, without further evidence."""
+    defaults: dict[str, Any] = {"path": FILE, "at_ns": None, "revision": None, "records": (RECORD,)}
+    return TraceCandidate(trace=a_trace(name), entries=entries, **{**defaults, **fields})
 
 
 def an_entry(
     first: int | None = None, last: int | None = None, *, text: ContentHash | None = None, level: str = "conversation"
 ) -> TraceEntry:
-    """What a trace says of a stretch: where, with which hash."""
+    """Return an entry of a trace: its lines and hash."""
     return TraceEntry(level, None if first is None or last is None else Lines(first, last), text)
 
 
@@ -83,22 +83,22 @@ NEAR = an_entry(16, 30)
 """Line 15 is one line before it."""
 
 
-def found(
+def find_author(
     *candidates: TraceCandidate, segment: Segment | None = None, rules: AttributeRules = DOCUMENT
 ) -> AttributionFinding:
     return attribute(segment or a_segment(), candidates, rules, rules_digest=DIGEST)
 
 
 def answer(*candidates: TraceCandidate, **more: Any) -> TraceAttribution:
-    """The finding, which must name a trace."""
-    finding = found(*candidates, **more)
+    """Return the finding, which must name a trace."""
+    finding = find_author(*candidates, **more)
     assert isinstance(finding, TraceAttribution), finding
     return finding
 
 
 def refusal(*candidates: TraceCandidate, **more: Any) -> str:
-    """Why there is no answer; there must be none."""
-    finding = found(*candidates, **more)
+    """Return the reason of a finding, which must not name a trace."""
+    finding = find_author(*candidates, **more)
     assert isinstance(finding, NoAttribution), finding
     return finding.reason
 

@@ -1,14 +1,21 @@
-"""The engine answers as document 000 says; every number here was added up by hand."""
+"""The engine follows document 000; every number here was computed by hand."""
 
 import dataclasses
 from typing import Any
 
 import pytest
 
-from custody.attribution.engine import COMBINATIONS, NONE_TOUCHED, NOT_ENOUGH, STRUCTURAL, is_enough, tier_of
+from custody.attribution.engine import (
+    COMBINATIONS,
+    NONE_TOUCHED,
+    NOT_ENOUGH,
+    STRUCTURAL,
+    can_attribute_trace,
+    compute_attribution_tier,
+)
 from custody.attribution.model import Grade, NoAttribution, TraceAttribution, TraceEntry
 from custody.attribution.rules import AttributeRules
-from custody.attribution.signals import SIGNALS, best_range
+from custody.attribution.signals import SIGNALS, select_best_trace_range
 from custody.core.evidence import Evidence, Signal
 from custody.core.paths import Lines
 from tests.builders.table import table
@@ -34,7 +41,7 @@ from tests.unit.attribution.builders import (
     a_segment,
     an_entry,
     answer,
-    found,
+    find_author,
     names,
     refusal,
 )
@@ -60,7 +67,7 @@ def test_every_weight_has_a_signal_and_every_signal_a_weight() -> None:
 @table(
     ("entries", "fields", "signals", "score", "tier"),
     [
-        # All that can be seen of one trace: 40 + 30 + 15 + 10 + 5.
+        # All signals of one trace: 40 + 30 + 15 + 10 + 5.
         ([HASHED, INSIDE], EVERYTHING, [LINK, HASH, PARENT, MATCH, TIME], 100, 1),
         ([HASHED, NEAR], EVERYTHING, [LINK, HASH, PARENT, OVERLAP, TIME], 95, 1),
         ([HASHED, INSIDE], {**LINKED, **AT_PARENT}, [LINK, HASH, PARENT, MATCH], 95, 1),
@@ -103,7 +110,7 @@ def test_every_weight_has_a_signal_and_every_signal_a_weight() -> None:
         ([NEAR], {}, [OVERLAP], 5, 6),
     ],
 )
-def test_a_trace_is_attributed_by_what_was_seen_of_it(
+def test_signals_add_up_to_the_score_and_tier(
     entries: list[TraceEntry], fields: dict[str, Any], signals: list[str], score: int, tier: int
 ) -> None:
     finding = answer(a_candidate("t1", *entries, **fields))
@@ -137,7 +144,7 @@ def test_time_alone_never_attributes() -> None:
     assert refusal(a_candidate("t1", **IN_TIME)) == NOT_ENOUGH
 
 
-def test_no_trace_and_no_trace_of_this_file_are_said_as_such() -> None:
+def test_the_reason_is_that_no_trace_touched_the_file() -> None:
     assert refusal() == NONE_TOUCHED
     assert refusal(a_candidate("t1", HASHED, INSIDE, **EVERYTHING, path=OTHER_FILE)) == NONE_TOUCHED
 
@@ -145,16 +152,16 @@ def test_no_trace_and_no_trace_of_this_file_are_said_as_such() -> None:
 # Conformance: 000-009, 000-050, 000-051, 000-052
 def test_the_gate_is_that_of_section_6_for_every_set_of_signals() -> None:
     every = list(SIGNALS)
-    for chosen in range(2 ** len(every)):
-        seen = {name for bit, name in enumerate(every) if chosen >> bit & 1}
-        evidence = Evidence(tuple(Signal(name, 1, "seen") for name in sorted(seen)), DIGEST)
-        structural = bool(seen & {LINK, HASH, PARENT, ANCESTOR, MATCH, OVERLAP})
-        combined = bool(seen & {MATCH, OVERLAP}) or {LINK, HASH} <= seen or {LINK, PARENT} <= seen
-        assert is_enough(evidence) == (structural and combined), seen
+    for mask in range(2 ** len(every)):
+        names_seen = {name for bit, name in enumerate(every) if mask >> bit & 1}
+        evidence = Evidence(tuple(Signal(name, 1, "seen") for name in sorted(names_seen)), DIGEST)
+        structural = bool(names_seen & {LINK, HASH, PARENT, ANCESTOR, MATCH, OVERLAP})
+        combined = bool(names_seen & {MATCH, OVERLAP}) or {LINK, HASH} <= names_seen or {LINK, PARENT} <= names_seen
+        assert can_attribute_trace(evidence) == (structural and combined), names_seen
 
 
 # Conformance: 000-048
-def test_the_tables_of_the_gate_speak_of_signals_only() -> None:
+def test_the_tables_of_the_gate_contain_only_signals() -> None:
     assert set(STRUCTURAL) == set(SIGNALS) - {TIME}
     assert {name for names in COMBINATIONS for name in names} < set(SIGNALS)
 
@@ -178,21 +185,24 @@ def test_the_tables_of_the_gate_speak_of_signals_only() -> None:
         (0, None),
     ],
 )
-def test_the_tiers_begin_where_section_7_says(score: float, tier: int | None) -> None:
+def test_the_tiers_begin_at_the_scores_of_section_7(score: float, tier: int | None) -> None:
     evidence = Evidence((Signal(LINK, score, "seen"), Signal(HASH, 0, "seen")), DIGEST)
-    assert tier_of(evidence, DOCUMENT) == tier
+    assert compute_attribution_tier(evidence, DOCUMENT) == tier
 
 
 # Conformance: 000-056
 @pytest.mark.parametrize("missing", [LINK, HASH])
 def test_tier_1_needs_link_and_hash_whatever_the_score(missing: str) -> None:
     evidence = Evidence(tuple(Signal(name, 200, "seen") for name in (LINK, HASH, MATCH) if name != missing), DIGEST)
-    assert tier_of(evidence, DOCUMENT) == 2
+    assert compute_attribution_tier(evidence, DOCUMENT) == 2
 
 
-def test_tier_1_needs_somebody_to_vouch_where_that_is_asked() -> None:
+def test_tier_1_needs_a_vouched_trace() -> None:
     evidence = Evidence((Signal(LINK, 60, "seen"), Signal(HASH, 40, "seen")), DIGEST)
-    assert (tier_of(evidence, LINEAGE, vouched=True), tier_of(evidence, LINEAGE, vouched=False)) == (1, 2)
+    assert (
+        compute_attribution_tier(evidence, LINEAGE, vouched=True),
+        compute_attribution_tier(evidence, LINEAGE, vouched=False),
+    ) == (1, 2)
 
 
 @pytest.mark.parametrize(
@@ -233,23 +243,21 @@ def test_grades_rise_from_a_claim_to_an_attestation() -> None:
         ([INSIDE], {}, 0.40),
     ],
 )
-def test_a_tier_stands_for_a_fixed_confidence(
-    entries: list[TraceEntry], fields: dict[str, Any], confidence: float
-) -> None:
+def test_each_tier_has_a_fixed_confidence(entries: list[TraceEntry], fields: dict[str, Any], confidence: float) -> None:
     assert answer(a_candidate("t1", *entries, **fields)).confidence == confidence
 
 
 # Conformance: 000-063
-def test_no_points_at_all_are_no_answer() -> None:
+def test_a_score_of_0_is_not_attributed() -> None:
     rules = dataclasses.replace(DOCUMENT, points={name: 0 for name in SIGNALS})
     assert refusal(a_candidate("t1", HASHED, INSIDE, **EVERYTHING), rules=rules) == NOT_ENOUGH
 
 
 # Conformance: 000-044
-def test_each_signal_says_why_and_names_its_records() -> None:
+def test_each_signal_has_an_explanation_and_records() -> None:
     finding = answer(a_candidate("t1", HASHED, INSIDE, **EVERYTHING))
-    said = {signal.name: (signal.why, signal.records) for signal in finding.evidence.signals}
-    assert said == {
+    explanations = {signal.name: (signal.why, signal.records) for signal in finding.evidence.signals}
+    assert explanations == {
         LINK: ("a record links this trace to the commit", (LINK_RECORD,)),
         HASH: ("the trace stored the hash of exactly this text for its conversation", (RECORD,)),
         PARENT: ("the trace was recorded at bbbbbbbbbbbb, the parent of the commit", (RECORD,)),
@@ -259,11 +267,11 @@ def test_each_signal_says_why_and_names_its_records() -> None:
     assert finding.evidence.rules == DIGEST
 
 
-# --- who is the answer ------------------------------------------------------------------------------------------------
+# --- the best candidate -----------------------------------------------------------------------------------------------
 
 
 # Conformance: 000-011
-def test_the_better_score_wins_before_all_else() -> None:
+def test_the_better_score_wins() -> None:
     better = a_candidate("z", INSIDE, **LINKED, at_ns=NOON - 30 * HOUR)
     worse = a_candidate("a", INSIDE, **IN_TIME, supports=11)
     assert answer(worse, better).candidate is better
@@ -289,27 +297,27 @@ def test_a_call_in_the_commits_own_second_is_not_after_it() -> None:
     assert answer(earlier, same_second, next_second).candidate is same_second
 
 
-def test_a_known_time_stands_before_an_unknown_one() -> None:
+def test_a_known_time_wins_over_an_unknown_one() -> None:
     known, unknown = a_candidate("z", INSIDE, at_ns=NOON - 99 * HOUR), a_candidate("a", INSIDE)
     assert answer(unknown, known).candidate is known
 
 
-def test_for_lines_without_a_commit_the_latest_of_all_decides() -> None:
+def test_for_uncommitted_lines_the_latest_trace_decides() -> None:
     latest, earlier = (a_candidate(name, INSIDE, at_ns=NOON + n) for name, n in (("z", HOUR), ("a", 0)))
     assert answer(earlier, latest, segment=a_segment(commit=None, at_ns=None)).candidate is latest
 
 
-def test_at_last_the_smaller_id_decides() -> None:
-    one, other = a_candidate("a", INSIDE, **IN_TIME), a_candidate("b", INSIDE, **IN_TIME)
-    assert answer(other, one).candidate is one
+def test_among_equals_the_smaller_id_decides() -> None:
+    first, second = a_candidate("a", INSIDE, **IN_TIME), a_candidate("b", INSIDE, **IN_TIME)
+    assert answer(second, first).candidate is first
 
 
 def test_under_one_id_the_smaller_call_decides() -> None:
-    one, other = (a_candidate("a", INSIDE, **IN_TIME, call=call) for call in ("c1", "c2"))
-    assert answer(other, one).candidate is one
+    first, second = (a_candidate("a", INSIDE, **IN_TIME, call=call) for call in ("c1", "c2"))
+    assert answer(second, first).candidate is first
 
 
-def test_a_claim_with_more_points_does_not_displace_what_is_certain() -> None:
+def test_a_claim_with_more_points_does_not_displace_a_certain_answer() -> None:
     certain = a_candidate("z", HASHED, NEAR, **EVERYTHING, **VOUCHED)
     claimed = a_candidate("a", HASHED, INSIDE, **EVERYTHING)
     finding = answer(claimed, certain, rules=LINEAGE)
@@ -317,13 +325,13 @@ def test_a_claim_with_more_points_does_not_displace_what_is_certain() -> None:
 
 
 # Conformance: 000-054
-def test_a_trace_without_enough_evidence_gives_way_to_a_weaker_one_that_has_it() -> None:
+def test_a_trace_below_the_gate_loses_to_a_weaker_one_that_passes() -> None:
     strong_but_gated = a_candidate("a", **LINKED, **IN_TIME)
     weak = a_candidate("z", NEAR)
     assert answer(strong_but_gated, weak).candidate is weak
 
 
-# --- the range that is shown ------------------------------------------------------------------------------------------
+# --- the best range ---------------------------------------------------------------------------------------------------
 
 
 # Conformance: 000-082, 000-083
@@ -342,14 +350,16 @@ def test_the_best_range_is_the_smallest_that_holds_the_line_else_the_nearest(
     ranges: list[tuple[int, int]], best: tuple[int, int]
 ) -> None:
     for order in (ranges, ranges[::-1]):
-        assert best_range(a_segment(), a_candidate("t1", *(an_entry(*lines) for lines in order))) == Lines(*best)
+        assert select_best_trace_range(a_segment(), a_candidate("t1", *(an_entry(*lines) for lines in order))) == Lines(
+            *best
+        )
 
 
 def test_without_ranges_there_is_no_best_range() -> None:
-    assert best_range(a_segment(), a_candidate("t1", HASHED, **LINKED)) is None
+    assert select_best_trace_range(a_segment(), a_candidate("t1", HASHED, **LINKED)) is None
 
 
 # Conformance: 000-003, 000-091
 def test_an_answer_is_either_a_trace_or_a_reason() -> None:
-    assert isinstance(found(a_candidate("t1", INSIDE)), TraceAttribution)
-    assert isinstance(found(a_candidate("t1", an_entry(text=OTHER_TEXT))), NoAttribution)
+    assert isinstance(find_author(a_candidate("t1", INSIDE)), TraceAttribution)
+    assert isinstance(find_author(a_candidate("t1", an_entry(text=OTHER_TEXT))), NoAttribution)

@@ -1,4 +1,4 @@
-"""What holds for any traces: order is nothing, strangers are nothing, and less evidence never makes a better answer."""
+"""Properties of the engine: neither order nor unrelated traces matter, and less evidence never improves an answer."""
 
 import dataclasses
 import random
@@ -8,10 +8,10 @@ from typing import Any, Literal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.attribution.engine import attribute, is_enough
+from custody.attribution.engine import attribute, can_attribute_trace
 from custody.attribution.model import AttributionFinding, Grade, Segment, TraceAttribution, TraceCandidate, TraceEntry
 from custody.attribution.rules import AttributeRules
-from custody.attribution.signals import SIGNALS, look
+from custody.attribution.signals import SIGNALS, collect_trace_evidence
 from custody.core.paths import Lines
 from tests.unit.attribution.builders import (
     ANCESTOR,
@@ -32,7 +32,7 @@ from tests.unit.attribution.builders import (
 )
 
 NONE = 7
-"""Below every tier."""
+"""Worse than every tier."""
 
 spans = st.builds(lambda first, more: Lines(first, first + more), st.integers(1, 25), st.sampled_from((0, 1, 5, 12)))
 entries = st.builds(
@@ -65,7 +65,7 @@ strong = st.builds(
     grade=st.sampled_from((Grade.CLAIMED, Grade.RECORDED)),
     intact=st.booleans(),
 )
-"""Around the limit of tier 1, which others reach too seldom."""
+"""Near the limit of tier 1, which other candidates rarely reach."""
 several = st.lists(candidates, min_size=1, max_size=5) | st.lists(strong, min_size=1, max_size=3)
 segments = st.builds(
     lambda lines, at_ns, parent: a_segment(lines=lines, at_ns=at_ns, parent=parent),
@@ -76,7 +76,7 @@ segments = st.builds(
 
 
 def _rules(profile: Literal["lineage", "document"], points: dict[str, int]) -> AttributeRules:
-    # The two relations that rules must keep.
+    # Rules require these two relations.
     points["range_match"] += points["range_overlap"]
     points["revision_parent"] += points["revision_ancestor"]
     return dataclasses.replace(AttributeRules(), profile=profile, points=points)
@@ -88,8 +88,8 @@ rule_sets = st.sampled_from((AttributeRules(), AttributeRules(profile="document"
 )
 
 
-def found(segment: Segment, given_: Sequence[TraceCandidate], rules: AttributeRules) -> AttributionFinding:
-    return attribute(segment, given_, rules, rules_digest=DIGEST)
+def find_author(segment: Segment, candidates_: Sequence[TraceCandidate], rules: AttributeRules) -> AttributionFinding:
+    return attribute(segment, candidates_, rules, rules_digest=DIGEST)
 
 
 def tier(finding: AttributionFinding) -> int:
@@ -102,7 +102,7 @@ def test_the_order_of_rows_never_matters(
 ) -> None:
     shuffled = list(some)
     chance.shuffle(shuffled)
-    assert found(segment, shuffled, rules) == found(segment, some, rules)
+    assert find_author(segment, shuffled, rules) == find_author(segment, some, rules)
 
 
 # Conformance: 000-013
@@ -111,7 +111,7 @@ def test_a_trace_of_another_file_changes_nothing(
     segment: Segment, some: list[TraceCandidate], stranger: TraceCandidate, rules: AttributeRules
 ) -> None:
     stranger = dataclasses.replace(stranger, path=OTHER_FILE)
-    assert found(segment, [stranger, *some], rules) == found(segment, some, rules)
+    assert find_author(segment, [stranger, *some], rules) == find_author(segment, some, rules)
 
 
 @given(segments, several, candidates, rule_sets)
@@ -121,13 +121,13 @@ def test_a_trace_without_enough_evidence_changes_nothing(
     weak = dataclasses.replace(
         weak, entries=tuple(TraceEntry(e.level, None, e.hash) for e in weak.entries), linked=False
     )
-    assert not is_enough(look(segment, weak, rules, rules_digest=DIGEST))
+    assert not can_attribute_trace(collect_trace_evidence(segment, weak, rules, rules_digest=DIGEST))
     assert weak.path == FILE
-    assert found(segment, [weak, *some], rules) == found(segment, some, rules)
+    assert find_author(segment, [weak, *some], rules) == find_author(segment, some, rules)
 
 
-def poorer(candidate: TraceCandidate) -> Iterator[TraceCandidate]:
-    """The candidate without its link, revision or time, or without one of its ranges, hashes or entries."""
+def weaken(candidate: TraceCandidate) -> Iterator[TraceCandidate]:
+    """Yield the candidate without its link, revision or time, or without one of its ranges, hashes or entries."""
     without: list[dict[str, Any]] = [{"linked": False}, {"revision": None}, {"precedes": False}, {"at_ns": None}]
     for fields in without:
         yield dataclasses.replace(candidate, **fields)
@@ -143,17 +143,17 @@ def poorer(candidate: TraceCandidate) -> Iterator[TraceCandidate]:
 def test_dropping_evidence_never_makes_the_answer_surer(
     segment: Segment, some: list[TraceCandidate], rules: AttributeRules
 ) -> None:
-    before = tier(found(segment, some, rules))
+    before = tier(find_author(segment, some, rules))
     for at, candidate in enumerate(some):
-        assert tier(found(segment, [*some[:at], *some[at + 1 :]], rules)) >= before
-        for less in poorer(candidate):
-            assert tier(found(segment, [*some[:at], less, *some[at + 1 :]], rules)) >= before, less
+        assert tier(find_author(segment, [*some[:at], *some[at + 1 :]], rules)) >= before
+        for less in weaken(candidate):
+            assert tier(find_author(segment, [*some[:at], less, *some[at + 1 :]], rules)) >= before, less
 
 
 @given(segments, candidates, rule_sets)
 def test_a_range_matches_or_overlaps_and_a_revision_is_parent_or_ancestor_never_both(
     segment: Segment, candidate: TraceCandidate, rules: AttributeRules
 ) -> None:
-    evidence = look(segment, candidate, rules, rules_digest=DIGEST)
+    evidence = collect_trace_evidence(segment, candidate, rules, rules_digest=DIGEST)
     assert not evidence.has("range_match", "range_overlap")
     assert not evidence.has("revision_parent", "revision_ancestor")

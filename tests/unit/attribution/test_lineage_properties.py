@@ -1,4 +1,4 @@
-"""What holds for any life of a file: no line is lost or told twice, and a person's line is never an agent's."""
+"""Properties of any history of a file: each line appears once, and a person's line is never an agent's."""
 
 import random
 from collections.abc import Sequence
@@ -24,10 +24,15 @@ from custody.attribution.origin_search import (
     OpenVersion,
     RemovedRun,
     VersionLine,
-    spliced,
+    splice_commit_hunks,
 )
 from custody.attribution.rules import AttributeRules
-from custody.attribution.text import bare, is_informative, keys_of, split_line_words
+from custody.attribution.text import (
+    is_informative_lineage_line,
+    make_lineage_keys,
+    split_lineage_words,
+    strip_lineage_whitespace,
+)
 from custody.core.ids import CommitSha
 from tests.builders.drawn_lines import AGENTS_LINES, LOW_LINES, PERSONS_LINES, Turn, lives
 
@@ -44,7 +49,7 @@ def known_texts(draw: st.DrawFn) -> TracedText:
 
 
 def states_of(life: Sequence[Turn]) -> list[TracedText]:
-    """The states after each of the agent's turns."""
+    """Return the states after each of the agent's turns."""
     found: list[TracedText] = []
     for turn in life:
         if turn.by_agent:
@@ -55,14 +60,14 @@ def states_of(life: Sequence[Turn]) -> list[TracedText]:
 
 def donors_of(states: Sequence[TracedText]) -> list[Donor]:
     return [
-        Donor(n, n, keys_of(known.lines), known.origins, lambda lines=known.lines: lines)  # type: ignore[misc]
+        Donor(n, n, make_lineage_keys(known.lines), known.origins, lambda lines=known.lines: lines)  # type: ignore[misc]
         for n, known in enumerate(states, start=1)
     ]
 
 
 def explained(lines: Sequence[str], donors: Sequence[Donor]) -> list[VersionLine]:
     hunk = CommitHunk(0, (), 0, tuple(lines))
-    version = OpenVersion(spliced([], [hunk]), COMMIT, RULES)
+    version = OpenVersion(splice_commit_hunks([], [hunk]), COMMIT, RULES)
     version.take_from(donors)
     version.take_words((), donors)
     version.follow()
@@ -78,7 +83,7 @@ def test_a_persons_line_is_never_the_agents_and_every_line_has_one_origin(life: 
 
 
 @given(lives())
-def test_where_only_the_agent_wrote_every_line_that_says_something_is_the_agents(life: list[Turn]) -> None:
+def test_if_only_the_agent_wrote_every_informative_line_is_the_agents(life: list[Turn]) -> None:
     texts: list[tuple[str, ...]] = [(), *(turn.after for turn in life)]
     for known in states_of([Turn(True, before, after) for before, after in pairwise(texts)]):
         for line, origin in zip(known.lines, known.origins, strict=True):
@@ -86,9 +91,7 @@ def test_where_only_the_agent_wrote_every_line_that_says_something_is_the_agents
 
 
 @given(known_texts(), TEXTS, st.sampled_from((0.7, 0.95)))
-def test_origins_are_carried_or_those_of_newcomers_and_never_made_up(
-    old: TracedText, new: list[str], words_share_min: float
-) -> None:
+def test_every_origin_is_carried_or_the_default(old: TracedText, new: list[str], words_share_min: float) -> None:
     newcomer = LineOrigin(99)
     known = carry_origins(old, new, newcomer, words_share_min)
     assert len(known.origins) == len(new)
@@ -99,35 +102,37 @@ def test_origins_are_carried_or_those_of_newcomers_and_never_made_up(
 
 
 @given(known_texts())
-def test_a_text_that_nobody_changed_keeps_its_origins_where_it_says_something(old: TracedText) -> None:
+def test_informative_lines_of_an_unchanged_text_keep_their_origins(old: TracedText) -> None:
     known = carry_origins(old, old.lines, LineOrigin(99), 0.7)
     for line, before, after in zip(old.lines, old.origins, known.origins, strict=True):
         assert after == before or line in LOW_LINES
 
 
 @given(lives(), TEXTS, st.randoms(use_true_random=False))
-def test_every_line_of_a_commit_is_told_once_in_order_and_the_order_of_donors_is_nothing(
+def test_every_line_of_a_commit_appears_once_and_the_order_of_donors_does_not_matter(
     life: list[Turn], committed: list[str], chance: random.Random
 ) -> None:
     donors = donors_of(states_of(life))
     lines = explained(committed, donors)
-    assert [line.key for line in lines] == keys_of(committed)
+    assert [line.key for line in lines] == make_lineage_keys(committed)
     assert all(line.trail == (COMMIT.id,) for line in lines)
     chance.shuffle(donors)
     assert explained(committed, donors) == lines
 
 
 @given(lives(), TEXTS)
-def test_a_line_with_a_word_that_no_call_left_is_never_wholly_the_agents(
-    life: list[Turn], committed: list[str]
-) -> None:
+def test_a_line_with_a_word_of_no_call_is_never_wholly_the_agents(life: list[Turn], committed: list[str]) -> None:
     states = states_of(life)
-    left = {word for known in states for line in known.lines for word in split_line_words(line)}
-    held = {bare(line) for known in states for line in known.lines}
+    left = {word for known in states for line in known.lines for word in split_lineage_words(line)}
+    held = {strip_lineage_whitespace(line) for known in states for line in known.lines}
     texts = [*committed, "gamma = compute_gamma(alpha, never_captured)"]
     for text, line in zip(texts, explained(texts, donors_of(states)), strict=True):
-        # A line that says little follows its neighbours, whatever it says.
-        if is_informative(text) and bare(text) not in held and not left.issuperset(split_line_words(text)):
+        # An uninformative line follows its neighbors, whatever its words are.
+        if (
+            is_informative_lineage_line(text)
+            and strip_lineage_whitespace(text) not in held
+            and not left.issuperset(split_lineage_words(text))
+        ):
             assert not (line.origin.is_agent and line.origin.share >= 1.0), text
 
 
@@ -138,18 +143,21 @@ def test_a_persons_line_in_a_commit_is_never_an_agents(life: list[Turn], committ
 
 
 @given(lives(), TEXTS, TEXTS)
-def test_strangers_among_donors_change_nothing(life: list[Turn], committed: list[str], foreign: list[str]) -> None:
+def test_unrelated_donors_change_nothing(life: list[Turn], committed: list[str], foreign: list[str]) -> None:
     donors = donors_of(states_of(life))
     strange = [f"stranger_{n} = of_another_file_{n}" for n, _ in enumerate(foreign)]
-    stranger = Donor(50, 50, keys_of(strange), [LineOrigin(50)] * len(strange), lambda: strange)
+    stranger = Donor(50, 50, make_lineage_keys(strange), [LineOrigin(50)] * len(strange), lambda: strange)
     assert explained(committed, [*donors, stranger]) == explained(committed, donors)
 
 
 @given(known_texts(), TEXTS)
-def test_kept_lines_stay_whatever_is_put_beside_them(old: TracedText, added: list[str]) -> None:
-    lines: list[VersionLine | OpenLine] = list(spliced([], []))
-    base = [VersionLine(key, True, origin, ()) for key, origin in zip(keys_of(old.lines), old.origins, strict=True)]
-    lines = spliced(base, [CommitHunk(len(base), (), len(base), tuple(added))])
+def test_unchanged_lines_keep_their_origins_beside_added_lines(old: TracedText, added: list[str]) -> None:
+    lines: list[VersionLine | OpenLine] = list(splice_commit_hunks([], []))
+    base = [
+        VersionLine(key, True, origin, ())
+        for key, origin in zip(make_lineage_keys(old.lines), old.origins, strict=True)
+    ]
+    lines = splice_commit_hunks(base, [CommitHunk(len(base), (), len(base), tuple(added))])
     version = OpenVersion(lines, COMMIT, RULES)
     version.take_moved(RemovedRun(TracedText(added, [LineOrigin(7)] * len(added)), [()] * len(added)))
     version.follow()

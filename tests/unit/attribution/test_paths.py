@@ -1,6 +1,6 @@
-"""A trace's path names a file of the repository exactly, or as the only one that can be meant."""
+"""A path in a trace names a file exactly, or by its end if only one file fits."""
 
-from custody.attribution.text import could_name, endings, file_named
+from custody.attribution.text import can_traced_path_match, list_traced_path_suffixes, resolve_traced_path
 from custody.core.paths import RepoPath
 from tests.builders.table import table
 
@@ -11,7 +11,7 @@ def path(text: str) -> RepoPath:
 
 # Conformance: 000-032
 @table(
-    ("traced", "files", "named"),
+    ("traced", "files", "expected"),
     [
         ("src/a.py", ["src/a.py", "lib/a.py"], "src/a.py"),
         ("vite.config.js", ["frontend/vite.config.js", "README.md"], "frontend/vite.config.js"),
@@ -25,20 +25,20 @@ def path(text: str) -> RepoPath:
         (".gitignore", ["src/foo.js"], None),
     ],
 )
-def test_a_path_names_the_exact_file_else_the_only_one_that_fits_at_a_slash(
-    traced: str, files: list[str], named: str | None
+def test_a_path_names_the_exact_file_or_the_only_one_that_fits_at_a_slash(
+    traced: str, files: list[str], expected: str | None
 ) -> None:
     for order in (files, files[::-1]):
-        found = file_named(path(traced), [path(file) for file in order])
-        assert (None if found is None else str(found)) == named
+        resolved = resolve_traced_path(path(traced), [path(file) for file in order])
+        assert (None if resolved is None else str(resolved)) == expected
 
 
-def test_what_could_name_a_file_is_told_by_the_two_paths_alone() -> None:
-    assert could_name(path("a/b.py"), path("a/b.py"))
-    assert could_name(path("b.py"), path("a/b.py")) and could_name(path("a/b.py"), path("b.py"))
-    assert not could_name(path("b.py"), path("ab.py"))
+def test_a_path_may_match_if_one_ends_with_the_other() -> None:
+    assert can_traced_path_match(path("a/b.py"), path("a/b.py"))
+    assert can_traced_path_match(path("b.py"), path("a/b.py")) and can_traced_path_match(path("a/b.py"), path("b.py"))
+    assert not can_traced_path_match(path("b.py"), path("ab.py"))
 
 
-def test_the_endings_of_a_path_are_all_that_may_name_it_by_less() -> None:
-    assert list(endings(path("a/b/c.py"))) == [path("a/b/c.py"), path("b/c.py"), path("c.py")]
-    assert all(could_name(end, path("a/b/c.py")) for end in endings(path("a/b/c.py")))
+def test_every_suffix_of_a_path_may_match_it() -> None:
+    assert list(list_traced_path_suffixes(path("a/b/c.py"))) == [path("a/b/c.py"), path("b/c.py"), path("c.py")]
+    assert all(can_traced_path_match(end, path("a/b/c.py")) for end in list_traced_path_suffixes(path("a/b/c.py")))

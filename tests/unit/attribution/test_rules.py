@@ -1,4 +1,4 @@
-"""The numbers of attribution are document 000's and its page's, and they keep their relations."""
+"""The numbers of attribution are those of document 000 and docs/attribution.md, and impossible ones are rejected."""
 
 import dataclasses
 from typing import Any
@@ -76,12 +76,12 @@ def test_no_number_may_be_negative_infinite_or_nan() -> None:
         ({"mixed_share_min": 0.0}, "'attribute.mixed_share_min' is 0.0, not above 0"),
     ],
 )
-def test_numbers_that_do_not_fit_together_are_refused(arguments: dict[str, Any], problem: str) -> None:
+def test_contradictory_numbers_are_rejected(arguments: dict[str, Any], problem: str) -> None:
     with pytest.raises(RulesError, match=problem):
         AttributeRules(**arguments)
 
 
-def test_rules_cannot_be_changed_afterwards() -> None:
+def test_rules_are_immutable() -> None:
     points = dict(RULES.points)
     rules = AttributeRules(points=points)
     points["commit_link"] = 0

@@ -1,4 +1,4 @@
-"""Each signal sees what document 000 says it sees, and nothing else."""
+"""Each signal is present exactly where document 000 defines it."""
 
 import pytest
 
@@ -24,16 +24,16 @@ from tests.unit.attribution.builders import (
 )
 
 
-def sees(
+def explain_signal(
     name: str, candidate: TraceCandidate, segment: Segment | None = None, rules: AttributeRules = DOCUMENT
 ) -> str | None:
     return SIGNALS[name](segment or a_segment(), candidate, rules)
 
 
 # Conformance: 000-036
-def test_a_link_is_seen_where_a_record_says_so() -> None:
-    assert sees("commit_link", a_candidate("t1", **LINKED))
-    assert not sees("commit_link", a_candidate("t1"))
+def test_a_commit_link_needs_a_record() -> None:
+    assert explain_signal("commit_link", a_candidate("t1", **LINKED))
+    assert not explain_signal("commit_link", a_candidate("t1"))
 
 
 # --- content hash -----------------------------------------------------------------------------------------------------
@@ -42,23 +42,23 @@ def test_a_link_is_seen_where_a_record_says_so() -> None:
 # Conformance: 000-037
 @pytest.mark.parametrize("level", ["conversation", "change", "file"])
 def test_a_hash_counts_at_every_level(level: str) -> None:
-    assert sees("content_hash", a_candidate("t1", an_entry(text=TEXT, level=level)))
+    assert explain_signal("content_hash", a_candidate("t1", an_entry(text=TEXT, level=level)))
 
 
 # Conformance: 000-075
 @pytest.mark.parametrize(
-    ("digits", "seen"), [(64, True), (16, True), (9, True), (8, True), (7, False), (1, False), (0, False)]
+    ("digits", "expected"), [(64, True), (16, True), (9, True), (8, True), (7, False), (1, False), (0, False)]
 )
-def test_a_hash_is_compared_on_the_shorter_length_and_never_below_8_digits(digits: int, seen: bool) -> None:
-    written = ContentHash(TEXT.removeprefix("sha256:").ljust(64, "0")[:digits])
-    assert bool(sees("content_hash", a_candidate("t1", an_entry(text=written)))) == seen
+def test_a_hash_is_compared_on_the_shorter_length_and_never_below_8_digits(digits: int, expected: bool) -> None:
+    abbreviated = ContentHash(TEXT.removeprefix("sha256:").ljust(64, "0")[:digits])
+    assert bool(explain_signal("content_hash", a_candidate("t1", an_entry(text=abbreviated)))) == expected
 
 
 # Conformance: 000-074
 @pytest.mark.parametrize("write", [str.upper, str.lower, lambda text: text.removeprefix("sha256:")])
 def test_prefix_and_case_of_a_hash_do_not_matter(write: object) -> None:
     assert callable(write)
-    assert sees("content_hash", a_candidate("t1", an_entry(text=ContentHash(write(str(TEXT))))))
+    assert explain_signal("content_hash", a_candidate("t1", an_entry(text=ContentHash(write(str(TEXT))))))
 
 
 # Conformance: 000-089
@@ -68,20 +68,22 @@ def test_the_covering_entry_is_named_first_then_conversation_change_file() -> No
         an_entry(1, 50, text=TEXT, level="file"),
         an_entry(12, 18, text=TEXT, level="change"),
     ]
-    assert str(sees("content_hash", a_candidate("t1", *entries))).endswith("for its change, lines 12-18")
-    assert str(sees("content_hash", a_candidate("t1", *entries[:2]))).endswith("for this file, lines 1-50")
-    assert str(sees("content_hash", a_candidate("t1", *entries[:1]))).endswith("for its conversation, lines 40-50")
+    assert str(explain_signal("content_hash", a_candidate("t1", *entries))).endswith("for its change, lines 12-18")
+    assert str(explain_signal("content_hash", a_candidate("t1", *entries[:2]))).endswith("for this file, lines 1-50")
+    assert str(explain_signal("content_hash", a_candidate("t1", *entries[:1]))).endswith(
+        "for its conversation, lines 40-50"
+    )
 
 
 # Conformance: 000-089
 def test_any_hash_of_the_file_counts_where_the_covering_one_does_not_match() -> None:
     entries = [an_entry(12, 18, text=OTHER_TEXT), an_entry(40, 50, text=TEXT)]
-    assert sees("content_hash", a_candidate("t1", *entries))
+    assert explain_signal("content_hash", a_candidate("t1", *entries))
 
 
-def test_another_text_is_not_seen() -> None:
-    assert not sees("content_hash", a_candidate("t1", an_entry(10, 20, text=OTHER_TEXT)))
-    assert not sees("content_hash", a_candidate("t1", an_entry(10, 20)))
+def test_the_hash_of_another_text_does_not_match() -> None:
+    assert not explain_signal("content_hash", a_candidate("t1", an_entry(10, 20, text=OTHER_TEXT)))
+    assert not explain_signal("content_hash", a_candidate("t1", an_entry(10, 20)))
 
 
 # --- revision ---------------------------------------------------------------------------------------------------------
@@ -89,7 +91,7 @@ def test_another_text_is_not_seen() -> None:
 
 # Conformance: 000-038, 000-046
 @pytest.mark.parametrize(
-    ("revision", "seen"),
+    ("revision", "expected"),
     [
         (PARENT, True),
         (PARENT[:7], True),
@@ -102,26 +104,26 @@ def test_another_text_is_not_seen() -> None:
         ("bbbbbbb-dirty", False),
     ],
 )
-def test_a_revision_is_the_parents_or_its_beginning_of_at_least_7_digits(revision: str | None, seen: bool) -> None:
-    assert bool(sees("revision_parent", a_candidate("t1", revision=revision))) == seen
+def test_a_revision_is_the_parents_or_its_beginning_of_at_least_7_digits(revision: str | None, expected: bool) -> None:
+    assert bool(explain_signal("revision_parent", a_candidate("t1", revision=revision))) == expected
 
 
 def test_a_root_commit_has_no_parent_to_match() -> None:
-    assert not sees("revision_parent", a_candidate("t1", revision=PARENT), a_segment(parent=None))
+    assert not explain_signal("revision_parent", a_candidate("t1", revision=PARENT), a_segment(parent=None))
 
 
 # Conformance: 000-039
 def test_an_ancestor_counts_only_where_it_is_not_the_parent() -> None:
-    assert sees("revision_ancestor", a_candidate("t1", **AT_ANCESTOR))
-    assert not sees("revision_ancestor", a_candidate("t1", revision=PARENT, precedes=True))
-    assert not sees("revision_ancestor", a_candidate("t1", revision=ANCESTOR))
+    assert explain_signal("revision_ancestor", a_candidate("t1", **AT_ANCESTOR))
+    assert not explain_signal("revision_ancestor", a_candidate("t1", revision=PARENT, precedes=True))
+    assert not explain_signal("revision_ancestor", a_candidate("t1", revision=ANCESTOR))
 
 
 @table("revision", [PARENT, PARENT[:8], ANCESTOR, None, CommitSha("f" * 40)])
 @table("precedes", [True, False])
-def test_parent_and_ancestor_are_never_both_seen(revision: str | None, precedes: bool) -> None:
+def test_parent_and_ancestor_never_both_match(revision: str | None, precedes: bool) -> None:
     candidate = a_candidate("t1", revision=revision, precedes=precedes)
-    assert not (sees("revision_parent", candidate) and sees("revision_ancestor", candidate))
+    assert not (explain_signal("revision_parent", candidate) and explain_signal("revision_ancestor", candidate))
 
 
 # --- ranges -----------------------------------------------------------------------------------------------------------
@@ -146,27 +148,27 @@ def test_a_range_matches_at_the_midpoint_and_overlaps_within_5_lines(
     first: int, last: int, match: bool, overlap: bool
 ) -> None:
     candidate = a_candidate("t1", an_entry(first, last))
-    assert bool(sees("range_match", candidate)) == match
-    assert bool(sees("range_overlap", candidate)) == overlap
+    assert bool(explain_signal("range_match", candidate)) == match
+    assert bool(explain_signal("range_overlap", candidate)) == overlap
 
 
 # Conformance: 000-021, 000-095
-def test_the_midpoint_of_an_even_stretch_is_its_lower_middle() -> None:
+def test_the_midpoint_of_an_even_range_is_its_lower_middle() -> None:
     candidate = a_candidate("t1", an_entry(11, 11))
-    assert sees("range_match", candidate, a_segment(lines=Lines(10, 13)))
+    assert explain_signal("range_match", candidate, a_segment(lines=Lines(10, 13)))
 
 
 # Conformance: 000-042
-def test_a_near_miss_listed_first_does_not_hide_the_hit_behind_it() -> None:
+def test_a_near_range_listed_first_does_not_hide_a_match_after_it() -> None:
     candidate = a_candidate("t1", an_entry(16, 30), an_entry(10, 20))
-    assert sees("range_match", candidate)
-    assert not sees("range_overlap", candidate)
+    assert explain_signal("range_match", candidate)
+    assert not explain_signal("range_overlap", candidate)
 
 
 # Conformance: 000-079
 @pytest.mark.parametrize("level", ["conversation", "change", "file"])
 def test_a_range_counts_at_every_level(level: str) -> None:
-    assert sees("range_match", a_candidate("t1", an_entry(10, 20, level=level)))
+    assert explain_signal("range_match", a_candidate("t1", an_entry(10, 20, level=level)))
 
 
 # --- time -------------------------------------------------------------------------------------------------------------
@@ -174,7 +176,7 @@ def test_a_range_counts_at_every_level(level: str) -> None:
 
 # Conformance: 000-028, 000-043
 @pytest.mark.parametrize(
-    ("at_ns", "seen"),
+    ("at_ns", "expected"),
     [
         (NOON - 24 * HOUR, True),
         (NOON - 24 * HOUR - 1, False),
@@ -184,9 +186,9 @@ def test_a_range_counts_at_every_level(level: str) -> None:
         (None, False),
     ],
 )
-def test_a_time_counts_from_24_hours_before_the_commit_to_1_after(at_ns: int | None, seen: bool) -> None:
-    assert bool(sees("timestamp_match", a_candidate("t1", at_ns=at_ns))) == seen
+def test_a_time_counts_from_24_hours_before_the_commit_to_1_after(at_ns: int | None, expected: bool) -> None:
+    assert bool(explain_signal("timestamp_match", a_candidate("t1", at_ns=at_ns))) == expected
 
 
 def test_without_the_commits_time_no_time_matches() -> None:
-    assert not sees("timestamp_match", a_candidate("t1", at_ns=NOON), a_segment(at_ns=None))
+    assert not explain_signal("timestamp_match", a_candidate("t1", at_ns=NOON), a_segment(at_ns=None))

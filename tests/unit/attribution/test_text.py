@@ -1,10 +1,18 @@
-"""Which lines are the same line, and which say enough to lead."""
+"""Which lines have the same key, and which are informative."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.attribution.text import bare, is_informative, key_of, keys_of, lines_of, split_line_words, text_of
+from custody.attribution.text import (
+    decode_lineage_text,
+    is_informative_lineage_line,
+    make_lineage_key,
+    make_lineage_keys,
+    split_lineage_lines,
+    split_lineage_words,
+    strip_lineage_whitespace,
+)
 from tests.builders.table import table
 
 
@@ -22,45 +30,51 @@ from tests.builders.table import table
         ("a\u2028b\x0cc\n", ["a\u2028b\x0cc"]),
     ],
 )
-def test_only_a_line_feed_ends_a_line_and_the_last_one_begins_none(text: str, lines: list[str]) -> None:
-    assert lines_of(text) == lines
+def test_only_a_line_feed_ends_a_line_and_a_final_one_begins_no_other(text: str, lines: list[str]) -> None:
+    assert split_lineage_lines(text) == lines
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_become_text_and_back(data: bytes) -> None:
-    assert text_of(data).encode("utf-8", "surrogateescape") == data
+    assert decode_lineage_text(data).encode("utf-8", "surrogateescape") == data
 
 
-def test_white_space_never_makes_another_line() -> None:
-    assert key_of("total = price * 3") == key_of("\ttotal=price *  3  ")
-    assert key_of("total = price * 3") != key_of("total = price * 4")
-    assert bare(" a\tb\x0c ") == "ab"
+def test_white_space_does_not_change_the_key() -> None:
+    assert make_lineage_key("total = price * 3") == make_lineage_key("\ttotal=price *  3  ")
+    assert make_lineage_key("total = price * 3") != make_lineage_key("total = price * 4")
+    assert strip_lineage_whitespace(" a\tb\x0c ") == "ab"
 
 
 def test_a_key_fits_a_column_of_64_bits_and_is_the_same_everywhere() -> None:
-    assert keys_of(["", "return total"]) == [-1970711489451281740, key_of("returntotal")]
-    assert all(-(2**63) <= key_of(f"line {n}") < 2**63 for n in range(100))
+    assert make_lineage_keys(["", "return total"]) == [-1970711489451281740, make_lineage_key("returntotal")]
+    assert all(-(2**63) <= make_lineage_key(f"line {n}") < 2**63 for n in range(100))
 
 
-def test_bytes_that_are_no_text_have_a_key_too() -> None:
-    assert key_of(text_of(b"caf\xe9 = 1")) != key_of(text_of(b"caf\xea = 1"))
+def test_invalid_utf8_has_a_key_too() -> None:
+    assert make_lineage_key(decode_lineage_text(b"caf\xe9 = 1")) != make_lineage_key(
+        decode_lineage_text(b"caf\xea = 1")
+    )
 
 
-def test_quotes_and_marks_are_no_words() -> None:
-    assert split_line_words("print('a', b)") == split_line_words('print("a", b,)') == ("print", "a", "b")
+def test_quotes_and_punctuation_are_not_words() -> None:
+    assert split_lineage_words("print('a', b)") == split_lineage_words('print("a", b,)') == ("print", "a", "b")
 
 
 @table(
     "line", ["", "   ", "}", "});", "else:", "return None", "    pass", "import os", "end", "try:", "a = 1", "# ---"]
 )
-def test_lines_that_any_file_may_have_say_little(line: str) -> None:
-    assert not is_informative(line)
+def test_common_lines_are_not_informative(line: str) -> None:
+    assert not is_informative_lineage_line(line)
 
 
 @pytest.mark.parametrize("line", ["    return total", "import custody", "abc123", "x = compute()"])
-def test_a_line_with_a_word_of_its_own_says_something(line: str) -> None:
-    assert is_informative(line)
+def test_a_line_with_a_specific_word_is_informative(line: str) -> None:
+    assert is_informative_lineage_line(line)
 
 
-def test_six_letters_or_digits_are_enough() -> None:
-    assert (is_informative("abcde"), is_informative("abcdef"), is_informative("ab cd ef")) == (False, True, True)
+def test_six_letters_or_digits_are_informative() -> None:
+    assert (
+        is_informative_lineage_line("abcde"),
+        is_informative_lineage_line("abcdef"),
+        is_informative_lineage_line("ab cd ef"),
+    ) == (False, True, True)

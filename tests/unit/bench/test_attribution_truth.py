@@ -50,7 +50,7 @@ def test_lines_said_to_be_kept_stay_whose_they_were() -> None:
 
 
 def test_a_line_that_was_not_there_cannot_be_kept() -> None:
-    with pytest.raises(BenchError, match="said to be kept"):
+    with pytest.raises(BenchError, match="declared as kept"):
         overwritten(lines_of("alpha\nbeta", PERSON), ["gamma", "delta"], AGENT, Declared(keeps=["gamma"]))
 
 

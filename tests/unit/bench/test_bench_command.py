@@ -1,4 +1,4 @@
-"""``python -m bench``, whole, on benches whose times are given."""
+"""Runs ``python -m bench`` on benches with fixed times."""
 
 import io
 import json

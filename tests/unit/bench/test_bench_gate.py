@@ -1,4 +1,4 @@
-"""The bench of the gate on a small store: what it makes is what it says, and it measures both sides."""
+"""The gate bench on a small store: its data is as described, and it measures both sides."""
 
 import json
 from io import StringIO
@@ -26,7 +26,7 @@ def test_a_verdict_on_what_was_made_is_about_every_line_of_it(place: gate.Place)
 
 
 def test_a_store_without_an_index_is_not_measured(place: gate.Place) -> None:
-    with pytest.raises(BenchError, match="no index"):
+    with pytest.raises(BenchError, match="the index is missing"):
         gate.filled(place, 10, 0, lambda _: None)
 
 

@@ -1,4 +1,4 @@
-"""The bench of spans measures what it says: nothing lost on the way, and files whose parents are all there."""
+"""The span bench: nothing is lost, and its files contain all parents."""
 
 import io
 import json
@@ -8,7 +8,7 @@ import pytest
 
 from bench import otlp
 from bench.runner import MissingData
-from custody.graph.otlp.json import spans_in
+from custody.graph.otlp.json import parse_otlp_spans
 from custody.graph.wire.otlp_span import OtlpSpan
 from tests.builders.otlp import a_request, an_otlp_span
 
@@ -22,7 +22,9 @@ def test_the_table_says_what_became_of_a_file(tmp_path: Path) -> None:
 
 
 def test_generated_files_have_every_parent_later_in_the_same_trace() -> None:
-    spans = [one for line in otlp._lines(250) for one in spans_in(json.loads(line)) if isinstance(one, OtlpSpan)]
+    spans = [
+        one for line in otlp._lines(250) for one in parse_otlp_spans(json.loads(line)) if isinstance(one, OtlpSpan)
+    ]
     assert len({(one.trace, one.id) for one in spans}) == 250
     for place, one in enumerate(spans[:200]):
         later = {other.id for other in spans[place + 1 :] if other.trace == one.trace}

@@ -1,4 +1,4 @@
-"""The benches of the service: what they send is what they say, both sides answer, and figures are judged."""
+"""The service benches: requests are as described, both sides answer, and figures get verdicts."""
 
 import json
 from collections import deque
@@ -70,7 +70,7 @@ def test_what_is_sent_is_taken(tmp_path: Path) -> None:
 
 
 def test_both_sides_answer_the_question_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(route, "answer_blame", None)  # so that it is put back after the test
+    monkeypatch.setattr(route, "answer_blame_request", None)  # so that it is put back after the test
     answers = [_answered(app()) for app in service_blame.APPS.values()]
     assert answers[0] == answers[1]
     assert len(answers[0]["attributions"]) == service_blame.SEGMENTS
@@ -85,7 +85,7 @@ def _answered(app: Any) -> Any:
 
 
 class Answers:
-    """A client that is told what it hears."""
+    """A client with fixed answers."""
 
     def __init__(self, *statuses: int) -> None:
         self.statuses = list(statuses)

@@ -36,7 +36,7 @@ def test_every_bar_has_its_figure_and_its_verdict(tmp_path: Path) -> None:
 
 
 def test_a_missed_bar_is_told_and_is_a_failure_only_when_asked(tmp_path: Path) -> None:
-    """Two agents of no difference: nobody can be better than the constant rate by much."""
+    """Two agents that do not differ: no model can beat the constant rate by much."""
     rows = [a_row(n, agent=f"a{n % 2}", decision=("accepted", "rejected")[n // 2 % 2]) for n in range(60)]
     path = str(written(tmp_path / "s.jsonl", rows))
     assert run(path)[0] == 0

@@ -21,7 +21,7 @@ def a_document(seed: int) -> str:
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """Six documents, one of them twice, a short one and one that is no document."""
+    """Make a repository: six documents, a copy, a short document and a file of another kind."""
     folder = tmp_path / "repository"
     folder.mkdir()
     for n in range(6):

@@ -26,7 +26,7 @@ def test_findings_and_faults_are_counted(tmp_path: Path) -> None:
     assert "r: 1 files, 3 lines: CITE-NOFILE 2, CITE-NOSYMBOL 1\n" in said
     assert "CITE-NOFILE: 2 in 1 files, 200.0 for 100 files\n" in said
     assert "CITE-NOFILE: 2 of 2 names that were made wrong\n" in said
-    assert "r README.md:1 CITE-NOFILE there is no file 'src/store.py'\n  The engine is" in said
+    assert "r README.md:1 CITE-NOFILE no file 'src/store.py'\n  The engine is" in said
 
 
 def test_without_markdown_nothing_is_measured(tmp_path: Path) -> None:

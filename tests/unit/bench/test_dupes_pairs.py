@@ -95,7 +95,7 @@ def test_bench_measures_labelled_pairs(world: World, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "words"), [("{", "line 1 is no labelled pair"), ('{"a_sha": 1}', "line 1 is no labelled pair")]
+    ("line", "words"), [("{", "line 1 is not a labeled pair"), ('{"a_sha": 1}', "line 1 is not a labeled pair")]
 )
 def test_a_file_of_pairs_that_is_none_is_named(world: World, tmp_path: Path, line: str, words: str) -> None:
     (tmp_path / "pairs.jsonl").write_text(line)

@@ -1,4 +1,4 @@
-"""The benches of the graph: what they read, and that what they compare does the same job."""
+"""The graph benches: their input, and that both sides do the same job."""
 
 import json
 from io import StringIO

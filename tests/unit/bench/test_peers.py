@@ -1,4 +1,4 @@
-"""Other tools are asked where they are installed, are said to be not run where they are not, and are scored like us."""
+"""Other tools are scored like custody if they are installed, and reported as not run otherwise."""
 
 import io
 import json

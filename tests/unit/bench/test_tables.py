@@ -1,4 +1,4 @@
-"""Figures are kept as the benches print them, and the page of accuracy is made from what is kept."""
+"""Figures are stored as the benches print them, and docs/accuracy.md is made from them."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""A stream replayed: predicted when opened, learnt when decided, and everybody sees the same."""
+"""Replay of a stream: predicted when opened, learned when decided, the same for every model."""
 
 from random import Random
 
@@ -6,7 +6,7 @@ import pytest
 
 from bench.trust_measures import PassRate
 from bench.trust_stream import BenchResult, DecidedChange, PredictionQuality, bench
-from custody.trust.chance import Chances
+from custody.trust.acceptance import AcceptanceModel
 from custody.trust.levels import LevelCase
 from custody.trust.model import DecisionType
 from tests.unit.trust.builders import CAUTIOUS, DAY, NOON
@@ -100,7 +100,7 @@ def test_later_outcomes_change_no_earlier_prediction() -> None:
 
     def told(stream: list[DecidedChange]) -> list[float]:
         """The chance of each early change in a replay of everything."""
-        chances, said = Chances(CAUTIOUS), {}
+        chances, said = AcceptanceModel(CAUTIOUS), {}
         moments = [(one.case.opened_ns, True, n) for n, one in enumerate(stream)]
         moments += [(one.decided_ns, False, n) for n, one in enumerate(stream)]
         for _, opened, n in sorted(moments):

@@ -1,4 +1,4 @@
-"""An agent's database as lines: read-only, in pieces, and what cannot be read is said in words."""
+"""An agent's database as lines: read-only, in pieces, and unreadable content is reported."""
 
 import json
 import os
@@ -12,7 +12,12 @@ from pathlib import Path
 import pytest
 
 from custody.capture import database_rows as databases
-from custody.capture.database_rows import RowSelection, is_database, line_of, open_agent_database
+from custody.capture.database_rows import (
+    RowSelection,
+    is_sqlite_transcript,
+    open_agent_database,
+    row_to_transcript_line,
+)
 from custody.capture.line_reader import LINE_BYTES_MAX, FileLine
 
 ALL = RowSelection(table="kv", columns=("key", "value"), key="key")
@@ -28,7 +33,7 @@ def a_database(path: Path, rows: int = 3, journal: str = "delete") -> Path:
 
 def lines_in(path: Path, rows: RowSelection = ALL) -> list[FileLine]:
     with open_agent_database(path) as database:
-        return [line_of(number, rows.table, row) for number, row in enumerate(database.rows(rows), 1)]
+        return [row_to_transcript_line(number, rows.table, row) for number, row in enumerate(database.rows(rows), 1)]
 
 
 def read(path: Path, rows: RowSelection = ALL) -> list[dict[str, object]]:
@@ -40,7 +45,7 @@ def beside(path: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("journal", ["delete", "wal"])
-def test_rows_are_numbered_lines_and_nothing_is_made_beside_the_database(tmp_path: Path, journal: str) -> None:
+def test_rows_are_numbered_lines_and_no_file_is_created_beside_the_database(tmp_path: Path, journal: str) -> None:
     path = a_database(tmp_path / "a.db", journal=journal)
     before = beside(path)
     lines = lines_in(path)
@@ -62,12 +67,12 @@ def test_rows_come_in_pieces_without_a_lock_between_them(tmp_path: Path, monkeyp
     assert keys == [f"k{n:05d}" for n in range(5)]
 
 
-def test_a_piece_ends_early_where_rows_are_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_piece_ends_early_if_rows_are_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(databases, "PIECE_BYTES", 1)
     assert len(read(a_database(tmp_path / "a.db", 5))) == 5
 
 
-def test_keys_that_are_bytes_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_ends_with_keys_that_are_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(databases, "PIECE_ROWS", 2)
     path = a_database(tmp_path / "a.db", 3)
     with closing(sqlite3.connect(path)) as db, db:
@@ -78,16 +83,16 @@ def test_keys_that_are_bytes_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert keys == ["k00000", "k00001", "k00002"]
 
 
-def test_keys_that_are_no_text_are_said_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_that_are_not_text_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(databases, "PIECE_ROWS", 1)
     path = a_database(tmp_path / "a.db", 1)
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("INSERT INTO kv VALUES (CAST(x'ff01' AS TEXT), 'odd')")
-    with pytest.raises(OSError, match="a key is no text"):
+    with pytest.raises(OSError, match="a key is not UTF-8 text"):
         read(path)
 
 
-def test_what_is_asked_for_need_be_no_text(tmp_path: Path) -> None:
+def test_query_values_need_not_be_utf8(tmp_path: Path) -> None:
     path = a_database(tmp_path / "a.db")
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("INSERT INTO kv VALUES (CAST(x'6bff' AS TEXT), 'odd')")
@@ -97,7 +102,7 @@ def test_what_is_asked_for_need_be_no_text(tmp_path: Path) -> None:
         assert [row.values for row in database.rows(asked)] == [{"value": "odd"}]
 
 
-def test_a_schema_that_is_no_text_is_said_in_words(tmp_path: Path) -> None:
+def test_a_schema_that_is_not_text_is_reported(tmp_path: Path) -> None:
     path = a_database(tmp_path / "a.db")
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("PRAGMA writable_schema = ON")
@@ -106,7 +111,7 @@ def test_a_schema_that_is_no_text_is_said_in_words(tmp_path: Path) -> None:
         read(path)
 
 
-def test_conditions_keys_and_columns_that_are_not_there(tmp_path: Path) -> None:
+def test_conditions_keys_and_missing_columns(tmp_path: Path) -> None:
     path = a_database(tmp_path / "a.db", 5)
     some = RowSelection(
         table="kv", columns=("key", "hologram"), where="key >= ? AND key < ?", values=("k00001", "k00003")
@@ -115,14 +120,14 @@ def test_conditions_keys_and_columns_that_are_not_there(tmp_path: Path) -> None:
     assert read(path, RowSelection(table="nothing", columns=("key",))) == []
 
 
-def test_a_view_and_a_table_that_is_a_program_are_not_read(tmp_path: Path) -> None:
+def test_views_and_virtual_tables_are_not_read(tmp_path: Path) -> None:
     path = a_database(tmp_path / "a.db")
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("CREATE VIEW seen AS SELECT key FROM kv")
     assert read(path, RowSelection(table="seen", columns=("key",))) == []
 
 
-def test_a_row_over_the_limit_is_passed_over_and_bytes_that_are_no_text_do_not_matter(tmp_path: Path) -> None:
+def test_a_row_over_the_limit_is_skipped_and_invalid_utf8_is_read(tmp_path: Path) -> None:
     path = a_database(tmp_path / "a.db", 1)
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("INSERT INTO kv VALUES ('long', zeroblob(?))", (LINE_BYTES_MAX + 1,))
@@ -134,7 +139,7 @@ def test_a_row_over_the_limit_is_passed_over_and_bytes_that_are_no_text_do_not_m
     assert [json.loads(lines[n].data)["value"] for n in (3, 4, 5)] == [None, "\udcff\0", None]
 
 
-def test_a_locked_database_is_said_in_words(tmp_path: Path) -> None:
+def test_a_locked_database_is_reported(tmp_path: Path) -> None:
     path = a_database(tmp_path / "a.db")
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
@@ -142,7 +147,7 @@ def test_a_locked_database_is_said_in_words(tmp_path: Path) -> None:
             read(path)
 
 
-def test_a_database_in_use_is_read_with_what_is_only_in_its_log(tmp_path: Path) -> None:
+def test_a_database_in_use_is_read_with_its_log(tmp_path: Path) -> None:
     path = a_database(tmp_path / "a.db", journal="wal")
     with closing(sqlite3.connect(path)) as running:
         with running:
@@ -152,7 +157,7 @@ def test_a_database_in_use_is_read_with_what_is_only_in_its_log(tmp_path: Path) 
         assert beside(path) == before
 
 
-def test_a_log_that_a_program_left_behind_is_read_too(tmp_path: Path) -> None:
+def test_a_log_left_by_a_crash_is_read_too(tmp_path: Path) -> None:
     path = a_database(tmp_path / "a.db", journal="wal")
     program = (
         "import os, sqlite3, sys; db = sqlite3.connect(sys.argv[1]);"
@@ -166,7 +171,7 @@ def test_a_log_that_a_program_left_behind_is_read_too(tmp_path: Path) -> None:
     assert beside(path) == before
 
 
-def test_a_half_written_database_is_said_in_words_and_left_as_it_is(tmp_path: Path) -> None:
+def test_a_half_written_database_is_reported_and_not_changed(tmp_path: Path) -> None:
     path = a_database(tmp_path / "a.db")
     program = (
         "import os, sqlite3, sys; db = sqlite3.connect(sys.argv[1], isolation_level=None);"
@@ -182,18 +187,20 @@ def test_a_half_written_database_is_said_in_words_and_left_as_it_is(tmp_path: Pa
 
 
 @pytest.mark.parametrize("keep", [100, 5000])
-def test_a_database_that_is_cut_off_is_said_in_words(tmp_path: Path, keep: int) -> None:
+def test_a_truncated_database_raises_an_error_with_a_message(tmp_path: Path, keep: int) -> None:
     path = a_database(tmp_path / "a.db", 2000)
     path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(OSError, match="damaged|cut off"):
         read(path)
 
 
-def test_what_is_a_database(tmp_path: Path) -> None:
+def test_databases_are_recognized(tmp_path: Path) -> None:
     text = tmp_path / "a.txt"
     text.write_text("SQLite is nice")
     os.mkfifo(tmp_path / "pipe")
-    assert [is_database(path) for path in (a_database(tmp_path / "a.db"), text, tmp_path / "pipe", tmp_path)] == [
+    assert [
+        is_sqlite_transcript(path) for path in (a_database(tmp_path / "a.db"), text, tmp_path / "pipe", tmp_path)
+    ] == [
         *(True, False, False),
         False,
     ]

@@ -1,4 +1,4 @@
-"""What git's own hooks saw becomes commits, and a snapshot says on top of which commit it was taken."""
+"""Events of git's own hooks become commits, and a snapshot names its commit."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 
 from custody.capture import hook_views, snapshot_views
 from custody.core.views import FileState, ObservedCommit, View
-from custody.core.wire.time import ns_from
+from custody.core.wire.time import parse_timestamp
 
 AT = "2026-01-31T12:00:00Z"
 HEAD, OLD, OLDER = "a" * 40, "b" * 40, "c" * 40
@@ -27,10 +27,10 @@ def seen(event: str, **fields: Any) -> tuple[View, ...]:
 
 @pytest.mark.parametrize("event", ["post-commit", "post-merge"])
 def test_a_commit_that_was_made(event: str) -> None:
-    assert seen(event, unparsed="") == (ObservedCommit(HEAD, ns_from(AT), "/w"),)  # type: ignore[arg-type]
+    assert seen(event, unparsed="") == (ObservedCommit(HEAD, parse_timestamp(AT), "/w"),)  # type: ignore[arg-type]
 
 
-def test_commits_that_were_rewritten_into_one() -> None:
+def test_commits_rewritten_into_one_commit() -> None:
     (one,) = seen("post-rewrite", unparsed=f"{OLD} {HEAD}\n{OLDER} {HEAD} more\nrubbish\n{OLD} {HEAD}\n")
     assert isinstance(one, ObservedCommit)
     assert (one.commit, one.replaced) == (HEAD, (OLD, OLDER))
@@ -44,7 +44,7 @@ def test_commits_that_were_rewritten_into_one() -> None:
         ("post-rewrite", {"unparsed": {"$erased": "sha256:" + "0" * 64}}),
     ],
 )
-def test_what_says_nothing_gives_nothing(event: str, fields: dict[str, Any]) -> None:
+def test_other_git_hooks_give_no_views(event: str, fields: dict[str, Any]) -> None:
     assert seen(event, **fields) == ()
 
 

@@ -1,4 +1,4 @@
-"""Lines come one at a time, and one that is too long costs no memory."""
+"""Lines come one at a time, and a line over the limit costs no memory."""
 
 import os
 from pathlib import Path
@@ -6,23 +6,23 @@ from pathlib import Path
 import pytest
 
 from custody.capture import line_reader as lines
-from custody.capture.line_reader import FileLine, files_below, lines_of
+from custody.capture.line_reader import FileLine, list_transcript_files, read_jsonl_lines
 
 
 def test_lines_are_counted_from_one_and_lose_their_ends(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"a\n\nb")
-    assert list(lines_of(tmp_path / "f")) == [
+    assert list(read_jsonl_lines(tmp_path / "f")) == [
         FileLine(1, b"a", 2, True),
         FileLine(2, b"", 1, True),
         FileLine(3, b"b", 1, False),
     ]
 
 
-def test_a_line_over_the_limit_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_over_the_limit_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines, "LINE_BYTES_MAX", 10)
     monkeypatch.setattr(lines, "CHUNK_BYTES", 4)
     (tmp_path / "f").write_bytes(b"123456789\n" + b"x" * 25 + b"\nb\n" + b"y" * 30)
-    assert [(line.data, line.size, line.whole) for line in lines_of(tmp_path / "f")] == [
+    assert [(line.data, line.size, line.whole) for line in read_jsonl_lines(tmp_path / "f")] == [
         (b"123456789", 10, True),
         (b"", 26, True),
         (b"b", 2, True),
@@ -37,4 +37,4 @@ def test_files_are_found_at_any_depth_and_those_changed_last_come_last(tmp_path:
         os.utime(tmp_path / name, (at, at))
     (tmp_path / "link.jsonl").symlink_to(tmp_path / "a.jsonl")
     os.mkfifo(tmp_path / "pipe.jsonl")
-    assert [path.name for path in files_below(tmp_path, ".jsonl")] == ["b.jsonl", "c.jsonl", "a.jsonl"]
+    assert [path.name for path in list_transcript_files(tmp_path, ".jsonl")] == ["b.jsonl", "c.jsonl", "a.jsonl"]

@@ -1,4 +1,4 @@
-"""What a shell command certainly writes, and that nothing is claimed of the rest."""
+"""Files that a shell command certainly writes, and no claims about the rest."""
 
 import subprocess
 from pathlib import Path
@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.capture.shell import COMMAND_CHARS_MAX, Write, writes
+from custody.capture.shell import COMMAND_CHARS_MAX, Write, parse_shell_writes
 
 HERE = "cat > a.txt <<'END'\nhello $USER `x`\nEND\n"
 
 
 def written(command: str) -> list[tuple[str, str, bool]]:
-    return [(write.path, write.text, write.append) for write in writes(command)]
+    return [(write.path, write.text, write.append) for write in parse_shell_writes(command)]
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def written(command: str) -> list[tuple[str, str, bool]]:
         ("echo x > f # > g", [("f", "x\n", False)]),
     ],
 )
-def test_what_is_written(command: str, expected: list[tuple[str, str, bool]]) -> None:
+def test_writes_that_are_certain(command: str, expected: list[tuple[str, str, bool]]) -> None:
     assert written(command) == expected
 
 
@@ -81,26 +81,26 @@ def test_what_is_written(command: str, expected: list[tuple[str, str, bool]]) ->
         "cat > f <<E | wc\nx\nE",
     ],
 )
-def test_what_is_not_claimed(command: str) -> None:
+def test_writes_that_are_not_claimed(command: str) -> None:
     assert written(command) == []
 
 
 def test_a_write_before_anything_that_may_fail_is_sure() -> None:
     command = "mkdir -p d && cat > d/a <<'E'\nx\nE\npytest && echo done > b"
-    assert [(write.path, write.sure) for write in writes(command)] == [("d/a", True), ("b", False)]
+    assert [(write.path, write.sure) for write in parse_shell_writes(command)] == [("d/a", True), ("b", False)]
 
 
-def test_a_command_too_long_is_left_alone() -> None:
-    assert writes("echo " + "x" * COMMAND_CHARS_MAX + " > f") == ()
+def test_a_command_over_the_limit_is_skipped() -> None:
+    assert parse_shell_writes("echo " + "x" * COMMAND_CHARS_MAX + " > f") == ()
 
 
-def test_deep_nesting_is_given_up() -> None:
-    assert writes("echo " + "$(" * 5000 + ")" * 5000 + " > f") == ()
+def test_deep_nesting_is_skipped() -> None:
+    assert parse_shell_writes("echo " + "$(" * 5000 + ")" * 5000 + " > f") == ()
 
 
 @given(st.text(alphabet="cat echo>\n<EOF'\"$`()&|;\\ {}#=-", max_size=80))
 def test_any_text_gives_an_answer(command: str) -> None:
-    assert all(isinstance(write, Write) for write in writes(command))
+    assert all(isinstance(write, Write) for write in parse_shell_writes(command))
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_any_text_gives_an_answer(command: str) -> None:
 def test_a_real_shell_writes_the_same(command: str, tmp_path: Path) -> None:
     subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True)
     text = ""
-    for write in writes(command):
+    for write in parse_shell_writes(command):
         assert write.path == "a"
         text = text + write.text if write.append else write.text
     assert (tmp_path / "a").read_text() == text

@@ -1,4 +1,4 @@
-"""Which sources captured calls tell of, and how each was read."""
+"""Sources of captured calls, and how each was read."""
 
 import json
 from pathlib import Path
@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.capture import hook_views, lines_of
+from custody.capture import hook_views, read_jsonl_lines
 from custody.capture.agents.claude.transcript import READER
-from custody.capture.source_use import CommandOutcome, opened_by
+from custody.capture.source_use import CommandOutcome, find_command_urls
 from custody.capture.transcripts import TranscriptLine
 from custody.core.views import Reading, SourceAccess, View
-from custody.core.wire.canonical import Json, parse
-from custody.core.wire.event import event_from
+from custody.core.wire.canonical import Json, parse_json_bytes
+from custody.core.wire.event import event_from_json
 from tests.builders.transcripts import Transcript, a_transcript
 
 PAGE = "https://example.org/a"
@@ -34,17 +34,17 @@ def by_transcript(session: Transcript, folder: Path) -> list[Told]:
     found: list[View] = []
     session.put(folder)
     for file in reader.files(folder):
-        for line in reader.read(file, lines_of(file), {}):
+        for line in reader.read(file, read_jsonl_lines(file), {}):
             if isinstance(line, TranscriptLine):
                 said = {"custody": 1, "kind": "transcript", "id": line.id, "agent": "claude-code"}
                 whole = {**said, "session": line.session, "at": line.at, "payload": line.payload, "calls": line.calls}
-                event = event_from(parsed(whole))
+                event = event_from_json(parsed(whole))
                 found += reader.views(event)  # type: ignore[arg-type]
     return told(tuple(found))
 
 
 def parsed(said: dict[str, Any]) -> Json:
-    return parse(json.dumps(said).encode())
+    return parse_json_bytes(json.dumps(said).encode())
 
 
 def told(views: tuple[View, ...]) -> list[Told]:
@@ -209,7 +209,7 @@ def test_a_search_that_failed_lists_nothing(tool: str) -> None:
     assert by_hook(tool, {"query": "q"}, None, "broken") == []
 
 
-def test_a_subagents_own_file_has_only_words(tmp_path: Path) -> None:
+def test_a_subagents_own_file_has_only_text(tmp_path: Path) -> None:
     words = (
         'Web search results for query: "q"\n\nLinks: [{"title":"A","url":"https://example.org/a"}]\n\nNo links found.'
     )
@@ -229,21 +229,21 @@ def test_a_subagents_own_file_has_only_words(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
-        (f"curl -fsSL {PAGE}", [(PAGE, CommandOutcome.TOLD)]),
-        (f"curl --fail -H 'Accept: x' {PAGE}", [(PAGE, CommandOutcome.TOLD)]),
-        (f"wget -q -O - {PAGE}", [(PAGE, CommandOutcome.TOLD)]),
-        (f"wget {PAGE}", [(PAGE, CommandOutcome.UNTOLD)]),
-        (f"curl -f -o page.html {PAGE}", [(PAGE, CommandOutcome.UNTOLD)]),
-        (f"curl -f {PAGE} > page.html", [(PAGE, CommandOutcome.UNTOLD)]),
-        (f"curl -f {PAGE} || true", [(PAGE, CommandOutcome.UNTOLD)]),
-        (f"cd x && curl -f {PAGE}", [(PAGE, CommandOutcome.UNTOLD)]),
+        (f"curl -fsSL {PAGE}", [(PAGE, CommandOutcome.KNOWN)]),
+        (f"curl --fail -H 'Accept: x' {PAGE}", [(PAGE, CommandOutcome.KNOWN)]),
+        (f"wget -q -O - {PAGE}", [(PAGE, CommandOutcome.KNOWN)]),
+        (f"wget {PAGE}", [(PAGE, CommandOutcome.UNKNOWN)]),
+        (f"curl -f -o page.html {PAGE}", [(PAGE, CommandOutcome.UNKNOWN)]),
+        (f"curl -f {PAGE} > page.html", [(PAGE, CommandOutcome.UNKNOWN)]),
+        (f"curl -f {PAGE} || true", [(PAGE, CommandOutcome.UNKNOWN)]),
+        (f"cd x && curl -f {PAGE}", [(PAGE, CommandOutcome.UNKNOWN)]),
         (
             f"curl -f {PAGE} https://b.example",
-            [(PAGE, CommandOutcome.UNTOLD), ("https://b.example", CommandOutcome.UNTOLD)],
+            [(PAGE, CommandOutcome.UNKNOWN), ("https://b.example", CommandOutcome.UNKNOWN)],
         ),
-        (f"python - <<'E'\nget('{PAGE}')\nE\n", [(PAGE, CommandOutcome.UNTOLD)]),
-        (f"git clone {PAGE}", [(PAGE, CommandOutcome.UNTOLD)]),
-        (f"for i in 1 2; do curl {PAGE}; done", [(PAGE, CommandOutcome.UNTOLD)]),
+        (f"python - <<'E'\nget('{PAGE}')\nE\n", [(PAGE, CommandOutcome.UNKNOWN)]),
+        (f"git clone {PAGE}", [(PAGE, CommandOutcome.UNKNOWN)]),
+        (f"for i in 1 2; do curl {PAGE}; done", [(PAGE, CommandOutcome.UNKNOWN)]),
         (f"git commit -m 'see {PAGE}'", []),
         (f"cat > report.md <<'E'\n[1] {PAGE}\nE\n", []),
         (f"echo {PAGE} >> report.md", []),
@@ -251,11 +251,11 @@ def test_a_subagents_own_file_has_only_words(tmp_path: Path) -> None:
         ('curl -f "$URL"', []),
     ],
 )
-def test_what_a_command_opens(command: str, expected: list[tuple[str, CommandOutcome]]) -> None:
-    assert list(opened_by(command)) == expected
+def test_urls_that_a_command_opens(command: str, expected: list[tuple[str, CommandOutcome]]) -> None:
+    assert list(find_command_urls(command)) == expected
 
 
 @given(st.text(alphabet="curlgh-f '\"$()|&;<>\nhttps://a.b/ ", max_size=80))
 def test_any_command_gives_an_answer(command: str) -> None:
-    urls = [url for url, _ in opened_by(command)]
+    urls = [url for url, _ in find_command_urls(command)]
     assert len(urls) == len(set(urls))

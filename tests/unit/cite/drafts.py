@@ -1,4 +1,4 @@
-"""Texts under the citation contract, and ways to draw others."""
+"""Drafts under the citation contract, and strategies to generate others."""
 
 import re
 
@@ -92,7 +92,7 @@ PIECES = (
     "|https://example.org/q"
 ).split("|")
 CITING = ("It rose by 12% [S1][S2][S7].", "[S1]: [S2] [S7](x) [S7][a]", "A [S7, S1] b [S2][S2]:")
-"""Each cites all of ``SOURCES``, unless what stands around it undoes that."""
+"""Each cites all of ``SOURCES``, unless the text around it prevents that."""
 
 
 @st.composite

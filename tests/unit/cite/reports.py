@@ -1,4 +1,4 @@
-"""Reports to look at: a passing one, and ways to draw others."""
+"""Reports for tests: a passing one, and strategies to generate others."""
 
 from hypothesis import strategies as st
 
@@ -20,7 +20,7 @@ Boats were smaller than before [1, 2].
 
 
 def cited(data: bytes, *, linked: bool = True) -> list[str]:
-    """What the markers of a report lead to, in the order of the text; a source that is not listed with a sign."""
+    """Return the sources of a report's markers, in the order of the text; an unlisted source as its marker."""
     subject = AuditSubject.of(data)
     names = LabelIndex(subject.listing.entries)
     found = []
@@ -34,12 +34,12 @@ def cited(data: bytes, *, linked: bool = True) -> list[str]:
 
 
 def listed(data: bytes) -> list[str]:
-    """The addresses, else the titles, that a report lists."""
+    """Return the URLs, else the titles, that a report lists."""
     return [entry.url or entry.title for entry in AuditSubject.of(data).listing.entries]
 
 
 def untouched(before: bytes, converted: Conversion) -> bool:
-    """Whether the new text is the old one with exactly these changes, in order and apart from each other."""
+    """Return whether the new text is the old one with exactly these changes, in order and without overlap."""
     made, at = [], 0
     for change in converted.changes:
         if change.start < at:
@@ -78,7 +78,7 @@ _BLOCKS = (
 
 
 def list_of(kind: str, count: int) -> str:
-    """A list of so many sources, written in one of the ways in which reports do."""
+    """A list of this many sources, in one of the usual forms."""
     rows = [(n, f"Source *number* {n}", f"https://example.org/page/{n}") for n in range(1, count + 1)]
     made = {
         "numbered": "## Sources\n\n" + "\n".join(f"{n}. {title} <{url}>" for n, title, url in rows),

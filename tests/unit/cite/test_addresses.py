@@ -1,4 +1,4 @@
-"""Which addresses may be asked: every kind that is not public, in every wrapping and spelling."""
+"""The address policy: every kind of private address, in every wrapping and spelling."""
 
 import ipaddress
 
@@ -17,10 +17,10 @@ from custody.cite.addresses import (
     AddressPolicy,
     RequestTarget,
     UnfitUrl,
-    literal_of,
-    redirected,
-    target_of,
-    why_not_public,
+    explain_link_ip_refusal,
+    parse_link_host_ip,
+    parse_link_target,
+    resolve_link_redirect,
 )
 from tests.builders.table import table
 
@@ -51,55 +51,55 @@ def wrapped(address: ipaddress.IPv4Address) -> dict[str, int]:
 
 
 @table("address", [*PUBLIC_V4, *PUBLIC_V6])
-def test_a_public_address_may_be_asked(address: str) -> None:
-    assert why_not_public(address) is None
+def test_a_public_address_is_allowed(address: str) -> None:
+    assert explain_link_ip_refusal(address) is None
     assert PUBLIC_ONLY.against_address(address) is None
 
 
 @table("net", [*REFUSED_V4, *REFUSED_V6])
 def test_both_ends_of_every_network_on_the_list_are_refused(net: str) -> None:
     parsed = ipaddress.ip_network(net)
-    assert why_not_public(str(parsed[0])) is not None
-    assert why_not_public(str(parsed[-1])) is not None
+    assert explain_link_ip_refusal(str(parsed[0])) is not None
+    assert explain_link_ip_refusal(str(parsed[-1])) is not None
 
 
 @pytest.mark.parametrize("address", METADATA)
-def test_where_clouds_keep_their_metadata_is_refused(address: str) -> None:
-    assert why_not_public(address) is not None
+def test_cloud_metadata_addresses_are_refused(address: str) -> None:
+    assert explain_link_ip_refusal(address) is not None
 
 
 @given(v4)
 def test_what_the_standard_library_calls_not_global_is_refused(address: ipaddress.IPv4Address) -> None:
     if not address.is_global or address.is_multicast:
-        assert why_not_public(str(address)) is not None
+        assert explain_link_ip_refusal(str(address)) is not None
 
 
 @given(v6)
-def test_only_the_global_part_of_ipv6_is_asked(address: ipaddress.IPv6Address) -> None:
+def test_only_the_global_part_of_ipv6_is_allowed(address: ipaddress.IPv6Address) -> None:
     if address not in GLOBAL_V6 or not address.is_global:
-        assert why_not_public(str(address)) is not None
+        assert explain_link_ip_refusal(str(address)) is not None
 
 
 @given(v4)
 def test_a_wrapped_address_is_refused_whatever_it_wraps(address: ipaddress.IPv4Address) -> None:
     for kind, number in wrapped(address).items():
-        assert why_not_public(str(ipaddress.IPv6Address(number))), kind
+        assert explain_link_ip_refusal(str(ipaddress.IPv6Address(number))), kind
 
 
 @table("kind", wrapped(ipaddress.IPv4Address("8.8.8.8")))
 def test_each_wrapping_of_a_public_address_is_refused_by_its_name(kind: str) -> None:
-    why = why_not_public(str(ipaddress.IPv6Address(wrapped(ipaddress.IPv4Address("8.8.8.8"))[kind])))
+    why = explain_link_ip_refusal(str(ipaddress.IPv6Address(wrapped(ipaddress.IPv4Address("8.8.8.8"))[kind])))
     assert why is not None and "a wrapped IPv4 address" in why, "the wrapping is the reason, not what is in it"
 
 
 @pytest.mark.parametrize("address", ["fe80::1%eth0", "fe80::1%2", "2606:4700::1%eth0", "::1%lo"])
-def test_an_address_of_one_network_card_is_refused(address: str) -> None:
-    assert why_not_public(address) == "an address of one network card"
+def test_an_address_of_one_network_interface_is_refused(address: str) -> None:
+    assert explain_link_ip_refusal(address) == "an address of a single network interface"
 
 
 @pytest.mark.parametrize("text", ["", "localhost", "127.1", "0x7f000001", "1.2.3.4.5", "01.1.1.1", "1.1.1.1 ", "[::1]"])
-def test_what_is_no_address_is_refused(text: str) -> None:
-    assert why_not_public(text) == "no address"
+def test_text_that_is_not_an_address_is_refused(text: str) -> None:
+    assert explain_link_ip_refusal(text) == "not an IP address"
 
 
 LOOPBACK = [
@@ -154,33 +154,33 @@ LOOPBACK = [
 
 
 @table("url", LOOPBACK)
-def test_no_spelling_of_this_machine_is_asked(url: str) -> None:
-    target = target_of(url, PUBLIC_ONLY)
+def test_no_spelling_of_this_machine_is_allowed(url: str) -> None:
+    target = parse_link_target(url, PUBLIC_ONLY)
     assert isinstance(target, UnfitUrl) or target.host == "example.org", target
 
 
 @table(
     ("url", "why"),
     [
-        ("ftp://example.org/", "no address of the web"),
-        ("file:///etc/passwd", "no address of the web"),
-        ("gopher://example.org/", "no address of the web"),
-        ("javascript:alert(1)", "no address of the web"),
-        ("not a url", "no address of the web"),
-        ("", "no address of the web"),
-        ("https://example.org/" + "a" * 5000, "no address of the web"),
-        ("https://user:word@example.org/", "it holds a name or a password"),
-        ("https://user@example.org/", "it holds a name or a password"),
-        ("https://example.org:22/", "it is at port 22, where pages are hardly ever served"),
-        ("https://example.org:6379/", "it is at port 6379, where pages are hardly ever served"),
+        ("ftp://example.org/", "not a web URL"),
+        ("file:///etc/passwd", "not a web URL"),
+        ("gopher://example.org/", "not a web URL"),
+        ("javascript:alert(1)", "not a web URL"),
+        ("not a url", "not a web URL"),
+        ("", "not a web URL"),
+        ("https://example.org/" + "a" * 5000, "not a web URL"),
+        ("https://user:word@example.org/", "it contains a user name or a password"),
+        ("https://user@example.org/", "it contains a user name or a password"),
+        ("https://example.org:22/", "it uses port 22, which is not a usual web port"),
+        ("https://example.org:6379/", "it uses port 6379, which is not a usual web port"),
         ("http://printer/", "printer is a name of the local network"),
         ("http://metadata.google.internal/", "metadata.google.internal is a name of a private network"),
-        ("http://a..b.org/", "a..b.org is no host name"),
-        ("https://example.org/?key=[redacted:token]", "a secret was taken out of it"),
+        ("http://a..b.org/", "a..b.org is not a valid host name"),
+        ("https://example.org/?key=[redacted:token]", "a secret was removed from it"),
     ],
 )
-def test_why_an_address_is_not_asked(url: str, why: str) -> None:
-    assert target_of(url, PUBLIC_ONLY) == UnfitUrl(why)
+def test_refused_urls_have_a_reason(url: str, why: str) -> None:
+    assert parse_link_target(url, PUBLIC_ONLY) == UnfitUrl(why)
 
 
 @pytest.mark.parametrize(
@@ -197,29 +197,29 @@ def test_why_an_address_is_not_asked(url: str, why: str) -> None:
         ("http://[2606:4700::1111]/", RequestTarget("http://[2606:4700::1111]/", "2606:4700::1111", 80)),
     ],
 )
-def test_what_is_asked_is_the_address_as_the_standard_writes_it(url: str, target: RequestTarget) -> None:
-    assert target_of(url, PUBLIC_ONLY) == target
+def test_a_request_uses_the_normalized_url(url: str, target: RequestTarget) -> None:
+    assert parse_link_target(url, PUBLIC_ONLY) == target
 
 
 @given(st.text(max_size=60).map(lambda text: f"http://{text}/") | st.text(max_size=80))
-def test_no_text_is_asked_at_what_is_not_public(url: str) -> None:
-    target = target_of(url, PUBLIC_ONLY)
+def test_no_text_becomes_a_request_to_a_private_address(url: str) -> None:
+    target = parse_link_target(url, PUBLIC_ONLY)
     if isinstance(target, RequestTarget):
-        literal = literal_of(target.host)
-        assert literal is None or why_not_public(literal) is None
+        literal = parse_link_host_ip(target.host)
+        assert literal is None or explain_link_ip_refusal(literal) is None
         assert literal is not None or "." in target.host
         assert target.port in PUBLIC_ONLY.ports
-        assert target_of(target.url, PUBLIC_ONLY) == target, "what is asked is read in one way"
+        assert parse_link_target(target.url, PUBLIC_ONLY) == target, "a request URL is unambiguous"
 
 
 @table("name", LOCAL_NAMES)
-def test_local_names_are_not_looked_up(name: str) -> None:
+def test_local_names_are_not_resolved(name: str) -> None:
     assert PUBLIC_ONLY.against_name(f"a.{name}") is not None
     assert PUBLIC_ONLY.against_name(f"A.{name.upper()}.") is not None
     assert PUBLIC_ONLY.against_name(f"{name}.org") is None
 
 
-def test_a_policy_lets_through_what_it_names_and_no_more() -> None:
+def test_a_policy_allows_exactly_what_it_lists() -> None:
     policy = AddressPolicy(frozenset((1234,)), frozenset(("127.0.0.1",)), frozenset(("here",)))
     assert policy.against_address("127.0.0.1") is None
     assert policy.against_address("127.0.0.2") == "loopback"
@@ -240,8 +240,8 @@ def test_a_policy_lets_through_what_it_names_and_no_more() -> None:
     ],
 )
 def test_where_a_redirect_leads(location: str, url: str | None) -> None:
-    assert redirected("https://example.org/a/", location) == url
+    assert resolve_link_redirect("https://example.org/a/", location) == url
 
 
-def test_a_redacted_address_is_known_by_the_mark_of_redaction() -> None:
+def test_a_redacted_url_is_recognized() -> None:
     assert REDACTED == MARKER

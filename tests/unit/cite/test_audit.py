@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from custody.cite.audit import CHECKS, READING_CODES, RECORD_CODES, Audit, audit_of
+from custody.cite.audit import CHECKS, READING_CODES, RECORD_CODES, Audit, audit_citations
 from custody.cite.codes import CODES, CitationCode
-from custody.cite.convert import ConversionTarget, convert
+from custody.cite.convert import ConversionTarget, convert_citations
 from custody.cite.opened_check import CHECKS as READING_CHECKS
 from custody.cite.rules import CiteRules
 from custody.cite.subject import AuditSubject
@@ -18,7 +18,7 @@ RULES = CiteRules()
 
 
 def audit(data: bytes, rules: CiteRules) -> Audit:
-    return audit_of(AuditSubject.of(data), rules)
+    return audit_citations(AuditSubject.of(data), rules)
 
 
 def codes(data: bytes, rules: CiteRules = RULES) -> set[str]:
@@ -68,7 +68,9 @@ def test_a_report_that_is_in_order_passes() -> None:
         (changed(b"rose", b"r\x00se"), CitationCode.TEXT, (3, 12)),
     ],
 )
-def test_each_fault_is_found_at_its_place_and_no_other(data: bytes, code: CitationCode, place: tuple[int, int]) -> None:
+def test_each_fault_is_found_at_its_position_and_no_other(
+    data: bytes, code: CitationCode, place: tuple[int, int]
+) -> None:
     follows = {CitationCode.NONE: CitationCode.COVERAGE, CitationCode.CLASH: CitationCode.UNUSED}
     assert codes(data) <= {code.value, follows.get(code, code).value}
     assert [one[:2] for one in found(data, code)] == [place]
@@ -91,7 +93,7 @@ def test_each_fault_is_found_at_its_place_and_no_other(data: bytes, code: Citati
         ("Write to: ana@example.org", False),
     ],
 )
-def test_a_site_is_bare_however_it_is_written(entry: str, is_bare: bool) -> None:
+def test_a_bare_domain_is_found_in_any_spelling(entry: str, is_bare: bool) -> None:
     data = changed(b"Annual review <https://example.org/review>", entry.encode())
     assert (CitationCode.DOMAIN.value in codes(data)) is is_bare
 
@@ -110,7 +112,7 @@ def test_ids_may_have_gaps_and_any_order() -> None:
     assert codes(text + b"- [S9] B <https://example.org/b>\n") == set()
 
 
-def test_a_list_is_judged_as_it_renders() -> None:
+def test_a_list_is_checked_as_it_renders() -> None:
     assert codes(changed(b"2. Annual", b"1. Annual")) == set()
 
 
@@ -119,7 +121,7 @@ def test_numbers_of_one_marker_are_used_together() -> None:
     assert codes(text) == set()
 
 
-def test_one_title_without_address_under_two_numbers_is_one_source() -> None:
+def test_the_same_title_without_a_url_is_a_duplicate() -> None:
     text = b"Prices rose by 12% [1]. Catches fell by 3% [2].\n\n## Sources\n\n1. The Review\n2. The review.\n"
     assert codes(text) == {"CITE-TWICE"}
 
@@ -130,17 +132,17 @@ def test_a_report_that_cites_by_links_is_cited() -> None:
     assert codes(text.replace(b"[the agency](https://example.org/a)", b"the agency")) >= {"CITE-NONE", "CITE-UNUSED"}
 
 
-def test_where_there_are_markers_a_link_does_not_stand_for_one() -> None:
+def test_in_a_report_with_markers_a_link_does_not_cite() -> None:
     text = changed(b"Boats were smaller than before [1, 2].", b"See [the review](https://example.org/review).")
     assert codes(text.replace(b" [2].", b".")) >= {"CITE-UNUSED"}
 
 
 def test_columns_count_characters() -> None:
     text = "价格上涨了12%[1]，又[7]。\n\n## 来源\n\n1. 甲 <https://example.org/a>\n".encode()
-    assert found(text, CitationCode.UNKNOWN) == [(1, 14, "[7] is not listed among the sources")]
+    assert found(text, CitationCode.UNKNOWN) == [(1, 14, "[7] is not in the source list")]
 
 
-def test_lines_end_as_they_end_elsewhere() -> None:
+def test_all_line_ends_count() -> None:
     for end in (b"\n", b"\r\n", b"\r"):
         assert found(changed(b"[1, 2]", b"[1, 9]").replace(b"\n", end), CitationCode.UNKNOWN)[0][:2] == (5, 32)
 
@@ -154,7 +156,7 @@ def test_the_minimum_of_coverage_is_a_rule() -> None:
         CiteRules(coverage_min=2)
 
 
-def test_nothing_that_cannot_be_printed_gets_into_a_message() -> None:
+def test_messages_are_printable() -> None:
     text = b"Prices rose by 12% [1] [2].\n\n## Sources\n\n1. A \xff\n2. \xff\xfe https://example.org/\n"
     messages = [finding.message for finding in audit(text, RULES).findings]
     assert messages and all(message.isprintable() for message in messages)
@@ -178,7 +180,7 @@ def test_a_passing_report_fails_without_all_markers_of_any_one_source(
     said = "".join(f"Prices rose by {n}% in the year [{n}]. " for n in range(1, count + 1))
     said += data.draw(st.sampled_from(("", "Boats are small [1].", "`[1]`", "See [this](https://example.org/1).")))
     rows = "\n".join(f"{n}. Title {n} <https://example.org/{n}>" for n in range(1, count + 1))
-    report = convert(f"{said}\n\n## Sources\n\n{rows}\n".encode(), to).text
+    report = convert_citations(f"{said}\n\n## Sources\n\n{rows}\n".encode(), to).text
     assert codes(report) == set()
     gone = data.draw(st.integers(1, count))
     head, mark, tail = report.partition(b"\n\n## ")
@@ -187,11 +189,11 @@ def test_a_passing_report_fails_without_all_markers_of_any_one_source(
     assert "CITE-UNUSED" in codes(less + mark + tail)
 
 
-def test_a_megabyte_on_one_line_is_looked_at() -> None:
+def test_a_megabyte_on_one_line_is_audited() -> None:
     text = b"Prices rose by 12% in the year. " * 33_000 + b"\n\n## Sources\n\n1. A <https://example.org/a>\n"
     assert codes(text) == {"CITE-NONE", "CITE-COVERAGE", "CITE-UNUSED"}
 
 
 @pytest.mark.parametrize("data", [b"", b"\n\n", b"\xff", b"\x00", b"[", b"[^", b"## Sources", b"## Sources\n\n1."])
-def test_hardly_anything_is_looked_at_too(data: bytes) -> None:
+def test_tiny_texts_are_audited(data: bytes) -> None:
     assert "CITE-NONE" in codes(data)

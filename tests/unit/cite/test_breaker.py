@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.cite.links import FAILURES_MAX, BreakerState, CircuitBreaker, Ticket, breaker_per_host
+from custody.cite.links import FAILURES_MAX, BreakerState, CircuitBreaker, Ticket, make_link_breakers
 from custody.core.errors import InputError
 
 
@@ -57,14 +57,14 @@ def test_a_probe_that_fails_opens_it_for_the_whole_time_again() -> None:
     assert (breaker.enter(129.9), breaker.enter(130.0) is None) == (None, False)
 
 
-def test_a_probe_that_was_broken_off_is_free_for_the_next() -> None:
+def test_an_interrupted_probe_is_free_for_the_next_caller() -> None:
     breaker = opened()
     breaker.gave_up(entered(breaker, 60.0))
     assert breaker.enter(60.0) is not None
     assert breaker.enter(60.0) is None
 
 
-def test_news_from_before_it_opened_changes_nothing() -> None:
+def test_reports_from_before_it_opened_change_nothing() -> None:
     breaker = CircuitBreaker(failures_max=1, cool_down_seconds=60)
     first, second, third = (entered(breaker) for _ in range(3))
     breaker.failed(first, 0.0)
@@ -86,7 +86,7 @@ steps = st.lists(
 
 
 @given(steps, st.integers(1, 4), st.integers(1, 60))
-def test_in_whatever_order_news_come_there_is_one_probe_and_only_it_decides(
+def test_in_any_order_of_reports_one_probe_decides(
     steps: list[tuple[str, int, int]], failures_max: int, cool_down: int
 ) -> None:
     breaker = CircuitBreaker(failures_max=failures_max, cool_down_seconds=cool_down)
@@ -103,7 +103,7 @@ def test_in_whatever_order_news_come_there_is_one_probe_and_only_it_decides(
             ticket = out.pop(which % len(out))
             told(breaker, what, ticket, now)
             is_old = was is not BreakerState.CLOSED and ticket != probe
-            assert breaker.state is was or not is_old, "old news changed it"
+            assert breaker.state is was or not is_old, "an outdated report changed it"
 
 
 def told(breaker: CircuitBreaker, what: str, ticket: Ticket, now: float) -> None:
@@ -114,7 +114,7 @@ def told(breaker: CircuitBreaker, what: str, ticket: Ticket, now: float) -> None
 
 
 @given(st.lists(st.booleans(), max_size=40), st.integers(1, 5))
-def test_it_opens_exactly_when_so_many_failed_in_a_row(outcomes: list[bool], failures_max: int) -> None:
+def test_it_opens_after_exactly_that_many_consecutive_failures(outcomes: list[bool], failures_max: int) -> None:
     breaker, in_a_row = CircuitBreaker(failures_max=failures_max, cool_down_seconds=60), 0
     for is_fine in outcomes:
         ticket = breaker.enter(0.0)
@@ -126,13 +126,13 @@ def test_it_opens_exactly_when_so_many_failed_in_a_row(outcomes: list[bool], fai
 
 
 def test_each_host_has_its_own() -> None:
-    breaker_of = breaker_per_host()
+    breaker_of = make_link_breakers()
     for _ in range(FAILURES_MAX):
         breaker_of("a").failed(entered(breaker_of("a")), 0.0)
     assert (breaker_of("a").is_closed, breaker_of("b").is_closed) == (False, True)
 
 
 @pytest.mark.parametrize("said", [{"failures_max": 0}, {"cool_down_seconds": -1}])
-def test_a_breaker_that_cannot_be_is_refused(said: dict[str, int]) -> None:
+def test_invalid_breaker_settings_are_rejected(said: dict[str, int]) -> None:
     with pytest.raises(InputError):
         CircuitBreaker(**said)

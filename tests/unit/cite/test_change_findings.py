@@ -1,10 +1,10 @@
-"""What a change brings to the citations of a text."""
+"""The findings that a change adds to a text."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.cite.audit import find_new_findings, unregistered
+from custody.cite.audit import find_new_citation_findings, find_unregistered_source_ids
 from custody.cite.codes import CitationCode
 from custody.cite.rules import CiteRules
 
@@ -16,23 +16,23 @@ BROKEN = FINE.replace("[2].", "[2] and [3].")
 
 def codes(after: str, before: str | None = None, *, is_report: bool = False) -> list[str]:
     data = None if before is None else before.encode()
-    return [one.code.value for one in find_new_findings(after.encode(), data, RULES, is_report=is_report)]
+    return [one.code.value for one in find_new_citation_findings(after.encode(), data, RULES, is_report=is_report)]
 
 
 @pytest.mark.parametrize("is_report", [False, True])
-def test_a_text_that_cites_well_brings_nothing(is_report: bool) -> None:
+def test_a_well_cited_text_adds_no_findings(is_report: bool) -> None:
     assert codes(FINE, is_report=is_report) == []
 
 
 @pytest.mark.parametrize("is_report", [False, True])
-def test_only_what_was_not_there_before_is_brought(is_report: bool) -> None:
+def test_only_new_findings_are_reported(is_report: bool) -> None:
     assert codes(BROKEN, is_report=is_report) == ["CITE-UNKNOWN"]
     assert codes(BROKEN, FINE, is_report=is_report) == ["CITE-UNKNOWN"]
     assert codes(f"# Title\n\n{BROKEN}", BROKEN, is_report=is_report) == []
     assert codes(BROKEN.replace("and [3]", "and [3], [3]"), BROKEN, is_report=is_report) == ["CITE-UNKNOWN"]
 
 
-def test_taking_a_source_away_brings_what_it_leaves_behind() -> None:
+def test_removing_a_source_reports_its_orphaned_markers() -> None:
     less = FINE.replace("2. [Yields](https://example.org/yields)\n", "")
     assert codes(less, FINE) == ["CITE-UNKNOWN"]
 
@@ -54,18 +54,18 @@ def test_a_report_must_be_well_cited_after_each_change() -> None:
         "",
     ],
 )
-def test_what_other_documents_usually_have_is_not_judged(other: str) -> None:
+def test_usual_forms_of_other_documents_are_not_checked(other: str) -> None:
     assert codes(other) == []
 
 
 def test_ids_are_looked_up_in_the_registry_once_it_has_a_source() -> None:
-    assert unregistered(b"As [S3] and [2] say.", 0) == ()
-    assert unregistered(b"As [S3] says.", 3) == ()
-    (found,) = unregistered(b"\n\nAs [S3] and [S4] say.", 3)
+    assert find_unregistered_source_ids(b"As [S3] and [2] say.", 0) == ()
+    assert find_unregistered_source_ids(b"As [S3] says.", 3) == ()
+    (found,) = find_unregistered_source_ids(b"\n\nAs [S3] and [S4] say.", 3)
     assert (found.code, found.line, found.column) == (CitationCode.UNKNOWN, 3, 13)
-    assert unregistered(b"As [S4] says.\n\n## Sources\n\n- [S4] [A](https://example.org/a)\n", 3) == ()
+    assert find_unregistered_source_ids(b"As [S4] says.\n\n## Sources\n\n- [S4] [A](https://example.org/a)\n", 3) == ()
 
 
 @given(st.text(max_size=200), st.booleans())
-def test_a_text_that_did_not_change_brings_nothing_but_what_is_of_the_whole(text: str, is_report: bool) -> None:
+def test_an_unchanged_text_reports_only_findings_about_the_whole(text: str, is_report: bool) -> None:
     assert set(codes(text, text, is_report=is_report)) <= {"CITE-NONE", "CITE-COVERAGE"}

@@ -1,4 +1,4 @@
-"""The context of many sources: never over its budget, the same for the same inputs, its beginning stable."""
+"""The context of many sources: within its budget, deterministic, with a stable beginning."""
 
 import random
 from collections.abc import Callable
@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.cite.compression import Level
-from custody.cite.context import HEAD, Attention, Context, ContextRequest, build_context, standings, tokens_of
+from custody.cite.context import (
+    HEAD,
+    Attention,
+    Context,
+    ContextRequest,
+    build_source_context,
+    rank_context_sources,
+    tokens_of,
+)
 from custody.cite.model import ResearchSource
 from custody.cite.rules import CiteRules
 from custody.cite.source_texts import ContextCandidate
@@ -46,11 +54,11 @@ COUNTS: dict[str, Callable[[str], int] | None] = {
 
 
 def built(found: list[ContextCandidate], asked: ContextRequest) -> Context | None:
-    """The context, or None where the budget does not even hold its frame."""
+    """Return the context, or None if the budget is below its frame."""
     try:
-        return build_context(found, asked)
+        return build_source_context(found, asked)
     except InputError as error:
-        if "holds no context" not in error.message:
+        if "tokens is too small" not in error.message:
             raise
         return None
 
@@ -95,7 +103,7 @@ def test_a_later_source_changes_no_earlier_line_while_levels_stay(
             break
         same += 1
     kept = [before.levels[f"S{n}"] for n in range(1, same + 1)]
-    prefix = build_context(
+    prefix = build_source_context(
         found[:same], ContextRequest(budget=10**6, held={f"S{n + 1}": level for n, level in enumerate(kept)})
     )
     assert before.text.startswith(prefix.text)
@@ -103,9 +111,9 @@ def test_a_later_source_changes_no_earlier_line_while_levels_stay(
 
 
 @given(candidates, st.integers(400, 3000), st.none() | st.text(max_size=100))
-def test_levels_of_before_are_held_while_they_fit(found: list[ContextCandidate], budget: int, text: str | None) -> None:
-    before = build_context(found, ContextRequest(budget=budget))
-    after = build_context([*found, one(len(found) + 1, text)], ContextRequest(budget=budget, held=before.levels))
+def test_previous_levels_stay_while_they_fit(found: list[ContextCandidate], budget: int, text: str | None) -> None:
+    before = build_source_context(found, ContextRequest(budget=budget))
+    after = build_source_context([*found, one(len(found) + 1, text)], ContextRequest(budget=budget, held=before.levels))
     assert after.tokens <= budget
     if before.left_out or not found:
         return
@@ -115,62 +123,65 @@ def test_levels_of_before_are_held_while_they_fit(found: list[ContextCandidate],
 
 
 # Conformance: 003-046
-def test_what_stays_whole_is_what_stands_highest_and_others_are_shown_by_less() -> None:
+def test_the_highest_ranked_are_shown_in_full() -> None:
     rules = CiteRules(recent_sources=2)
     found = [one(n) for n in range(1, 7)]
-    made = build_context(found, ContextRequest(rules=rules, budget=20_000))
+    made = build_source_context(found, ContextRequest(rules=rules, budget=20_000))
     assert made.levels == {"S1": 1, "S2": 1, "S3": 1, "S4": 1, "S5": 0, "S6": 0}
     asked = ContextRequest(rules=rules, budget=20_000, attention=Attention(weights={"S1": 50.0, "S6": 0.0}))
-    assert [source_id for source_id, level in build_context(found, asked).levels.items() if level == 0] == ["S1", "S5"]
+    assert [source_id for source_id, level in build_source_context(found, asked).levels.items() if level == 0] == [
+        "S1",
+        "S5",
+    ]
 
 
 @pytest.mark.parametrize(
-    ("budget", "levels"), [(4000, "0000"), (2000, "1100"), (600, "1111"), (500, "2211"), (200, "3332"), (90, "3333")]
+    ("budget", "levels"), [(4000, "0000"), (2000, "1100"), (600, "1111"), (500, "2211"), (190, "3332"), (90, "3333")]
 )
 def test_with_a_smaller_budget_the_lowest_lose_their_levels_first(budget: int, levels: str) -> None:
-    made = build_context([one(n) for n in range(1, 5)], ContextRequest(budget=budget))
+    made = build_source_context([one(n) for n in range(1, 5)], ContextRequest(budget=budget))
     assert "".join(str(int(level)) for level in made.levels.values()) == levels
 
 
-def test_where_not_even_the_ids_fit_the_lowest_are_left_out_and_counted() -> None:
+def test_if_not_all_ids_fit_the_lowest_are_left_out_and_counted() -> None:
     found = [one(n) for n in range(1, 41)]
-    made = build_context(found, ContextRequest(budget=len(HEAD) + len("38 more source(s) did not fit.\n") + 9))
-    assert made.text == f"{HEAD}S39\nS40\n38 more source(s) did not fit.\n"
+    made = build_source_context(found, ContextRequest(budget=len(HEAD) + len("38 more sources did not fit.\n") + 9))
+    assert made.text == f"{HEAD}S39\nS40\n38 more sources did not fit.\n"
     assert made.left_out == tuple(f"S{n}" for n in range(1, 39))
 
 
-def test_a_budget_below_the_frame_is_refused_and_says_what_it_takes() -> None:
-    with pytest.raises(InputError, match="a budget of 10 tokens holds no context") as refused:
-        build_context([one(1)], ContextRequest(budget=10))
-    assert refused.value.hint is not None and "takes" in refused.value.hint
+def test_a_budget_below_the_frame_is_an_error_with_the_minimum() -> None:
+    with pytest.raises(InputError, match="a budget of 10 tokens is too small") as refused:
+        build_source_context([one(1)], ContextRequest(budget=10))
+    assert refused.value.hint is not None and "needs" in refused.value.hint
 
 
-def test_no_source_is_an_empty_context() -> None:
-    made = build_context([], ContextRequest())
+def test_without_sources_the_context_is_empty() -> None:
+    made = build_source_context([], ContextRequest())
     assert (made.text, made.tokens, dict(made.levels)) == (HEAD, len(HEAD), {})
 
 
 def test_a_source_without_text_is_listed_and_named() -> None:
-    made = build_context([one(1, None), one(2)], ContextRequest())
+    made = build_source_context([one(1, None), one(2)], ContextRequest())
     assert made.levels == {"S1": Level.LISTED, "S2": Level.FULL}
     assert made.without_text == ("S1",)
 
 
 def test_a_text_that_is_too_long_is_shown_by_its_key_sentences() -> None:
-    made = build_context([one(1)], ContextRequest(rules=CiteRules(full_tokens_max=100)))
+    made = build_source_context([one(1)], ContextRequest(rules=CiteRules(full_tokens_max=100)))
     assert made.levels == {"S1": Level.KEY}
 
 
-def test_objectives_stand_last_so_that_another_one_changes_nothing_before() -> None:
+def test_objectives_come_last_so_that_a_new_one_changes_nothing_before() -> None:
     found = [one(1), one(2)]
-    plain = build_context(found, ContextRequest())
-    aimed = build_context(found, ContextRequest(attention=Attention(objectives=("compare\n caches", " "))))
+    plain = build_source_context(found, ContextRequest())
+    aimed = build_source_context(found, ContextRequest(attention=Attention(objectives=("compare\n caches", " "))))
     assert aimed.text == plain.text + "Objectives:\n- compare caches\n"
 
 
-def test_two_sources_with_one_id_are_refused() -> None:
+def test_duplicate_ids_are_an_error() -> None:
     with pytest.raises(InputError, match="two sources have the same id"):
-        build_context([one(1), one(1)], ContextRequest())
+        build_source_context([one(1), one(1)], ContextRequest())
 
 
 # Conformance: 003-052
@@ -185,18 +196,18 @@ def test_two_sources_with_one_id_are_refused() -> None:
     ],
     ids=["speaks of the objective", "its title does", "was accessed last", "something rests on it", "has more weight"],
 )
-def test_what_makes_a_source_stand_higher(better: ContextCandidate, attention: Attention) -> None:
+def test_what_raises_the_rank_of_a_source(better: ContextCandidate, attention: Attention) -> None:
     others = [one(n, "Nothing of the kind.", at=2) for n in range(2, 5)]
-    assert standings([*others, better], attention)[0].source_id == "S1"
+    assert rank_context_sources([*others, better], attention)[0].source_id == "S1"
 
 
-def test_of_equals_the_later_one_stands_higher() -> None:
-    ranked = standings([replace(one(n), accesses=()) for n in (1, 2, 10)], Attention())
+def test_the_later_source_wins_a_tie() -> None:
+    ranked = rank_context_sources([replace(one(n), accesses=()) for n in (1, 2, 10)], Attention())
     assert [each.source_id for each in ranked] == ["S10", "S2", "S1"]
 
 
 @pytest.mark.parametrize("weights", [{"S1": -1.0}, {"S1": float("nan")}, {"x": 1.0}])
-def test_a_weight_that_cannot_be_is_refused(weights: dict[str, float]) -> None:
+def test_an_invalid_weight_is_an_error(weights: dict[str, float]) -> None:
     with pytest.raises(InputError):
         Attention(weights=weights)
 
@@ -212,7 +223,7 @@ def test_a_weight_that_cannot_be_is_refused(weights: dict[str, float]) -> None:
         {"context_bytes_each": 17.0},
     ],
 )
-def test_rules_that_cannot_be_are_named(fields: dict[str, Any]) -> None:
+def test_invalid_rules_are_named(fields: dict[str, Any]) -> None:
     with pytest.raises(RulesError, match=f"cite.{next(iter(fields))}"):
         CiteRules(**fields)
 

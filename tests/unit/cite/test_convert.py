@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from custody.cite.convert import ConversionTarget, convert
+from custody.cite.convert import ConversionTarget, convert_citations
 from custody.cite.document import CiteError, MarkerForm
 from custody.cite.subject import AuditSubject
 from tests.builders.table import table
@@ -51,31 +51,34 @@ Boats [2][1][3]; see [a page](https://example.org/x).
 
 
 def made(text: str, to: ConversionTarget = ConversionTarget.FOOTNOTES) -> str:
-    return convert(text.encode(), to).text.decode()
+    return convert_citations(text.encode(), to).text.decode()
 
 
 # Conformance: 003-004, 003-066
 def test_footnotes_are_numbered_by_first_use() -> None:
-    assert convert(REPORT, ConversionTarget.FOOTNOTES).text == FOOTNOTES
+    assert convert_citations(REPORT, ConversionTarget.FOOTNOTES).text == FOOTNOTES
 
 
 # Conformance: 003-084
 def test_sources_are_a_numbered_list() -> None:
-    assert convert(REPORT, ConversionTarget.SOURCES).text == SOURCES
+    assert convert_citations(REPORT, ConversionTarget.SOURCES).text == SOURCES
 
 
 def test_markers_keep_their_ids() -> None:
-    text = convert(REPORT, ConversionTarget.MARKERS).text
+    text = convert_citations(REPORT, ConversionTarget.MARKERS).text
     assert b"rose [S2], catches fell [S1][S3]" in text
     assert text.endswith(b"- [S2] Second *title* <https://example.org/two>\n- [S3] Third, without an address\n")
 
 
-def test_there_and_back_is_the_same_text() -> None:
-    markers = convert(REPORT, ConversionTarget.MARKERS).text
-    assert convert(convert(FOOTNOTES, ConversionTarget.SOURCES).text, ConversionTarget.FOOTNOTES).text == FOOTNOTES
-    assert cited(convert(convert(markers, ConversionTarget.FOOTNOTES).text, ConversionTarget.MARKERS).text) == cited(
-        markers
+def test_converting_there_and_back_gives_the_same_text() -> None:
+    markers = convert_citations(REPORT, ConversionTarget.MARKERS).text
+    assert (
+        convert_citations(convert_citations(FOOTNOTES, ConversionTarget.SOURCES).text, ConversionTarget.FOOTNOTES).text
+        == FOOTNOTES
     )
+    assert cited(
+        convert_citations(convert_citations(markers, ConversionTarget.FOOTNOTES).text, ConversionTarget.MARKERS).text
+    ) == cited(markers)
 
 
 # Conformance: 003-087
@@ -86,18 +89,18 @@ def test_without_markers_the_list_is_headed_references() -> None:
         )
 
 
-def test_a_source_that_is_never_cited_is_kept_after_the_others() -> None:
+def test_uncited_sources_come_after_the_others() -> None:
     text = "Words [2].\n\n## Sources\n\n1. One\n2. Two\n3. Three\n"
     assert made(text).endswith("## Footnotes\n\n[^1]: Two\n[^2]: One\n[^3]: Three\n")
 
 
-def test_a_marker_without_source_stays_and_keeps_its_number_for_itself() -> None:
+def test_a_marker_without_a_source_stays_and_its_number_is_not_reused() -> None:
     text = "Words [2], [S1] and [^2].\n\n## Sources\n\n1. One\n2. Two\n"
-    converted = convert(text.encode(), ConversionTarget.FOOTNOTES)
+    converted = convert_citations(text.encode(), ConversionTarget.FOOTNOTES)
     assert converted.text.decode() == "Words [^1], [^3] and [^2].\n\n## Footnotes\n\n[^1]: Two\n[^3]: One\n"
 
 
-def test_a_number_that_is_no_marker_never_becomes_one() -> None:
+def test_a_number_that_is_not_a_marker_never_becomes_one() -> None:
     text = "Words [^a] and [1] thing.\n\n[^a]: A https://example.org/a\n"
     assert "[1] thing" in made(text, ConversionTarget.SOURCES) and cited(
         made(text, ConversionTarget.SOURCES).encode()
@@ -127,7 +130,7 @@ def test_a_number_that_is_no_marker_never_becomes_one() -> None:
         ("[1]: docs/plan.md\n\n## Sources\n\n1. The plan", "[^1]: The plan docs/plan.md"),
     ],
 )
-def test_no_address_of_a_definition_is_lost(definition: str, line: str) -> None:
+def test_no_url_of_a_definition_is_lost(definition: str, line: str) -> None:
     text = made(f"Words [1].\n\n{definition}\n")
     assert text.splitlines()[-1] == line
     assert made(text) == text
@@ -151,7 +154,7 @@ def test_a_marker_before_a_colon_does_not_become_a_definition() -> None:
         assert made(before + text).startswith(f"{before}[^1]: this is said there.")
 
 
-def test_what_stands_behind_a_footnote_does_not_undo_it() -> None:
+def test_text_after_a_footnote_does_not_break_it() -> None:
     text = "Words [1][words](https://example.org/x), [1][9].\n\n## Sources\n\n1. A\n"
     assert made(text).startswith("Words [^1] [words](https://example.org/x), [^1] [9].")
 
@@ -170,7 +173,7 @@ def test_what_stands_behind_a_footnote_does_not_undo_it() -> None:
         ("a <!-- b", "a \\<!-- b"),
     ],
 )
-def test_titles_cannot_act(title: str, written: str) -> None:
+def test_titles_cannot_inject_markup(title: str, written: str) -> None:
     text = f"Words [S7].\n\n## Sources\n\n- [S7] {title} https://example.org/1\n"
     assert f"[^1]: {written} <https://example.org/1>" in made(text)
 
@@ -184,11 +187,11 @@ def test_titles_cannot_act(title: str, written: str) -> None:
         ("www.example.org/a", "www.example.org/a"),
     ],
 )
-def test_addresses_are_encoded(url: str, written: str) -> None:
+def test_urls_are_encoded(url: str, written: str) -> None:
     assert f"[^1]: Title {written}\n" in made(f"Words [1].\n\n## Sources\n\n1. Title {url}\n")
 
 
-def test_a_link_that_runs_a_program_is_text() -> None:
+def test_a_javascript_link_becomes_text() -> None:
     text = "Words [1].\n\n## Sources\n\n1. [Title](javascript:alert(1))\n"
     assert made(text).endswith("[^1]: Title javascript:alert(1)\n")
 
@@ -201,25 +204,25 @@ def test_a_link_that_runs_a_program_is_text() -> None:
         ("Words [^a].\n\n[^a]: see [^b]\n[^b]: see [^b]\n", "line 4, column 1"),
     ],
 )
-def test_a_footnote_that_leads_back_to_itself_is_refused(text: str, place: str) -> None:
+def test_a_footnote_that_refers_to_itself_is_an_error(text: str, place: str) -> None:
     with pytest.raises(CiteError, match=place):
         made(text)
 
 
-def test_a_footnote_may_lead_to_another_one() -> None:
+def test_a_footnote_may_refer_to_another() -> None:
     text = "Words [^b] [^a].\n\n[^a]: see [^b]\n[^b]: end\n"
     assert made(text) == "Words [^1] [^2].\n\n## Footnotes\n\n[^1]: end\n[^2]: see [^1]\n"
 
 
-def test_a_list_in_code_is_refused() -> None:
-    with pytest.raises(CiteError, match="line 5, column 1 stands in code"):
+def test_a_list_inside_code_is_an_error() -> None:
+    with pytest.raises(CiteError, match="line 5, column 1 is inside code"):
         made("Words [1].\n\n## Sources\n\n```\n[1] A https://example.org/1\n```\n")
 
 
 @table("data", [b"", b"\n", b"no citation at all", b"# Sources\n", b"\x00", b"\xff\xfe", "é".encode("latin-1")])
 @table("to", list(ConversionTarget))
-def test_what_has_no_list_stays_as_it_is(data: bytes, to: ConversionTarget) -> None:
-    assert convert(data, to).text == data
+def test_a_text_without_a_list_is_unchanged(data: bytes, to: ConversionTarget) -> None:
+    assert convert_citations(data, to).text == data
 
 
 def test_line_ends_and_the_end_of_the_file_stay() -> None:
@@ -227,14 +230,14 @@ def test_line_ends_and_the_end_of_the_file_stay() -> None:
     assert made(text) == "Words [^1].\r\n\r\n## Footnotes\r\n\r\n[^1]: A <https://example.org/1>"
 
 
-def test_bytes_that_are_no_text_stay() -> None:
+def test_invalid_bytes_stay() -> None:
     data = b"Words \xff\x00 [1].\n\n## Sources\n\n1. A \xff\xfe https://example.org/1\n"
-    assert convert(data, ConversionTarget.FOOTNOTES).text == (
+    assert convert_citations(data, ConversionTarget.FOOTNOTES).text == (
         b"Words \xff\x00 [^1].\n\n## Footnotes\n\n[^1]: A \xff\xfe <https://example.org/1>\n"
     )
 
 
-def test_other_text_in_the_section_and_behind_the_list_stays() -> None:
+def test_other_text_in_the_section_and_after_the_list_stays() -> None:
     text = "Words [1].\n\n### Sources\n\nRead in May.\n\n1. A\n2. B\n\nA remark.\n\n## Next\n\nWords.\n"
     assert made(text) == (
         "Words [^1].\n\n### Footnotes\n\nRead in May.\n\n[^1]: A\n[^2]: B\n\nA remark.\n\n## Next\n\nWords.\n"
@@ -255,7 +258,7 @@ def test_an_entry_with_code_keeps_it() -> None:
 @settings(deadline=None)
 def test_nothing_outside_markers_and_list_changes(data: bytes, to: ConversionTarget) -> None:
     subject = AuditSubject.of(data)
-    converted = convert(data, to)
+    converted = convert_citations(data, to)
     assert untouched(data, converted)
     markers = {(marker.start, marker.end) for marker in subject.markers if marker.form is not MarkerForm.LINKED}
     for change in converted.changes:
@@ -267,8 +270,8 @@ def test_nothing_outside_markers_and_list_changes(data: bytes, to: ConversionTar
 @given(a_report(), TARGETS)
 @settings(deadline=None)
 def test_converting_twice_is_converting_once(data: bytes, to: ConversionTarget) -> None:
-    once = convert(data, to).text
-    assert convert(once, to).text == once
+    once = convert_citations(data, to).text
+    assert convert_citations(once, to).text == once
 
 
 @given(a_report(), TARGETS, TARGETS)
@@ -276,7 +279,7 @@ def test_converting_twice_is_converting_once(data: bytes, to: ConversionTarget) 
 def test_citations_and_sources_survive_there_and_back(
     data: bytes, there: ConversionTarget, back: ConversionTarget
 ) -> None:
-    converted = convert(convert(data, there).text, back).text
+    converted = convert_citations(convert_citations(data, there).text, back).text
     assert [one for one in cited(converted) if one[0] != "?"] == [one for one in cited(data) if one[0] != "?"]
     assert sorted(listed(converted)) == sorted(listed(data))
 
@@ -296,10 +299,10 @@ PIECES = (
 def test_wild_text_before_a_list_converts_to_the_same_twice(text: str, to: ConversionTarget) -> None:
     data = (text + "\n\n## Sources\n\n1. One https://example.org/1\n2. Two https://example.org/2\n").encode()
     try:
-        once = convert(data, to).text
+        once = convert_citations(data, to).text
     except CiteError:
         return
-    assert convert(once, to).text == once
+    assert convert_citations(once, to).text == once
 
 
 def test_a_megabyte_on_one_line_is_converted() -> None:
@@ -310,6 +313,6 @@ def test_a_megabyte_on_one_line_is_converted() -> None:
 @pytest.mark.parametrize("to", list(ConversionTarget))
 def test_a_marker_of_other_brackets_becomes_no_link_with_what_follows(to: ConversionTarget) -> None:
     data = "A 【1】(words) and 【2】().\n\n## Sources\n\n1. One https://example.org/1\n2. Two https://example.org/2\n".encode()
-    once = convert(data, to).text
+    once = convert_citations(data, to).text
     assert b"] (words) and " in once and b"] ()." in once
-    assert convert(once, to).text == once
+    assert convert_citations(once, to).text == once

@@ -1,8 +1,8 @@
 import pytest
 import sentencex  # type: ignore[import-untyped]
 
-from custody.cite.audit import coverage_of
-from custody.cite.prose import carries_evidence, sentences
+from custody.cite.audit import measure_citation_coverage
+from custody.cite.prose import is_citable_sentence, split_report_sentences
 from custody.cite.rules import CiteRules
 from custody.cite.subject import AuditSubject
 from tests.builders.table import table
@@ -12,7 +12,7 @@ LIST = "\n\n## Sources\n\n1. A <https://example.org/a>\n2. B <https://example.or
 
 
 def told(text: str) -> list[tuple[str, bool]]:
-    return [(one.text.strip(), one.cited) for one in sentences(AuditSubject.of((text + LIST).encode()))]
+    return [(one.text.strip(), one.cited) for one in split_report_sentences(AuditSubject.of((text + LIST).encode()))]
 
 
 @table(
@@ -31,8 +31,8 @@ def told(text: str) -> list[tuple[str, bool]]:
         "该系统基于Transformer架构实现。",
     ],
 )
-def test_what_has_a_number_a_name_a_comparison_or_a_quotation_carries_evidence(sentence: str) -> None:
-    assert carries_evidence(sentence, RULES)
+def test_numbers_names_comparisons_and_quotations_are_evidence(sentence: str) -> None:
+    assert is_citable_sentence(sentence, RULES)
 
 
 @pytest.mark.parametrize(
@@ -46,11 +46,11 @@ def test_what_has_a_number_a_name_a_comparison_or_a_quotation_carries_evidence(s
         "",
     ],
 )
-def test_what_has_none_announces_or_is_short_does_not(sentence: str) -> None:
-    assert not carries_evidence(sentence, RULES)
+def test_other_short_or_introducing_sentences_have_no_evidence(sentence: str) -> None:
+    assert not is_citable_sentence(sentence, RULES)
 
 
-def test_a_marker_cites_the_sentence_that_it_stands_in_or_behind() -> None:
+def test_a_marker_cites_the_sentence_it_is_in_or_after() -> None:
     assert told("One rose [1]. Two fell.[2] Three grew. [1][2] Four stayed.") == [
         ("One rose    .", True),
         ("Two fell.", True),
@@ -60,14 +60,14 @@ def test_a_marker_cites_the_sentence_that_it_stands_in_or_behind() -> None:
 
 
 @pytest.mark.parametrize("word", ["May", "Inc", "et al."])
-def test_a_stop_behind_a_marker_is_no_abbreviations(word: str) -> None:
+def test_a_period_after_a_marker_ends_the_sentence(word: str) -> None:
     assert [cited for _, cited in told(f"Phones were sold by {word} [1][2]. Prices rose by nine percent.")] == [
         True,
         False,
     ]
 
 
-def test_chinese_sentences_are_told_apart() -> None:
+def test_chinese_sentences_are_split() -> None:
     assert told("价格上涨了12%[1]。产量下降。[2]船只变小！谁知道？") == [
         ("价格上涨了12%   。", True),
         ("产量下降。", True),
@@ -85,7 +85,7 @@ def test_links_and_addresses_cite() -> None:
     assert [cited for _, cited in told(text)] == [True, True, False]
 
 
-def test_headings_tables_quotes_code_and_the_list_are_no_prose() -> None:
+def test_headings_tables_quotes_code_and_the_list_do_not_count() -> None:
     text = "# Prices rose in 2024\n\n**Bold heading of 2024**\n\n| Prices | 2024 |\n|---|---|\n| rose | 12% |\n\n"
     text += "> Prices rose by 12% in 2024.\n\n```\nPrices rose by 12% in 2024.\n```\n\n<p>Prices rose by 12%.</p>"
     assert told(text) == []
@@ -100,16 +100,16 @@ def test_items_are_prose() -> None:
 
 
 # Conformance: 003-085, 003-093
-def test_coverage_counts_cited_among_those_with_evidence_and_names_the_places_of_the_others() -> None:
+def test_coverage_has_the_positions_of_uncited_sentences() -> None:
     text = "Prices rose by 12% [1]. Hello there all of you.\n\n价格下降了3个百分点左右。Thanks a lot [2]."
-    coverage = coverage_of(AuditSubject.of((text + LIST).encode()), RULES)
+    coverage = measure_citation_coverage(AuditSubject.of((text + LIST).encode()), RULES)
     assert (coverage.cited, coverage.total, coverage.ratio) == (2, 3, 2 / 3)
     assert coverage.missing == ((3, 1),)
 
 
-def test_many_paragraphs_in_two_languages_keep_their_places() -> None:
+def test_many_paragraphs_in_two_languages_keep_their_positions() -> None:
     parts = [f"Prices rose by {n}% here.\n\n价格下降了{n}个百分点左右。他们都这么说的。" for n in range(1, 400)]
-    found = sentences(AuditSubject.of("\n\n".join(parts).encode()))
+    found = split_report_sentences(AuditSubject.of("\n\n".join(parts).encode()))
     data = "\n\n".join(parts).encode()
     assert len(found) == 3 * 399
     for one in found:

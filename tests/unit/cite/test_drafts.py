@@ -1,12 +1,19 @@
-"""Texts under the contract: what passes, what makes it fail, and the report that comes of it."""
+"""Drafts under the contract: what passes, what fails, and the report made from them."""
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from custody.cite.audit import audit_of
+from custody.cite.audit import audit_citations
 from custody.cite.codes import CitationCode
-from custody.cite.drafts import CitationWarning, ReportDraft, audit_draft, cited_report, cited_sections, footnoted
+from custody.cite.drafts import (
+    CitationWarning,
+    ReportDraft,
+    audit_draft,
+    cited_report,
+    find_cited_sections,
+    render_draft_footnotes,
+)
 from custody.cite.footnotes import FootnoteFormatter
 from custody.cite.keys import clean_source
 from custody.cite.model import ResearchSource
@@ -25,7 +32,7 @@ def codes(text: str, sources: tuple[ResearchSource, ...] = SOURCES) -> list[tupl
 
 
 def saved(text: str, sources: tuple[ResearchSource, ...] = SOURCES) -> str:
-    return footnoted(ReportDraft.of(text.encode(), sources)).text.decode()
+    return render_draft_footnotes(ReportDraft.of(text.encode(), sources)).text.decode()
 
 
 # Conformance: 003-004
@@ -66,7 +73,7 @@ Boats were smaller than before [^3][^2].
         (TEXT.replace("rose", "r\0se"), [("CITE-TEXT", 3, 12)]),
     ],
 )
-def test_each_fault_is_found_at_its_place(text: str, found: list[tuple[str, int, int]]) -> None:
+def test_each_fault_is_found_at_its_position(text: str, found: list[tuple[str, int, int]]) -> None:
     assert codes(text) == found
 
 
@@ -77,7 +84,7 @@ def test_without_a_marker_there_are_references_in_the_order_of_ids() -> None:
     )
 
 
-def test_a_list_of_the_texts_own_is_taken_out_and_written_anew() -> None:
+def test_a_list_in_the_draft_is_replaced() -> None:
     own = TEXT + "\n## Sources\n\n- [S1] Fishery statistics https://example.org/statistics#top\n- [S7] *An* interview\n"
     assert codes(own) == []
     assert saved(own) == saved(TEXT)
@@ -92,20 +99,20 @@ def test_a_list_of_the_texts_own_is_taken_out_and_written_anew() -> None:
         ("[^note]: an aside", "CITE-UNKNOWN"),
     ],
 )
-def test_what_a_text_lists_and_is_none_of_its_sources_is_found_and_not_saved(entry: str, code: str) -> None:
+def test_a_listed_entry_that_is_not_a_source_is_reported_and_not_saved(entry: str, code: str) -> None:
     own = f"{TEXT}\n## Sources\n\n{entry}\n"
     assert codes(own) == [(code, 11, 1)]
     assert saved(own) == saved(TEXT)
 
 
-def test_a_list_in_the_middle_leaves_places_as_they_were() -> None:
+def test_a_list_in_the_middle_does_not_shift_positions() -> None:
     text = TEXT.replace("## Boats", "[^x]: an aside\n    over two lines\n\n## Boats").replace("[S7]", "[S7][S9]")
     assert codes(text) == [("CITE-UNKNOWN", 5, 1), ("CITE-UNKNOWN", 10, 36)]
     assert "aside" not in saved(text) and "  \n" not in saved(text)
 
 
 @pytest.mark.parametrize("opened", ["```\ncode", "<!-- note", "<pre>\nx"])
-def test_a_text_that_would_hide_its_list_fails_and_is_kept_whole(opened: str) -> None:
+def test_a_text_that_would_hide_its_list_fails_and_stays_complete(opened: str) -> None:
     text = f"{TEXT}\n{opened}"
     found = [one[0] for one in codes(text)]
     assert "CITE-LIST" in found and found.count("CITE-UNUSED") == len(SOURCES)
@@ -114,7 +121,7 @@ def test_a_text_that_would_hide_its_list_fails_and_is_kept_whole(opened: str) ->
 
 def test_sections_are_named_by_their_headings() -> None:
     text = f"Words of 2024 [S2].\n\n{TEXT}".replace("## Boats", "Small `boats`\n----")
-    assert cited_sections(ReportDraft.of(text.encode(), SOURCES), "fish") == {
+    assert find_cited_sections(ReportDraft.of(text.encode(), SOURCES), "fish") == {
         "S1": ("fish#Prices of mackerel", "fish#Small boats"),
         "S2": ("fish", "fish#Prices of mackerel"),
         "S7": ("fish#Small boats",),
@@ -132,18 +139,16 @@ def test_a_report_carries_its_metrics_and_its_warning() -> None:
     assert not failed.passed
     assert failed.quality_metrics == {"citation_coverage": 1.0, "orphaned_sources": 1.0, "audit_failures": 1.0}
     assert isinstance(failed.warning, CitationWarning) and failed.warning.report is failed
-    assert str(failed.warning) == (
-        "'fish' does not keep the citation contract after 1 answer(s): CITE-UNUSED, CITE-UNKNOWN"
-    )
+    assert str(failed.warning) == ("'fish' breaks the citation contract after 1 answer: CITE-UNUSED, CITE-UNKNOWN")
 
 
-def test_what_nobody_may_see_of_a_source_is_not_saved() -> None:
+def test_invisible_characters_of_a_source_are_not_saved() -> None:
     hidden = ResearchSource(source_id="S1", title="A\x1b[2J\0 page", url="https://ana:secret@example.org/a")
     report = cited_report("The price rose by 12% [S1].\n", [hidden])
     assert report.text.endswith("[^1]: A \\[2J page <https://example.org/a>\n")
 
 
-def test_half_a_character_is_found_and_nothing_breaks() -> None:
+def test_a_lone_surrogate_is_reported_and_breaks_nothing() -> None:
     report = cited_report(TEXT.replace("rose", "r\ud800se"), SOURCES)
     assert [one.code for one in report.audit.findings] == [CitationCode.TEXT]
     assert "r\ud800se" in report.text
@@ -157,7 +162,7 @@ def test_footnotes_are_the_sources_each_once_by_first_use(data: st.DataObject) -
     text = data.draw(a_passing_text(sources))
     draft = ReportDraft.of(text.encode(), sources)
     assert audit_draft(draft, RULES).findings == ()
-    made = footnoted(draft)
+    made = render_draft_footnotes(draft)
     first = dict.fromkeys(
         str(use.label) if str(use.label)[0] == "S" else f"S{use.label}" for use in AuditSubject.of(draft.whole).uses
     )
@@ -185,7 +190,7 @@ def test_a_saved_report_passes_the_audit_of_files_but_for_its_sources_themselves
     sources = tuple(one for one in data.draw(some_sources()) if one.title.startswith(("Prices", "Generic", "# A_b")))
     sources = sources or SOURCES
     text = data.draw(a_passing_text(sources))
-    found = audit_of(AuditSubject.of(saved(text, sources).encode()), RULES).findings
+    found = audit_citations(AuditSubject.of(saved(text, sources).encode()), RULES).findings
     assert [one for one in found if one.code not in ABOUT_SOURCES] == []
 
 
@@ -195,13 +200,13 @@ def test_a_saved_report_passes_the_audit_of_files_but_for_its_sources_themselves
 def test_what_passes_as_a_draft_passes_as_a_file(text: str) -> None:
     report = cited_report(text, SOURCES)
     if report.passed:
-        assert audit_of(AuditSubject.of(report.text.encode()), RULES).findings == ()
+        assert audit_citations(AuditSubject.of(report.text.encode()), RULES).findings == ()
         assert "## Footnotes" in report.text
 
 
 @settings(deadline=None)
 @given(st.text(alphabet=st.sampled_from("ab12[]S^#`<>-|*:.$\\ \n\r\t!~【】é"), max_size=80))
-def test_any_text_is_looked_at_and_kept(text: str) -> None:
+def test_any_text_is_audited_and_kept(text: str) -> None:
     report = cited_report(text, SOURCES)
     assert report == cited_report(text, SOURCES)
     assert {one.source_id for one in report.sources} == {one.source_id for one in SOURCES}

@@ -1,4 +1,4 @@
-"""The same citations, whoever renders: the parser that we use, and two others."""
+"""The same citations in three Markdown engines."""
 
 import re
 from html import unescape
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from mdit_py_plugins.footnote import footnote_plugin
 
-from custody.cite.convert import ConversionTarget, convert
+from custody.cite.convert import ConversionTarget, convert_citations
 from custody.cite.markdown import OPTIONS
 from tests.unit.cite.reports import a_report, cited, listed
 
@@ -41,7 +41,7 @@ _NOTE = re.compile(
 
 
 def footnotes(html: str) -> list[str | None]:
-    """Where the footnote of each reference leads, in the order of the references."""
+    """Return the URL of each footnote reference, in order."""
     leads = {
         label: next((unescape(url) for url in re.findall(r'href="([^"#][^"]*)"', note)), None)
         for label, note in _NOTE.findall(html)
@@ -60,7 +60,7 @@ def shown(html: str) -> str:
 def test_a_converted_list_shows_every_source_as_an_item_with_its_link(
     engine: str, data: bytes, to: ConversionTarget
 ) -> None:
-    converted = convert(data, to).text
+    converted = convert_citations(data, to).text
     html = ENGINES[engine](converted.decode())
     tail = html[html.rindex("<h2>") if "<h2>" in html else html.rindex("<h3>") :]
     assert re.findall(r'<li>.*?href="([^"]*)"', tail, flags=re.DOTALL) == listed(converted)
@@ -69,17 +69,17 @@ def test_a_converted_list_shows_every_source_as_an_item_with_its_link(
 @given(data=a_report(), to=st.sampled_from((ConversionTarget.SOURCES, ConversionTarget.MARKERS)))
 @settings(deadline=None, max_examples=60)
 def test_all_engines_show_the_same_markers(data: bytes, to: ConversionTarget) -> None:
-    text = convert(data, to).text.decode()
+    text = convert_citations(data, to).text.decode()
     seen = {name: re.findall(r"\[S?\d+\]", shown(render(text))) for name, render in ENGINES.items()}
     assert seen["pyromark"] == seen["markdown-it"] == seen["cmark"]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_footnotes_lead_where_the_list_says(engine: str) -> None:
+def test_footnotes_link_to_the_listed_urls(engine: str) -> None:
     text = (
         b"A [2], b [1], c [2].\n\n## Sources\n\n1. [X](https://example.org/x)\n2. [Y](https://example.org/y?a=1&b=2)\n"
     )
-    leads = footnotes(ENGINES[engine](convert(text, ConversionTarget.FOOTNOTES).text.decode()))
+    leads = footnotes(ENGINES[engine](convert_citations(text, ConversionTarget.FOOTNOTES).text.decode()))
     first, second = "https://example.org/y?a=1&b=2", "https://example.org/x"
     assert leads == [first, second, first]
 
@@ -87,7 +87,7 @@ def test_footnotes_lead_where_the_list_says(engine: str) -> None:
 @given(data=a_report())
 @settings(deadline=None, max_examples=60)
 def test_all_engines_show_the_same_footnotes(data: bytes) -> None:
-    text = convert(data, ConversionTarget.FOOTNOTES).text.decode()
+    text = convert_citations(data, ConversionTarget.FOOTNOTES).text.decode()
     seen = {name: footnotes(render(text)) for name, render in ENGINES.items()}
     assert seen["pyromark"] == seen["markdown-it"] == seen["cmark"]
 
@@ -95,7 +95,7 @@ def test_all_engines_show_the_same_footnotes(data: bytes) -> None:
 @given(data=a_report())
 @settings(deadline=None, max_examples=60)
 def test_every_cited_footnote_has_a_reference_and_a_definition(data: bytes) -> None:
-    converted = convert(data, ConversionTarget.FOOTNOTES).text
+    converted = convert_citations(data, ConversionTarget.FOOTNOTES).text
     known = [one for one in cited(converted, linked=False) if one[0] != "?"]
     html = by_pyromark(converted.decode())
     if known:
@@ -105,8 +105,8 @@ def test_every_cited_footnote_has_a_reference_and_a_definition(data: bytes) -> N
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("to", list(ConversionTarget))
-def test_no_engine_runs_what_a_title_says(engine: str, to: ConversionTarget) -> None:
-    html = ENGINES[engine](convert(SCRIPT, to).text.decode())
+def test_no_engine_runs_a_script_in_a_title(engine: str, to: ConversionTarget) -> None:
+    html = ENGINES[engine](convert_citations(SCRIPT, to).text.decode())
     assert "<script" not in html and "<T>" not in html
     if engine == "pyromark" or to is not ConversionTarget.FOOTNOTES:
         assert 'href="https://example.org/a%3Eb"' in html

@@ -1,6 +1,6 @@
 from datetime import UTC, datetime
 
-from custody.cite.app.report import csl_sources
+from custody.cite.app.report import to_csl_sources
 from custody.cite.footnotes import FootnoteFormatter
 from custody.cite.model import ResearchSource
 from custody.cite.subject import AuditSubject
@@ -29,7 +29,7 @@ def test_a_source_may_have_only_an_address_or_only_a_title() -> None:
     assert FORMAT.format_footnote(1, ResearchSource(title="Prices")) == "[^1]: Prices"
 
 
-def test_titles_show_as_they_are_and_addresses_do_not_end_early() -> None:
+def test_titles_render_literally_and_urls_do_not_end_early() -> None:
     source = ResearchSource(title="Generic<T> in *depth*\n[1] <script>", url="https://example.org/a>b c")
     assert FORMAT.format_footnote(1, source) == (
         r"[^1]: Generic\<T\> in \*depth\* \[1\] \<script\> <https://example.org/a%3Eb%20c>"
@@ -47,7 +47,7 @@ def test_listed_sources_are_csl_sources() -> None:
         doi="10.1000/xyz123",
         issued=CslDate([[2020]]),
     )
-    assert csl_sources(AuditSubject.of(text.encode()).listing.entries) == [
+    assert to_csl_sources(AuditSubject.of(text.encode()).listing.entries) == [
         paper,
         CslSource(id="2", type="webpage", title="A page", url="https://example.org/a"),
         CslSource(id="3", type="document", title="A Book<T>"),
@@ -56,4 +56,4 @@ def test_listed_sources_are_csl_sources() -> None:
 
 def test_every_item_has_an_id_of_its_own() -> None:
     text = "## Sources\n\n- [1] A https://example.org/a\n- [1] B https://example.org/b\n"
-    assert [item.id for item in csl_sources(AuditSubject.of(text.encode()).listing.entries)] == ["1", "1-2"]
+    assert [item.id for item in to_csl_sources(AuditSubject.of(text.encode()).listing.entries)] == ["1", "1-2"]

@@ -1,4 +1,4 @@
-"""Which addresses are one page, which sources are one work, which texts are one: tables, and what holds of all."""
+"""Keys of pages, works and texts: tables and properties."""
 
 import re
 import string
@@ -7,10 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.cite.keys import content_key, keys_of, nearness
+from custody.cite.keys import compute_source_excerpt_key, compute_source_keys, measure_excerpt_nearness
 from custody.cite.model import ResearchSource, SourceError
-from custody.cite.urls import BY_SITE, EVERYWHERE, PREFIXES, loose_key, unwrap_url, url_key, without_credentials
-from custody.cite.works import work_key
+from custody.cite.urls import (
+    BY_SITE,
+    EVERYWHERE,
+    PREFIXES,
+    compute_loose_source_key,
+    compute_source_url_key,
+    strip_source_url_credentials,
+    unwrap_source_url,
+)
+from custody.cite.works import parse_cited_work
 from tests.builders.table import table
 
 SAME_PAGE = [
@@ -180,31 +188,31 @@ A_URL = st.builds(
 
 # Conformance: 003-021
 @table(("one", "other"), SAME_PAGE)
-def test_addresses_of_one_page_have_one_key(one: str, other: str) -> None:
-    assert url_key(one) == url_key(other) is not None
+def test_urls_of_one_page_have_one_key(one: str, other: str) -> None:
+    assert compute_source_url_key(one) == compute_source_url_key(other) is not None
 
 
 # Conformance: 003-021
 @table(("one", "other"), OTHER_PAGE)
-def test_addresses_of_different_pages_have_different_keys(one: str, other: str) -> None:
-    assert None is not url_key(one) != url_key(other) is not None
-    assert keys_of(ResearchSource(title="", url=one)).work_text is None
+def test_urls_of_different_pages_have_different_keys(one: str, other: str) -> None:
+    assert None is not compute_source_url_key(one) != compute_source_url_key(other) is not None
+    assert compute_source_keys(ResearchSource(title="", url=one)).work_text is None
 
 
 @table("url", NO_PAGE)
-def test_what_names_no_page_has_no_key_and_is_refused_as_a_source(url: str) -> None:
-    assert url_key(url) is None
+def test_a_url_without_a_page_has_no_key_and_is_an_error(url: str) -> None:
+    assert compute_source_url_key(url) is None
     if url.strip() and len(url) < 4000:
-        with pytest.raises(SourceError, match="names no page"):
-            keys_of(ResearchSource(title="t", url=url))
+        with pytest.raises(SourceError, match="not a (page|URL)"):
+            compute_source_keys(ResearchSource(title="t", url=url))
 
 
 # Conformance: 003-065
 @given(A_URL)
 def test_a_key_is_the_key_of_itself(url: str) -> None:
-    key = url_key(url)
+    key = compute_source_url_key(url)
     if key is not None:
-        assert url_key(key) == key
+        assert compute_source_url_key(key) == key
 
 
 @given(A_URL)
@@ -212,32 +220,34 @@ def test_the_order_of_different_parameters_does_not_matter(url: str) -> None:
     page, _, query = url.partition("?")
     pairs = list({re.split("=", pair)[0]: pair for pair in query.split("&")}.values())
     turned = "&".join(reversed(pairs))
-    assert url_key(f"{page}?{'&'.join(pairs)}") == url_key(f"{page}?{turned}")
+    assert compute_source_url_key(f"{page}?{'&'.join(pairs)}") == compute_source_url_key(f"{page}?{turned}")
 
 
 @given(st.text(string.ascii_letters + string.digits + "-._~", min_size=1, max_size=10))
 def test_escaping_what_needs_no_escape_changes_nothing(text: str) -> None:
     escaped = "".join(f"%{byte:02x}" for byte in text.encode())
     if text.strip(".") and text not in (".", ".."):
-        assert url_key(f"https://example.org/x{text}") == url_key(f"https://example.org/x{escaped}")
+        assert compute_source_url_key(f"https://example.org/x{text}") == compute_source_url_key(
+            f"https://example.org/x{escaped}"
+        )
 
 
 @given(st.sampled_from("!*'();:@&=+$,/?#[]% <>\"{}|"))
-def test_escaping_a_reserved_sign_is_kept(sign: str) -> None:
-    key = url_key(f"https://example.org/a%{ord(sign):02x}b")
+def test_escapes_of_reserved_characters_stay(sign: str) -> None:
+    key = compute_source_url_key(f"https://example.org/a%{ord(sign):02x}b")
     assert key == f"https://example.org/a%{ord(sign):02X}b"
 
 
 @given(st.text(max_size=30))
 def test_any_text_has_a_key_or_none(text: str) -> None:
     for said in (text, f"https://{text}", f"https://example.org/{text}"):
-        key = url_key(said)
-        assert key is None or url_key(key) == key
-        work_key(said)
-        loose_key(said)
+        key = compute_source_url_key(said)
+        assert key is None or compute_source_url_key(key) == key
+        parse_cited_work(said)
+        compute_loose_source_key(said)
 
 
-def test_names_that_choose_pages_are_no_trackers() -> None:
+def test_parameters_that_select_pages_are_not_trackers() -> None:
     listed = EVERYWHERE.union(*BY_SITE.values())
     assert not listed & {"ref", "source", "id", "v", "page", "q", "p"}
     assert not any(name.startswith(PREFIXES) for name in ("ref", "source", "id", "v", "page"))
@@ -254,32 +264,32 @@ def test_names_that_choose_pages_are_no_trackers() -> None:
         ("https://amp.example.org/a", "https://example.org/a/amp"),
     ],
 )
-def test_what_is_probably_one_page_is_only_alike(one: str, other: str) -> None:
-    assert url_key(one) != url_key(other)
-    assert loose_key(one) == loose_key(other)
+def test_probably_equal_pages_share_only_the_loose_key(one: str, other: str) -> None:
+    assert compute_source_url_key(one) != compute_source_url_key(other)
+    assert compute_loose_source_key(one) == compute_loose_source_key(other)
 
 
 @table(("one", "other"), SAME_WORK)
-def test_addresses_and_identifiers_of_one_work_have_one_key(one: str, other: str) -> None:
-    assert work_key(one) == work_key(other) is not None
+def test_urls_and_identifiers_of_one_work_have_one_key(one: str, other: str) -> None:
+    assert parse_cited_work(one) == parse_cited_work(other) is not None
 
 
 @table(("one", "other"), OTHER_WORK)
 def test_different_works_have_different_keys(one: str, other: str) -> None:
-    assert None is not work_key(one) != work_key(other) is not None
+    assert None is not parse_cited_work(one) != parse_cited_work(other) is not None
 
 
 @table("said", NO_WORK)
-def test_what_is_no_work_or_only_about_one_has_no_key(said: str) -> None:
-    assert work_key(said) is None
+def test_a_page_about_a_work_has_no_work_key(said: str) -> None:
+    assert parse_cited_work(said) is None
 
 
 @table(("wrapper", "inner"), WRAPPED)
-def test_wrappers_are_opened(wrapper: str, inner: str) -> None:
-    found = unwrap_url(wrapper)
+def test_wrappers_are_unwrapped(wrapper: str, inner: str) -> None:
+    found = unwrap_source_url(wrapper)
     assert found is not None
-    assert url_key(found) == url_key(inner)
-    assert work_key(wrapper) == ("page", url_key(inner))
+    assert compute_source_url_key(found) == compute_source_url_key(inner)
+    assert parse_cited_work(wrapper) == ("page", compute_source_url_key(inner))
 
 
 @pytest.mark.parametrize(
@@ -295,24 +305,27 @@ def test_wrappers_are_opened(wrapper: str, inner: str) -> None:
         "https://example.org/?amp=guitar",
     ],
 )
-def test_what_holds_no_page_is_no_wrapper(url: str) -> None:
-    assert unwrap_url(url) is None
+def test_a_url_without_an_inner_page_is_not_a_wrapper(url: str) -> None:
+    assert unwrap_source_url(url) is None
 
 
 # Conformance: 003-020
-def test_a_source_without_page_and_work_is_known_by_title_and_snippet() -> None:
+def test_a_source_without_page_and_work_is_identified_by_title_and_snippet() -> None:
     one = ResearchSource(title="A  Title", metadata={"snippet": "Some words"})
     assert (
-        keys_of(one).canonical == keys_of(ResearchSource(title="a title", metadata={"snippet": "some WORDS"})).canonical
+        compute_source_keys(one).canonical
+        == compute_source_keys(ResearchSource(title="a title", metadata={"snippet": "some WORDS"})).canonical
     )
-    assert keys_of(one).canonical != keys_of(ResearchSource(title="a title some words")).canonical
-    assert re.fullmatch("text:[0-9a-f]{64}", keys_of(one).canonical)
+    assert (
+        compute_source_keys(one).canonical != compute_source_keys(ResearchSource(title="a title some words")).canonical
+    )
+    assert re.fullmatch("text:[0-9a-f]{64}", compute_source_keys(one).canonical)
 
 
 def test_two_works_of_one_title_are_two_sources() -> None:
     one, other = (ResearchSource(title="Preface", metadata={"doi": f"10.1000/{n}"}) for n in (1, 2))
-    assert keys_of(one).canonical != keys_of(other).canonical
-    assert keys_of(one).work_text == "doi:10.1000/1"
+    assert compute_source_keys(one).canonical != compute_source_keys(other).canonical
+    assert compute_source_keys(one).work_text == "doi:10.1000/1"
 
 
 @pytest.mark.parametrize(
@@ -328,20 +341,26 @@ def test_two_works_of_one_title_are_two_sources() -> None:
     ],
 )
 def test_metadata_names_works(metadata: dict[str, object], work: str | None) -> None:
-    assert keys_of(ResearchSource(title="t", metadata=metadata)).work_text == work
+    assert compute_source_keys(ResearchSource(title="t", metadata=metadata)).work_text == work
 
 
-def test_credentials_are_taken_out_of_a_url() -> None:
-    assert without_credentials("https://ana:secret@example.org/a?b") == "https://example.org/a?b"
-    assert without_credentials("https://example.org/A%7e") == "https://example.org/A%7e"
-    assert without_credentials("no url") == "no url"
+def test_credentials_are_removed_from_a_url() -> None:
+    assert strip_source_url_credentials("https://ana:secret@example.org/a?b") == "https://example.org/a?b"
+    assert strip_source_url_credentials("https://example.org/A%7e") == "https://example.org/A%7e"
+    assert strip_source_url_credentials("no url") == "no url"
 
 
 # Conformance: 003-045, 003-101
-def test_near_copies_show_and_others_do_not() -> None:
+def test_near_copies_are_found_and_others_are_not() -> None:
     words = [f"word{n}" for n in range(200)]
-    whole = content_key(" ".join(words))
-    assert nearness(whole, content_key(" ".join(words[:150]))) > 0.9
-    assert nearness(whole, content_key(" ".join(words[::-1]))) < 0.1
-    assert nearness(content_key("一二三四五六七八九十" * 3), content_key("零一二三四五六七八九十" * 3)) > 0.3
-    assert nearness(content_key(""), content_key("")) == 1.0
+    whole = compute_source_excerpt_key(" ".join(words))
+    assert measure_excerpt_nearness(whole, compute_source_excerpt_key(" ".join(words[:150]))) > 0.9
+    assert measure_excerpt_nearness(whole, compute_source_excerpt_key(" ".join(words[::-1]))) < 0.1
+    assert (
+        measure_excerpt_nearness(
+            compute_source_excerpt_key("一二三四五六七八九十" * 3),
+            compute_source_excerpt_key("零一二三四五六七八九十" * 3),
+        )
+        > 0.3
+    )
+    assert measure_excerpt_nearness(compute_source_excerpt_key(""), compute_source_excerpt_key("")) == 1.0

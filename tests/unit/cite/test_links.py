@@ -1,4 +1,4 @@
-"""Verdicts and their memory, and the patience that servers ask for."""
+"""Verdicts, stored link checks, and rate limits."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -18,15 +18,15 @@ from custody.cite.links import (
     LinkCheck,
     LinkMemory,
     LinkVerdict,
-    answer_of,
-    failures_counted,
-    held_until_ns,
-    is_stale,
-    look_from,
-    retry_after_seconds,
+    count_link_failures,
+    is_link_stale,
+    judge_link,
+    link_answer_from_status,
+    link_check_from_hops,
+    link_rate_limit_end_ns,
+    parse_link_retry_seconds,
     select_informative_checks,
     update_link_memory,
-    verdict_of,
 )
 from custody.cite.rules import CiteRules
 from custody.core.errors import RulesError
@@ -43,7 +43,7 @@ def a_look(answer: LinkAnswer = LinkAnswer.HERE, **fields: Any) -> LinkCheck:
 
 
 def after(*looks: tuple[LinkAnswer, float]) -> LinkMemory:
-    """The memory of looks, each so many hours after the first."""
+    """Return the memory of checks, each this many hours after the first."""
     memory: LinkMemory | None = None
     for answer, at_hours in looks:
         memory = update_link_memory(memory, a_look(answer), int(at_hours * HOUR_NS))
@@ -61,40 +61,40 @@ def after(*looks: tuple[LinkAnswer, float]) -> LinkMemory:
         (LinkAnswer.SILENT, LinkVerdict.UNREACHABLE),
     ],
 )
-def test_the_first_look_never_says_gone(answer: LinkAnswer, verdict: LinkVerdict) -> None:
-    assert verdict_of(after((answer, 0)), RULES) is verdict
+def test_the_first_check_never_says_gone(answer: LinkAnswer, verdict: LinkVerdict) -> None:
+    assert judge_link(after((answer, 0)), RULES) is verdict
 
 
 @pytest.mark.parametrize("failure", [LinkAnswer.ABSENT, LinkAnswer.SILENT])
-def test_gone_is_what_failed_three_times_with_a_day_between(failure: LinkAnswer) -> None:
-    assert verdict_of(after((failure, 0), (failure, 24), (failure, 48)), RULES) is LinkVerdict.GONE
-    assert verdict_of(after((failure, 0), (failure, 24), (failure, 47.9)), RULES) is LinkVerdict.UNREACHABLE
-    assert verdict_of(after((failure, 0), (failure, 1), (failure, 2), (failure, 3)), RULES) is LinkVerdict.UNREACHABLE
+def test_gone_needs_three_failures_with_a_day_between(failure: LinkAnswer) -> None:
+    assert judge_link(after((failure, 0), (failure, 24), (failure, 48)), RULES) is LinkVerdict.GONE
+    assert judge_link(after((failure, 0), (failure, 24), (failure, 47.9)), RULES) is LinkVerdict.UNREACHABLE
+    assert judge_link(after((failure, 0), (failure, 1), (failure, 2), (failure, 3)), RULES) is LinkVerdict.UNREACHABLE
 
 
-def test_an_answer_in_between_begins_the_count_anew() -> None:
+def test_a_success_in_between_resets_the_count() -> None:
     for answer in (LinkAnswer.HERE, LinkAnswer.MOVED):
         memory = after((LinkAnswer.ABSENT, 0), (LinkAnswer.ABSENT, 24), (answer, 36), (LinkAnswer.ABSENT, 48))
-        assert verdict_of(memory, RULES) is LinkVerdict.UNREACHABLE
-        assert failures_counted(memory, RULES) == 1
+        assert judge_link(memory, RULES) is LinkVerdict.UNREACHABLE
+        assert count_link_failures(memory, RULES) == 1
 
 
-def test_being_turned_away_says_nothing_about_the_page() -> None:
+def test_denied_access_says_nothing_about_the_page() -> None:
     memory = after((LinkAnswer.ABSENT, 0), (LinkAnswer.ABSENT, 24), (LinkAnswer.REFUSED, 36))
-    assert verdict_of(memory, RULES) is LinkVerdict.BLOCKED
-    assert verdict_of(update_link_memory(memory, a_look(LinkAnswer.SILENT), 48 * HOUR_NS), RULES) is LinkVerdict.GONE
+    assert judge_link(memory, RULES) is LinkVerdict.BLOCKED
+    assert judge_link(update_link_memory(memory, a_look(LinkAnswer.SILENT), 48 * HOUR_NS), RULES) is LinkVerdict.GONE
 
 
-def test_another_address_begins_anew() -> None:
+def test_another_url_starts_a_new_count() -> None:
     memory = after((LinkAnswer.ABSENT, 0), (LinkAnswer.ABSENT, 24))
     memory = update_link_memory(memory, a_look(LinkAnswer.ABSENT, url="https://example.org/b"), 48 * HOUR_NS)
-    assert failures_counted(memory, RULES) == 1
+    assert count_link_failures(memory, RULES) == 1
 
 
 def test_count_and_spacing_are_rules() -> None:
     memory = after((LinkAnswer.ABSENT, 0), (LinkAnswer.ABSENT, 1))
-    assert verdict_of(memory, CiteRules(link_gone_after=2, link_gone_spacing_hours=1)) is LinkVerdict.GONE
-    assert verdict_of(memory, CiteRules(link_gone_after=2, link_gone_spacing_hours=2)) is LinkVerdict.UNREACHABLE
+    assert judge_link(memory, CiteRules(link_gone_after=2, link_gone_spacing_hours=1)) is LinkVerdict.GONE
+    assert judge_link(memory, CiteRules(link_gone_after=2, link_gone_spacing_hours=2)) is LinkVerdict.UNREACHABLE
 
 
 @given(st.lists(st.tuples(answers, hours), min_size=1, max_size=30))
@@ -115,19 +115,19 @@ def test_gone_needs_that_many_failures_that_far_apart(said: list[tuple[LinkAnswe
         if not spaced or moment - spaced[-1] >= 24:
             spaced.append(moment)
     is_gone = looks[-1][0] in FAILURES and len(spaced) >= 3
-    assert (verdict_of(memory, RULES) is LinkVerdict.GONE) == is_gone
+    assert (judge_link(memory, RULES) is LinkVerdict.GONE) == is_gone
     assert is_gone <= (at >= 48)
 
 
 @given(st.integers(FAILURES_KEPT_MAX, 200), st.integers(1, 30))
-def test_many_failures_are_remembered_in_bounds_and_still_come_to_an_end(count: int, minutes: int) -> None:
+def test_stored_failures_are_bounded_and_still_lead_to_gone(count: int, minutes: int) -> None:
     memory = after(*((LinkAnswer.SILENT, n * minutes / 60) for n in range(count)))
     first = memory.failures_ns[0]
     assert len(memory.failures_ns) <= FAILURES_KEPT_MAX
     assert (first, memory.failures_ns[-1]) == (0, memory.at_ns)
     for day in range(1, 4):
         memory = update_link_memory(memory, a_look(LinkAnswer.SILENT), memory.at_ns + day * DAY_NS)
-    assert verdict_of(memory, RULES) is LinkVerdict.GONE
+    assert judge_link(memory, RULES) is LinkVerdict.GONE
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=120))
@@ -139,10 +139,10 @@ def test_forgetting_never_makes_a_verdict_harsher(gaps: list[int]) -> None:
         memory = update_link_memory(memory, a_look(LinkAnswer.SILENT), at)
     assert memory is not None
     whole = LinkMemory(last=memory.last, at_ns=at, failures_ns=tuple(moments))
-    assert failures_counted(memory, RULES) <= failures_counted(whole, RULES)
+    assert count_link_failures(memory, RULES) <= count_link_failures(whole, RULES)
 
 
-def test_where_no_server_answered_no_failure_is_told() -> None:
+def test_without_any_answer_no_failure_counts() -> None:
     silent, absent = a_look(LinkAnswer.SILENT, status=None), a_look(LinkAnswer.ABSENT, status=None)
     refused = a_look(LinkAnswer.REFUSED, status=None)
     assert select_informative_checks([silent, absent, refused]) == (refused,)
@@ -151,21 +151,21 @@ def test_where_no_server_answered_no_failure_is_told() -> None:
     assert select_informative_checks([]) == ()
 
 
-def test_what_was_found_out_becomes_stale() -> None:
+def test_checks_become_stale() -> None:
     here, failed = after((LinkAnswer.HERE, 0)), after((LinkAnswer.SILENT, 0))
-    assert is_stale(None, 0, RULES)
-    assert [is_stale(here, day * DAY_NS, RULES) for day in (0, 29, 30, 31)] == [False, False, True, True]
-    assert [is_stale(failed, hour * HOUR_NS, RULES) for hour in (0, 23, 24)] == [False, False, True]
-    assert is_stale(update_link_memory(None, a_look(), DAY_NS), 0, RULES), "a clock was wrong"
+    assert is_link_stale(None, 0, RULES)
+    assert [is_link_stale(here, day * DAY_NS, RULES) for day in (0, 29, 30, 31)] == [False, False, True, True]
+    assert [is_link_stale(failed, hour * HOUR_NS, RULES) for hour in (0, 23, 24)] == [False, False, True]
+    assert is_link_stale(update_link_memory(None, a_look(), DAY_NS), 0, RULES), "a clock was wrong"
 
 
-def test_patience_has_a_bound() -> None:
-    assert held_until_ns(None) is None
-    assert held_until_ns(after((LinkAnswer.HERE, 0))) is None
+def test_rate_limits_are_capped() -> None:
+    assert link_rate_limit_end_ns(None) is None
+    assert link_rate_limit_end_ns(after((LinkAnswer.HERE, 0))) is None
     asked = update_link_memory(None, a_look(LinkAnswer.REFUSED, retry_seconds=60), HOUR_NS)
-    assert held_until_ns(asked) == HOUR_NS + 60 * SECOND_NS
+    assert link_rate_limit_end_ns(asked) == HOUR_NS + 60 * SECOND_NS
     greedy = update_link_memory(None, a_look(LinkAnswer.REFUSED, retry_seconds=10**12), HOUR_NS)
-    assert held_until_ns(greedy) == 25 * HOUR_NS
+    assert link_rate_limit_end_ns(greedy) == 25 * HOUR_NS
 
 
 HERE = {*range(200, 300), 300, 304, 416}
@@ -175,7 +175,7 @@ SILENT = {*range(301, 400), 408, 425, *range(500, 600)} - HERE
 
 @table("status", range(200, 1000))
 def test_every_status_has_an_answer(status: int) -> None:
-    answer = answer_of(status)
+    answer = link_answer_from_status(status)
     assert (answer is LinkAnswer.HERE) == (status in HERE)
     assert (answer is LinkAnswer.ABSENT) == (status in ABSENT)
     assert (answer is LinkAnswer.SILENT) == (status in SILENT)
@@ -196,20 +196,20 @@ def test_every_status_has_an_answer(status: int) -> None:
         ([("", 301), ("/b", 403)], LinkAnswer.REFUSED, None),
     ],
 )
-def test_where_redirects_lead(hops: list[tuple[str, int]], answer: LinkAnswer, location: str | None) -> None:
-    look = look_from([Hop(f"https://example.org{path}", status) for path, status in hops])
+def test_targets_of_redirects(hops: list[tuple[str, int]], answer: LinkAnswer, location: str | None) -> None:
+    look = link_check_from_hops([Hop(f"https://example.org{path}", status) for path, status in hops])
     wanted = None if location is None else f"https://example.org{location}"
     assert (look.url, look.answer, look.location) == ("https://example.org", answer, wanted)
 
 
 def test_the_same_page_under_https_has_not_moved() -> None:
-    look = look_from([Hop("http://example.org/a", 301), Hop("https://example.org/a", 200)])
+    look = link_check_from_hops([Hop("http://example.org/a", 301), Hop("https://example.org/a", 200)])
     assert (look.answer, look.location) == (LinkAnswer.HERE, None)
 
 
-def test_a_redirect_to_the_front_page_is_told() -> None:
-    look = look_from([Hop("https://example.org/a", 301), Hop("https://example.org/", 200)])
-    assert look.why == "leads to a front page: what was there is perhaps not"
+def test_a_redirect_to_the_home_page_is_reported() -> None:
+    look = link_check_from_hops([Hop("https://example.org/a", 301), Hop("https://example.org/", 200)])
+    assert look.why == "redirects to a home page; the original content may be gone"
 
 
 NOON = datetime(2024, 11, 6, 12, 0, 0, tzinfo=UTC)
@@ -241,17 +241,17 @@ NOON_NS = int(NOON.timestamp()) * SECOND_NS
         ("1" * 100, None),
     ],
 )
-def test_what_retry_after_asks_for(value: str, seconds: int | None) -> None:
-    assert retry_after_seconds(value, NOON_NS) == seconds
+def test_retry_after_in_seconds_or_as_a_date(value: str, seconds: int | None) -> None:
+    assert parse_link_retry_seconds(value, NOON_NS) == seconds
 
 
-def test_a_part_of_a_second_is_waited_for_as_a_whole_one() -> None:
-    assert retry_after_seconds("Wed, 06 Nov 2024 12:00:02 GMT", NOON_NS + 1_000) == 2
+def test_fractions_of_a_second_are_rounded_up() -> None:
+    assert parse_link_retry_seconds("Wed, 06 Nov 2024 12:00:02 GMT", NOON_NS + 1_000) == 2
 
 
 @given(st.text(max_size=80))
-def test_no_retry_after_makes_trouble(value: str) -> None:
-    seconds = retry_after_seconds(value, NOON_NS)
+def test_any_retry_after_is_parsed(value: str) -> None:
+    seconds = parse_link_retry_seconds(value, NOON_NS)
     assert seconds is None or seconds >= 0
 
 
@@ -267,7 +267,7 @@ def test_no_retry_after_makes_trouble(value: str) -> None:
         ("link_fresh_days", -1),
     ],
 )
-def test_a_rule_that_cannot_be_is_refused(name: str, value: float) -> None:
+def test_an_invalid_rule_is_rejected(name: str, value: float) -> None:
     said: dict[str, Any] = {name: value}
     with pytest.raises(RulesError, match=name):
         CiteRules(**said)

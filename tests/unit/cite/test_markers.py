@@ -1,17 +1,17 @@
 from custody.cite.document import MarkerForm
-from custody.cite.markdown import lay_out
-from custody.cite.markers import scan
-from custody.cite.source_list import find_listing
+from custody.cite.markdown import parse_markdown_layout
+from custody.cite.markers import scan_citation_markers
+from custody.cite.source_list import find_source_listing
 from tests.builders.table import table
 
 NUMBERED = "\n\n## Sources\n\n" + "\n".join(f"{n}. Title {n} https://example.org/{n}" for n in range(1, 13))
 
 
 def seen(text: str, list_text: str = NUMBERED) -> list[tuple[str, str]]:
-    layout = lay_out((text + list_text).encode())
+    layout = parse_markdown_layout((text + list_text).encode())
     return [
         (layout.text(one.start, one.end), " ".join(map(str, one.labels)))
-        for one in scan(layout, find_listing(layout)).markers
+        for one in scan_citation_markers(layout, find_source_listing(layout)).markers
     ]
 
 
@@ -41,11 +41,11 @@ def seen(text: str, list_text: str = NUMBERED) -> list[tuple[str, str]]:
         ("[^note]", "^note"),
     ],
 )
-def test_every_form_is_read(written: str, labels: str) -> None:
+def test_every_form_of_marker_is_found(written: str, labels: str) -> None:
     assert seen(f"Prices rose{written}. 价格上涨{written}。") == [(written, labels)] * 2
 
 
-def test_neighbours_are_two_markers() -> None:
+def test_adjacent_markers_are_two() -> None:
     assert seen("Prices rose [S1][S2].") == [("[S1]", "S1"), ("[S2]", "S2")]
 
 
@@ -79,16 +79,16 @@ def test_neighbours_are_two_markers() -> None:
         "[0]",
     ],
 )
-def test_what_only_looks_like_a_marker_is_none(text: str) -> None:
+def test_what_only_looks_like_a_marker_is_ignored(text: str) -> None:
     assert seen(f"Words.\n\n{text}\n\nMore words.") == []
 
 
-def test_front_matter_holds_no_marker_but_what_stands_between_rules_does() -> None:
+def test_front_matter_has_no_markers_but_text_between_rules_does() -> None:
     assert seen("---\ntitle: '[1]'\n---\n\nWords [2].") == [("[2]", "2")]
     assert seen("Words.\n\n---\nMore words [2].\n\n---\n\nEnd.") == [("[2]", "2")]
 
 
-def test_money_is_no_formula() -> None:
+def test_amounts_of_money_are_not_math() -> None:
     assert seen("It cost $5 [1]–$10, then US$7[2]–7$.") == [("[1]", "1"), ("[2]", "2")]
 
 
@@ -108,8 +108,8 @@ def test_a_name_of_a_link_that_is_a_number_is_a_marker() -> None:
 
 
 def test_a_link_that_shows_a_listed_number_is_a_marker() -> None:
-    layout = lay_out(("Prices rose [3](https://example.org/3) [[4]](#ref-4)." + NUMBERED).encode())
-    found = scan(layout, find_listing(layout)).markers
+    layout = parse_markdown_layout(("Prices rose [3](https://example.org/3) [[4]](#ref-4)." + NUMBERED).encode())
+    found = scan_citation_markers(layout, find_source_listing(layout)).markers
     assert [(one.form, str(one.labels[0])) for one in found] == [(MarkerForm.LINKED, "3"), (MarkerForm.LINKED, "4")]
 
 

@@ -1,4 +1,4 @@
-"""What a report names of a repository and that is not there."""
+"""Names in a report that the repository does not have."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.cite.codes import CitationCode
-from custody.cite.missing_names import LineTimes, RepositoryContent, Tracker, no_file, no_issue, no_package, no_symbol
+from custody.cite.missing_names import (
+    LineTimes,
+    RepositoryContent,
+    Tracker,
+    find_missing_files,
+    find_missing_issues,
+    find_missing_packages,
+    find_missing_symbols,
+)
 from custody.cite.subject import AuditSubject, CheckFinding
 from tests.builders.table import table
 
@@ -33,38 +41,38 @@ ALL: LineTimes = dict.fromkeys(range(1, 50), 1000)
 
 
 def files(text: str, report: str = "docs/report.md", judged: LineTimes = ALL) -> list[str]:
-    return [one.message for one in no_file(AuditSubject.of(text.encode()), judged, HOLDING, report).found]
+    return [one.message for one in find_missing_files(AuditSubject.of(text.encode()), judged, HOLDING, report).found]
 
 
 def symbols(text: str, report: str = "report.md", judged: LineTimes = ALL) -> list[str]:
-    return [one.message for one in no_symbol(AuditSubject.of(text.encode()), judged, HOLDING, report)]
+    return [one.message for one in find_missing_symbols(AuditSubject.of(text.encode()), judged, HOLDING, report)]
 
 
 def packages(text: str) -> list[str]:
-    return [one.message for one in no_package(AuditSubject.of(text.encode()), ALL, HOLDING)]
+    return [one.message for one in find_missing_packages(AuditSubject.of(text.encode()), ALL, HOLDING)]
 
 
 def issues(text: str, tracker: Tracker, judged: LineTimes = ALL) -> list[str]:
-    return [one.message for one in no_issue(AuditSubject.of(text.encode()), judged, tracker)]
+    return [one.message for one in find_missing_issues(AuditSubject.of(text.encode()), judged, tracker)]
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("The engine is in `src/pack/engine.py`.", "there is no file 'src/pack/engine.py'"),
-        ("See `src/pack/engine.py:12-20` for it.", "there is no file 'src/pack/engine.py'"),
-        ("See `tests/test_engine.py::test_x` for it.", "there is no file 'tests/test_engine.py'"),
-        ("See `engine.py:12` for it.", "there is no file 'engine.py'"),
-        ("See [the part](deep/other.md).", "there is no file 'deep/other.md'"),
-        ("See [it](../src/pack/engine.py#L3).", "there is no file '../src/pack/engine.py'"),
-        ("It is `src/other/core.py`.", "there is no file 'src/other/core.py'; there is src/pack/core.py"),
+        ("The engine is in `src/pack/engine.py`.", "no file 'src/pack/engine.py'"),
+        ("See `src/pack/engine.py:12-20` for it.", "no file 'src/pack/engine.py'"),
+        ("See `tests/test_engine.py::test_x` for it.", "no file 'tests/test_engine.py'"),
+        ("See `engine.py:12` for it.", "no file 'engine.py'"),
+        ("See [the part](deep/other.md).", "no file 'deep/other.md'"),
+        ("See [it](../src/pack/engine.py#L3).", "no file '../src/pack/engine.py'"),
+        ("It is `src/other/core.py`.", "no file 'src/other/core.py' (did you mean src/pack/core.py?)"),
         (
             "| file | what |\n|---|---|\n| `src/pack/engine.py` | the engine |\n",
-            "there is no file 'src/pack/engine.py'",
+            "no file 'src/pack/engine.py'",
         ),
     ],
 )
-def test_a_file_that_is_not_there_is_named(text: str, message: str) -> None:
+def test_a_missing_file_is_reported(text: str, message: str) -> None:
     assert files(text) == [message]
 
 
@@ -89,29 +97,27 @@ def test_a_file_that_is_not_there_is_named(text: str, message: str) -> None:
         "In code:\n\n```\n`src/pack/engine.py`\n```\n",
     ],
 )
-def test_what_is_there_or_may_be_meant_otherwise_is_not(text: str) -> None:
+def test_a_present_or_ambiguous_file_is_not_reported(text: str) -> None:
     assert files(text) == []
 
 
-def test_a_plan_and_a_history_of_changes_tell_of_other_times() -> None:
+def test_plans_and_changelogs_are_not_checked() -> None:
     assert files("In `src/pack/engine.py`.", "docs/PLAN.md") == []
     assert files("In `src/pack/engine.py`.", "CHANGELOG.md") == []
     assert symbols("In `pack.core.walk()`.", "docs/release-notes.md") == []
 
 
-def test_a_report_of_which_most_files_are_missing_speaks_of_another_place() -> None:
+def test_a_report_with_mostly_missing_files_is_about_another_repository() -> None:
     text = "Files: " + ", ".join(f"`src/their/{n}.py`" for n in ("ast", "bits", "code", "dump")) + ".\n"
-    result = no_file(AuditSubject.of(text.encode()), ALL, HOLDING, "report.md")
+    result = find_missing_files(AuditSubject.of(text.encode()), ALL, HOLDING, "report.md")
     assert result == ([], True)
     here = text + "\n" + " ".join(f"`{path}`" for path in TEXTS if "/" in path)
-    assert len(files(here, "report.md")) == 4, "it names as much that is here"
+    assert len(files(here, "report.md")) == 4, "as many of its files are present"
 
 
-def test_only_judged_lines_count() -> None:
-    assert files("`src/pack/a1.py`\n\n`src/pack/b2.py`", judged={3: None}) == ["there is no file 'src/pack/b2.py'"]
-    assert symbols("`pack.core.walk`\n\n`pack.core.stop`", judged={3: None}) == [
-        "'stop' does not stand in src/pack/core.py"
-    ]
+def test_only_selected_lines_are_checked() -> None:
+    assert files("`src/pack/a1.py`\n\n`src/pack/b2.py`", judged={3: None}) == ["no file 'src/pack/b2.py'"]
+    assert symbols("`pack.core.walk`\n\n`pack.core.stop`", judged={3: None}) == ["'stop' is not in src/pack/core.py"]
 
 
 @pytest.mark.parametrize(
@@ -123,8 +129,8 @@ def test_only_judged_lines_count() -> None:
         ("`walk()` in `src/pack/core.py` does it.", "walk", "src/pack/core.py"),
     ],
 )
-def test_a_name_that_does_not_stand_in_its_file_is_named(text: str, name: str, path: str) -> None:
-    assert symbols(text) == [f"'{name}' does not stand in {path}"]
+def test_a_name_missing_from_its_file_is_reported(text: str, name: str, path: str) -> None:
+    assert symbols(text) == [f"'{name}' is not in {path}"]
 
 
 @pytest.mark.parametrize(
@@ -137,21 +143,21 @@ def test_a_name_that_does_not_stand_in_its_file_is_named(text: str, name: str, p
         "`walk()` in `src/pack/missing.py`.",
     ],
 )
-def test_a_name_that_stands_there_or_may_is_not(text: str) -> None:
+def test_a_present_or_possible_name_is_not_reported(text: str) -> None:
     assert symbols(text) == []
 
 
-def test_an_issue_that_was_asked_for_in_vain_is_named() -> None:
-    assert issues("Fixes #7 and #8.", Tracker(absent=[7])) == ["there is no #7: it was asked for in vain"]
+def test_an_issue_that_could_not_be_fetched_is_reported() -> None:
+    assert issues("Fixes #7 and #8.", Tracker(absent=[7])) == ["#7 does not exist: a request for it failed"]
 
 
-def test_an_issue_whose_number_was_given_later_is_named() -> None:
+def test_an_issue_number_assigned_later_is_reported() -> None:
     tracker = Tracker(given=[(50, 2000), (40, 500)])
     assert issues("See #51 and #50, `#99`, a#60, [#70](https://example.org/70).", tracker) == [
-        "there was no #51 yet: #50 was opened after this"
+        "#51 did not exist yet: #50 was opened later"
     ]
-    assert issues("See #45.", tracker) == [], "it may have been opened since the one before"
-    assert issues("See #51.", tracker, dict.fromkeys(ALL)) == [], "nobody knows when this was written"
+    assert issues("See #45.", tracker) == [], "it may have been opened after the previous one"
+    assert issues("See #51.", tracker, dict.fromkeys(ALL)) == [], "the writing time is unknown"
 
 
 @pytest.mark.parametrize(
@@ -162,7 +168,7 @@ def test_an_issue_whose_number_was_given_later_is_named() -> None:
         "The core dependency is `requests`.",
     ],
 )
-def test_a_dependency_that_no_manifest_names_is_named(text: str) -> None:
+def test_a_dependency_without_a_manifest_entry_is_reported(text: str) -> None:
     assert packages(text) == ["no manifest or lock file names 'requests'"]
 
 
@@ -175,21 +181,21 @@ def test_a_dependency_that_no_manifest_names_is_named(text: str) -> None:
         "`requests` is not a dependency.",
     ],
 )
-def test_a_dependency_that_is_named_or_may_not_be_meant_is_not(text: str) -> None:
+def test_a_listed_or_ambiguous_dependency_is_not_reported(text: str) -> None:
     assert packages(text) == []
 
 
-def test_without_a_manifest_nothing_is_said_of_dependencies() -> None:
+def test_without_a_manifest_dependencies_are_not_checked() -> None:
     bare = replace(HOLDING, manifests=[])
-    assert list(no_package(AuditSubject.of(b"`requests` is a dependency."), ALL, bare)) == []
+    assert list(find_missing_packages(AuditSubject.of(b"`requests` is a dependency."), ALL, bare)) == []
 
 
 @given(st.text(alphabet="`#/.:ab src/pack/core.py[]()\n", max_size=80))
-def test_any_text_gives_findings_at_their_places(text: str) -> None:
+def test_any_text_gives_findings_at_valid_positions(text: str) -> None:
     subject = AuditSubject.of(text.encode())
     made: list[CheckFinding] = [
-        *no_file(subject, ALL, HOLDING, "a/b.md").found,
-        *no_symbol(subject, ALL, HOLDING, "a/b.md"),
+        *find_missing_files(subject, ALL, HOLDING, "a/b.md").found,
+        *find_missing_symbols(subject, ALL, HOLDING, "a/b.md"),
     ]
     assert all(
         0 <= one.at < len(text.encode()) and one.code in (CitationCode.NOFILE, CitationCode.NOSYMBOL) for one in made

@@ -59,23 +59,23 @@ def test_identity_and_usage_are_the_documents() -> None:
     [
         ({"title": ""}, "title and URL are both missing"),
         ({"title": " ", "url": " "}, "title and URL are both missing"),
-        ({"title": None}, "title is None, not a text"),
-        ({"title": 3}, "title is 3, not a text"),
+        ({"title": None}, "title is None, not text"),
+        ({"title": 3}, "title is 3, not text"),
         ({"title": "t", "credibility_score": 1.01}, "credibility_score is 1.01, not a number from 0 to 1"),
         ({"title": "t", "relevance_score": -0.1}, "relevance_score is -0.1"),
         ({"title": "t", "relevance_score": float("nan")}, "relevance_score is nan"),
         ({"title": "t", "relevance_score": True}, "relevance_score is True"),
         ({"title": "t", "relevance_score": "high"}, "relevance_score is 'high'"),
-        ({"title": "t", "date": "2026-01-31"}, "date is '2026-01-31', not a moment"),
-        ({"title": "t", "source_id": "S0"}, "source_id is 'S0'"),
-        ({"title": "t", "source_id": "3"}, "source_id is '3'"),
+        ({"title": "t", "date": "2026-01-31"}, "date is '2026-01-31', not a datetime"),
+        ({"title": "t", "source_id": "S0"}, "source_id is invalid: 'S0'"),
+        ({"title": "t", "source_id": "3"}, "source_id is invalid: '3'"),
         ({"title": "x" * 5000}, "title has 5,000 bytes"),
-        ({"title": "t", "metadata": []}, "metadata is \\[\\], not values by name"),
-        ({"title": "t", "metadata": {"f": object}}, "metadata holds .* which JSON cannot say"),
-        ({"title": "t", "metadata": {"f": float("inf")}}, "metadata holds inf"),
+        ({"title": "t", "metadata": []}, "metadata is \\[\\], not a mapping"),
+        ({"title": "t", "metadata": {"f": object}}, "metadata contains .* which is not JSON"),
+        ({"title": "t", "metadata": {"f": float("inf")}}, "metadata contains inf"),
     ],
 )
-def test_what_a_source_cannot_be_is_named(said: dict[str, Any], wrong: str) -> None:
+def test_invalid_fields_are_named(said: dict[str, Any], wrong: str) -> None:
     with pytest.raises(SourceError, match=wrong):
         ResearchSource(**said)
 
@@ -95,8 +95,8 @@ def test_metadata_is_the_sources_own() -> None:
 
 # Conformance: 003-035
 @pytest.mark.parametrize("text", ["", "yesterday", "2026-13-01", "2026-02-30", "31.01.2026", "2026-01-31T25:00:00Z"])
-def test_what_is_no_date_is_refused(text: str) -> None:
-    with pytest.raises(SourceError, match="which is no date"):
+def test_an_invalid_date_is_an_error(text: str) -> None:
+    with pytest.raises(SourceError, match="date is invalid"):
         moment_from(text)
 
 
@@ -118,7 +118,7 @@ def test_a_finding_leads_with_the_id_of_its_source() -> None:
     assert HierarchicalFinding(source=source, source_ids=("S1", "S3", "S1")).source_ids == ("S1", "S3")
     with pytest.raises(SourceError, match="source_ids is the text 'S1'"):
         HierarchicalFinding(source_ids="S1")  # type: ignore[arg-type]
-    with pytest.raises(SourceError, match="source_id is 'x'"):
+    with pytest.raises(SourceError, match="source_id is invalid: 'x'"):
         HierarchicalFinding(source_ids=("x",))
 
 
@@ -167,10 +167,10 @@ def test_sources_from_before_ids_get_ids_with_a_warning_and_share_none() -> None
 
 
 # Conformance: 003-078
-def test_a_source_is_read_from_what_json_has() -> None:
+def test_a_source_is_parsed_from_json() -> None:
     source = source_from({"url": "https://example.org", "date": "2024-02-29", "snippet": "s", "metadata": {"year": 1}})
     assert (source.title, source.date, source.metadata) == ("", moment_from("2024-02-29"), {"snippet": "s", "year": 1})
-    with pytest.raises(SourceError, match="no date"):
+    with pytest.raises(SourceError, match="date is invalid: 'soon'"):
         source_from({"title": "t", "date": "soon"})
 
 

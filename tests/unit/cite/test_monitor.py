@@ -1,4 +1,4 @@
-"""The monitor of contexts: what it sees, and that its steps are bounded, deterministic and end."""
+"""The monitor of contexts: its metrics, and that its steps are bounded, deterministic and finite."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from custody.cite.monitor import (
     CACHE_SOURCES_MAX,
     CACHE_SOURCES_MIN,
-    ENOUGH_LOOKS,
+    ENOUGH_LOOKUPS,
     FULL_TOKENS_MAX,
     FULL_TOKENS_MIN,
     LATENCY_NS_MAX,
@@ -43,7 +43,7 @@ def told(
 
 
 # Conformance: 003-102
-def test_the_figures_are_those_that_were_told() -> None:
+def test_metrics_match_the_reported_events() -> None:
     monitor = ContextPerformanceMonitor()
     for n in range(20):
         monitor.looked_up(hit=n < 15, took_ns=n)
@@ -63,7 +63,7 @@ def test_the_figures_are_those_that_were_told() -> None:
     assert (seen.prefetched, seen.prefetch_used) == (2, 0.5)
 
 
-def test_nothing_told_is_nothing_known() -> None:
+def test_without_events_metrics_are_none() -> None:
     seen = ContextPerformanceMonitor().metrics()
     assert (seen.hit_rate, seen.latency_ns, seen.latency_tail_ns, seen.compression_ratio) == (None,) * 4
     assert (seen.dedup_effectiveness, seen.prefetch_used) == (None, None)
@@ -94,9 +94,9 @@ def test_each_step_has_its_cause(
     assert monitor.adapt() == (), "no step twice for the same cause"
 
 
-def test_too_little_seen_changes_nothing() -> None:
+def test_too_few_lookups_change_nothing() -> None:
     monitor = ContextPerformanceMonitor()
-    for _ in range(ENOUGH_LOOKS - 1):
+    for _ in range(ENOUGH_LOOKUPS - 1):
         monitor.looked_up(hit=False, took_ns=10 * LATENCY_NS_MAX)
     assert monitor.adapt() == ()
     monitor.looked_up(hit=False, took_ns=10 * LATENCY_NS_MAX)
@@ -124,7 +124,7 @@ def test_settings_never_leave_their_bounds_and_depend_on_nothing_else(
         for monitor in (first, second):
             told(monitor, hits=hits, took_ns=took_ns, evicted=evicted, kept=kept, unused=unused)
         holding = [rule.setting for rule in STEPS if rule.holds(first.metrics(), first.settings)]
-        assert len(holding) == len(set(holding)), "two steps pull at one setting"
+        assert len(holding) == len(set(holding)), "two steps change one setting"
         assert first.adapt() == second.adapt()
         now = first.settings
         assert now == second.settings
@@ -134,7 +134,7 @@ def test_settings_never_leave_their_bounds_and_depend_on_nothing_else(
 
 
 @given(workloads.filter(bool))
-def test_the_same_workload_again_and_again_comes_to_rest(rounds: list[tuple[float, int, int, int, int]]) -> None:
+def test_a_constant_workload_reaches_a_stable_state(rounds: list[tuple[float, int, int, int, int]]) -> None:
     hits, took_ns, evicted, kept, unused = rounds[0]
     monitor = ContextPerformanceMonitor()
     steps = 1
@@ -156,13 +156,13 @@ def test_settings_outside_their_bounds_are_refused(fields: dict[str, int]) -> No
         ContextSettings(**fields)
 
 
-def test_what_cannot_be_counted_is_refused() -> None:
+def test_invalid_counts_are_errors() -> None:
     monitor = ContextPerformanceMonitor()
-    with pytest.raises(InputError, match="cannot be counted"):
+    with pytest.raises(InputError, match="invalid count"):
         monitor.looked_up(hit=True, took_ns=-1)
-    with pytest.raises(InputError, match="cannot be counted"):
+    with pytest.raises(InputError, match="invalid count"):
         monitor.compressed(full_tokens=-1, shown_tokens=0)
-    with pytest.raises(InputError, match="cannot be counted"):
+    with pytest.raises(InputError, match="invalid count"):
         monitor.compressed(full_tokens=0, shown_tokens=-1)
-    with pytest.raises(InputError, match="cannot be counted"):
+    with pytest.raises(InputError, match="invalid count"):
         monitor.keeps(-1)

@@ -1,4 +1,4 @@
-"""What holds of a registry whatever happens to it: numbers, merges and their undoing, replay."""
+"""Properties of a registry: numbers, merges and unmerges, replay."""
 
 from collections.abc import Sequence
 from itertools import count
@@ -6,24 +6,9 @@ from itertools import count
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.cite.event_fold import GAP_NUMBERS_MAX, MEMBERS_MAX, apply
-from custody.cite.keys import ALSO_BYTES_MAX, ALSO_VALUES_MAX, clean_source, keys_of, richer
-from custody.cite.model import ResearchSource, number_of
-from custody.cite.registry import (
-    aliases_of,
-    identity_of,
-    merges_of,
-    source_of,
-    sources,
-    to_merge,
-    to_register,
-    to_unmerge,
-    to_use,
-    usage_of,
-)
-from custody.cite.shelf import (
+from custody.cite.catalog import (
     AddressSplit,
-    MemoryShelf,
+    MemoryCatalog,
     MergeReversal,
     RegistrationReason,
     RegistryChange,
@@ -32,6 +17,21 @@ from custody.cite.shelf import (
     SourceRegistration,
     SourceUseEvent,
     Stamp,
+)
+from custody.cite.event_fold import GAP_NUMBERS_MAX, MEMBERS_MAX, apply_source_event
+from custody.cite.keys import ALSO_BYTES_MAX, ALSO_VALUES_MAX, clean_source, compute_source_keys, merge_source_pair
+from custody.cite.model import ResearchSource, source_number_from_id
+from custody.cite.registry import (
+    collect_source_usage,
+    combine_merged_source,
+    identify_source,
+    iterate_sources,
+    list_source_aliases,
+    list_source_merges,
+    plan_source_merge,
+    plan_source_registration,
+    plan_source_unmerge,
+    plan_source_use,
 )
 from custody.core.errors import InputError
 from tests.builders.sources import a_source
@@ -49,10 +49,10 @@ SOURCES = st.builds(
 
 
 class Story:
-    """A registry and everything that happened to it."""
+    """A registry and all its events."""
 
     def __init__(self) -> None:
-        self.shelf = MemoryShelf()
+        self.catalog = MemoryCatalog()
         self.told: list[RegistryChange] = []
         self._tick = count(1)
 
@@ -62,27 +62,27 @@ class Story:
 
     def let(self, events: Sequence[RegistryChange]) -> None:
         for event in events:
-            assert apply(self.shelf, event)
+            assert apply_source_event(self.catalog, event)
             self.told.append(event)
 
     def register(self, source: ResearchSource) -> str:
         try:
-            number, events = to_register(self.shelf, source, self.stamp())
+            number, events = plan_source_registration(self.catalog, source, self.stamp())
         except InputError:
             return ""
         self.let(events)
-        entry = self.shelf.entry(number)
+        entry = self.catalog.entry(number)
         assert entry is not None
-        return identity_of(self.shelf, entry).source_id
+        return identify_source(self.catalog, entry).source_id
 
     def seen(self) -> list[object]:
-        """Everything that can be looked up."""
-        ids = [f"S{n}" for n in range(1, self.shelf.last() + 1)]
+        """Return everything that the registry shows."""
+        ids = [f"S{n}" for n in range(1, self.catalog.last() + 1)]
         return [
-            list(sources(self.shelf)),
-            [aliases_of(self.shelf, one) for one in ids],
-            [merges_of(self.shelf, one) for one in ids],
-            [usage_of(self.shelf, one) for one in ids],
+            list(iterate_sources(self.catalog)),
+            [list_source_aliases(self.catalog, one) for one in ids],
+            [list_source_merges(self.catalog, one) for one in ids],
+            [collect_source_usage(self.catalog, one) for one in ids],
         ]
 
 
@@ -95,14 +95,14 @@ def a_story(told: Sequence[ResearchSource]) -> Story:
 
 # Conformance: 003-002
 @given(st.lists(SOURCES, max_size=12))
-def test_numbers_are_given_without_gaps_and_never_twice(told: list[ResearchSource]) -> None:
+def test_numbers_are_assigned_without_gaps_and_never_twice(told: list[ResearchSource]) -> None:
     story = Story()
     for source in told:
-        before = story.shelf.last()
+        before = story.catalog.last()
         given_id = story.register(source)
-        assert story.shelf.last() in (before, before + 1)
-        assert not given_id or number_of(given_id) <= story.shelf.last()
-    assert [entry.number for entry in story.shelf.entries()] == list(range(1, story.shelf.last() + 1))
+        assert story.catalog.last() in (before, before + 1)
+        assert not given_id or source_number_from_id(given_id) <= story.catalog.last()
+    assert [entry.number for entry in story.catalog.entries()] == list(range(1, story.catalog.last() + 1))
 
 
 # Conformance: 003-065
@@ -117,35 +117,35 @@ def test_the_same_registrations_again_change_nothing(told: list[ResearchSource])
 
 # Conformance: 003-065
 @given(st.lists(SOURCES, min_size=1, max_size=10), st.data())
-def test_merges_taken_back_in_any_order_leave_no_trace(told: list[ResearchSource], data: st.DataObject) -> None:
+def test_merges_undone_in_any_order_leave_no_trace(told: list[ResearchSource], data: st.DataObject) -> None:
     story = a_story(told)
     before = story.seen()
-    numbers = st.integers(1, max(1, story.shelf.last()))
+    numbers = st.integers(1, max(1, story.catalog.last()))
     merged: list[str] = []
     for _ in range(data.draw(st.integers(0, 6))):
         one, other = (f"S{data.draw(numbers)}" for _ in range(2))
         try:
-            events = to_merge(story.shelf, one, other, "why", story.stamp())
+            events = plan_source_merge(story.catalog, one, other, "why", story.stamp())
         except InputError:
             continue
         story.let(events)
         merged.extend(f"S{event.absorbed}" for event in events if isinstance(event, SourceMergeEvent))
     for one in data.draw(st.permutations(merged)):
-        story.let(to_unmerge(story.shelf, one, "", story.stamp()))
+        story.let(plan_source_unmerge(story.catalog, one, "", story.stamp()))
     assert story.seen() == before
 
 
 # Conformance: 003-008, 003-095
 @given(st.lists(SOURCES, min_size=2, max_size=10), st.data())
-def test_replaying_what_happened_gives_the_same_registry(told: list[ResearchSource], data: st.DataObject) -> None:
+def test_replaying_events_gives_the_same_registry(told: list[ResearchSource], data: st.DataObject) -> None:
     story = a_story(told)
     for kind in data.draw(st.lists(st.sampled_from(["merge", "use"]), max_size=5)):
-        one, other = (f"S{data.draw(st.integers(1, max(1, story.shelf.last())))}" for _ in range(2))
+        one, other = (f"S{data.draw(st.integers(1, max(1, story.catalog.last())))}" for _ in range(2))
         try:
             if kind == "merge":
-                story.let(to_merge(story.shelf, one, other, "why", story.stamp()))
+                story.let(plan_source_merge(story.catalog, one, other, "why", story.stamp()))
             else:
-                story.let(to_use(story.shelf, one, "finding", other, story.stamp()))
+                story.let(plan_source_use(story.catalog, one, "finding", other, story.stamp()))
         except InputError:
             continue
     again = Story()
@@ -155,36 +155,38 @@ def test_replaying_what_happened_gives_the_same_registry(told: list[ResearchSour
 
 # Conformance: 003-023
 @given(SOURCES, SOURCES, SOURCES)
-def test_what_was_said_is_shown_or_kept_beside(a: ResearchSource, b: ResearchSource, c: ResearchSource) -> None:
-    both = richer(richer(clean_source(a), clean_source(b)), clean_source(c))
+def test_every_value_is_shown_or_stored_as_an_alternative(
+    a: ResearchSource, b: ResearchSource, c: ResearchSource
+) -> None:
+    both = merge_source_pair(merge_source_pair(clean_source(a), clean_source(b)), clean_source(c))
     for said in map(clean_source, (a, b, c)):
-        assert richer(both, said) == both
+        assert merge_source_pair(both, said) == both
         for name in ("title", "author"):
             value = getattr(said, name)
             assert not value or value == getattr(both, name) or value in both.metadata["also"][name]
 
 
-def test_what_is_kept_beside_has_a_limit() -> None:
+def test_stored_alternatives_are_bounded() -> None:
     source = clean_source(a_source(1, title="t"))
     for n in range(100):
-        source = richer(source, clean_source(a_source(1, title=f"{n} {'x' * 4000}")))
+        source = merge_source_pair(source, clean_source(a_source(1, title=f"{n} {'x' * 4000}")))
     beside = source.metadata["also"]["title"]
     assert len(beside) <= ALSO_VALUES_MAX
     assert len(repr(beside)) <= ALSO_BYTES_MAX + 4100
 
 
-def test_addresses_beyond_the_limit_are_kept_with_the_first() -> None:
+def test_urls_beyond_the_limit_are_combined_with_the_first() -> None:
     story = Story()
     for n in range(MEMBERS_MAX + 20):
         assert story.register(a_source(url=f"https://example.org/a?fbclid={n}", author=f"A{n}")) == "S1"
-    (entry,) = story.shelf.entries()
+    (entry,) = story.catalog.entries()
     assert len(entry.members) == MEMBERS_MAX
 
 
-def test_events_that_do_not_fit_change_nothing() -> None:
+def test_contradictory_events_change_nothing() -> None:
     story = a_story([a_source(1), a_source(2)])
     before = story.seen()
-    keys, stamp = keys_of(a_source(3)), story.stamp()
+    keys, stamp = compute_source_keys(a_source(3)), story.stamp()
     misfits: list[RegistryChange] = [
         SourceRegistration(stamp=stamp, number=2, how=RegistrationReason.NEW, keys=keys, source=a_source(3)),
         SourceRegistration(stamp=stamp, number=9, how=RegistrationReason.URL, keys=keys, source=a_source(3)),
@@ -197,15 +199,15 @@ def test_events_that_do_not_fit_change_nothing() -> None:
         AddressSplit(stamp=stamp, number=3, of=1, spelling="https://example.org/1", reason="x"),
         SourceUseEvent(stamp=stamp, number=9, kind="finding", artifact="f"),
     ]
-    assert [apply(story.shelf, event) for event in misfits] == [False] * len(misfits)
+    assert [apply_source_event(story.catalog, event) for event in misfits] == [False] * len(misfits)
     assert story.seen() == before
 
 
-def test_a_number_whose_event_is_gone_is_never_given_again() -> None:
+def test_a_number_with_a_lost_event_is_never_reused() -> None:
     story = a_story([a_source(1)])
     story.let([SourceLost(stamp=story.stamp(), number=2)])
     assert story.register(a_source(3)) == "S3"
-    entry = story.shelf.entry(2)
+    entry = story.catalog.entry(2)
     assert entry is not None
-    assert source_of(story.shelf, entry) is None
-    assert [identity.source_id for identity, _ in sources(story.shelf)] == ["S1", "S3"]
+    assert combine_merged_source(story.catalog, entry) is None
+    assert [identity.source_id for identity, _ in iterate_sources(story.catalog)] == ["S1", "S3"]

@@ -1,4 +1,4 @@
-"""However bad what is said of a source: there is a source, if anything was said."""
+"""Salvage: invalid fields still give a source, unless all are empty."""
 
 from typing import Any
 
@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.cite.hits import UNUSABLE, salvaged
-from custody.cite.keys import clean_source, keys_of
+from custody.cite.hits import UNUSABLE, salvage_source
+from custody.cite.keys import clean_source, compute_source_keys
 
 NAMES = st.sampled_from(
     "title url author publisher date source_type credibility_score relevance_score metadata source_id canonical_key"
@@ -26,20 +26,20 @@ VALUES = (
 
 
 @given(st.dictionaries(NAMES, VALUES, max_size=8))
-def test_whatever_is_said_makes_a_source_that_a_registry_takes(raw: dict[str, Any]) -> None:
-    found = salvaged(raw)
+def test_any_fields_give_a_source_that_a_registry_accepts(raw: dict[str, Any]) -> None:
+    found = salvage_source(raw)
     says_something = any(value not in (None, "") for value in raw.values())
     assert (found.source is not None) == says_something
     if found.source is not None:
-        assert keys_of(clean_source(found.source)).canonical
+        assert compute_source_keys(clean_source(found.source)).canonical
     else:
-        assert found.why == "nothing was said of it"
-    assert salvaged(raw) == found, "the same again"
+        assert found.why == "the source is empty"
+    assert salvage_source(raw) == found, "repeatable"
 
 
 @pytest.mark.parametrize("raw", [None, [], "text", 3, {}, {"title": ""}, {"title": None, "url": None}])
-def test_nothing_said_is_no_source(raw: object) -> None:
-    assert salvaged(raw).source is None
+def test_empty_fields_give_no_source(raw: object) -> None:
+    assert salvage_source(raw).source is None
 
 
 @pytest.mark.parametrize(
@@ -52,21 +52,21 @@ def test_nothing_said_is_no_source(raw: object) -> None:
         ({"title": "A", "source_id": "third"}, {"title": "A", "source_id": None}, "source_id"),
     ],
 )
-def test_what_cannot_be_used_is_set_aside_and_the_rest_stays(raw: Any, kept: Any, aside: str) -> None:
-    found = salvaged(raw)
+def test_unusable_fields_are_set_aside_and_the_rest_stays(raw: Any, kept: Any, aside: str) -> None:
+    found = salvage_source(raw)
     assert found.source is not None and found.why is not None
     assert {name: getattr(found.source, name) for name in kept} == kept
     assert found.source.metadata[UNUSABLE] == {aside: str(raw[aside])}
 
 
-def test_what_is_well_said_is_kept_as_it_is() -> None:
-    found = salvaged(
+def test_valid_fields_stay_unchanged() -> None:
+    found = salvage_source(
         {"title": "A", "url": "https://example.org/a", "snippet": "some words", "metadata": {"year": 2020}}
     )
     assert found.source is not None and found.why is None
     assert found.source.metadata == {"snippet": "some words", "year": 2020}
 
 
-def test_sources_without_a_name_are_told_apart() -> None:
-    titles = {salvaged({"url": f"javascript:{n}"}).source.title for n in range(3)}  # type: ignore[union-attr]
+def test_sources_without_a_title_get_distinct_names() -> None:
+    titles = {salvage_source({"url": f"javascript:{n}"}).source.title for n in range(3)}  # type: ignore[union-attr]
     assert len(titles) == 3

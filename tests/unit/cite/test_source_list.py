@@ -1,14 +1,14 @@
 import pytest
 
-from custody.cite.markdown import lay_out
-from custody.cite.source_list import find_listing
+from custody.cite.markdown import parse_markdown_layout
+from custody.cite.source_list import find_source_listing
 from tests.builders.table import table
 
 
 def entries(text: str) -> list[tuple[str, str, str | None]]:
     return [
         (str(entry.label) if entry.label else "-", entry.title, entry.url)
-        for entry in find_listing(lay_out(text.encode())).entries
+        for entry in find_source_listing(parse_markdown_layout(text.encode())).entries
     ]
 
 
@@ -35,7 +35,7 @@ TWO = ("2", "Title two", "https://example.org/2")
         "## Sources\n\n1. Title one\n   - Link: https://example.org/1\n2. Title two\n   - Link: https://example.org/2",
     ],
 )
-def test_every_kind_of_list_is_read(text: str) -> None:
+def test_every_kind_of_list_is_parsed(text: str) -> None:
     found = [
         (label, title.replace("*", "").removesuffix("。").removesuffix(" — Link"), url)
         for label, title, url in entries(text)
@@ -54,12 +54,12 @@ def test_ids_and_footnotes_keep_their_kind() -> None:
     assert entries(notes) == [("^1", *ONE[1:]), ("^b", *TWO[1:])]
 
 
-def test_numbers_are_those_that_are_written_if_they_rise_else_those_that_are_rendered() -> None:
+def test_numbers_count_as_written_if_they_ascend_else_as_rendered() -> None:
     assert [label for label, _, _ in entries("## Sources\n\n1. A\n2. B\n4. C")] == ["1", "2", "4"]
     assert [label for label, _, _ in entries("## Sources\n\n1. A\n1. B\n1. C")] == ["1", "2", "3"]
 
 
-def test_a_list_without_labels_is_one_of_addresses() -> None:
+def test_a_list_without_labels_needs_urls() -> None:
     text = "## Sources\n\n- Title one https://example.org/1\n- no address here\n- Title two https://example.org/2"
     assert entries(text) == [("-", *ONE[1:]), ("-", *TWO[1:])]
 
@@ -74,11 +74,11 @@ def test_a_list_without_labels_is_one_of_addresses() -> None:
         "```\n## Sources\n\n1. A\n```",
     ],
 )
-def test_what_is_no_list_is_none(text: str) -> None:
+def test_other_sections_are_not_a_list(text: str) -> None:
     assert entries(text) == []
 
 
-def test_what_follows_a_rule_or_the_next_heading_is_no_entry() -> None:
+def test_text_after_a_rule_or_the_next_heading_is_not_an_entry() -> None:
     text = "## Sources\n\n1. Title one https://example.org/1\n\n---\n\nBy https://example.org/bot\n\n## More\n\n1. no"
     assert entries(text) == [ONE]
 
@@ -88,22 +88,22 @@ def test_what_follows_a_rule_or_the_next_heading_is_no_entry() -> None:
     [
         ("## Sources\n\n[1] A https://example.org/1\n[2] B https://example.org/2", "run together"),
         ("## Sources\n\n[1] A https://example.org/1 [2] B https://example.org/2", "run together"),
-        ("## Sources\n\n```\n[1] A https://example.org/1\n[2] B https://example.org/2\n```", "in code"),
-        ("Words [1].\n\n## Sources\n\n[1]: https://example.org/1\n", "show nothing"),
+        ("## Sources\n\n```\n[1] A https://example.org/1\n[2] B https://example.org/2\n```", "inside code"),
+        ("Words [1].\n\n## Sources\n\n[1]: https://example.org/1\n", "render as nothing"),
     ],
 )
-def test_a_list_that_does_not_show_is_read_and_says_why(text: str, why: str) -> None:
-    listing = find_listing(lay_out(text.encode()))
+def test_a_list_that_does_not_render_is_parsed_with_the_reason(text: str, why: str) -> None:
+    listing = find_source_listing(parse_markdown_layout(text.encode()))
     assert listing.entries and [why in trouble.why for trouble in listing.troubles] == [True]
 
 
 @pytest.mark.parametrize("end", ["  \n", "\\\n", "<br>\n"])
-def test_hard_breaks_keep_entries_apart(end: str) -> None:
+def test_hard_breaks_separate_entries(end: str) -> None:
     text = f"## Sources\n\n[1] A https://example.org/1{end}[2] B https://example.org/2"
-    listing = find_listing(lay_out(text.encode()))
+    listing = find_source_listing(parse_markdown_layout(text.encode()))
     assert len(listing.entries) == 2 and not listing.troubles
 
 
-def test_an_address_keeps_its_brackets_and_loses_the_punctuation_after_it() -> None:
+def test_a_url_keeps_its_brackets_without_trailing_punctuation() -> None:
     text = "## Sources\n\n1. A (see https://example.org/a_(b)).\n2. B https://example.org/x?y[0]=1, 2020."
     assert [url for _, _, url in entries(text)] == ["https://example.org/a_(b)", "https://example.org/x?y[0]=1"]

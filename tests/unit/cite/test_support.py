@@ -4,7 +4,7 @@ from custody.cite.codes import CitationCode
 from custody.cite.document import ListEntry
 from custody.cite.rules import CiteRules
 from custody.cite.subject import AuditSubject
-from custody.cite.support import support, unsupported
+from custody.cite.support import find_unsupported_citations, score_citation_support
 
 RULES = CiteRules()
 TEXT = "In 2024 the price of chub mackerel rose by 12% in Pacific markets, as catches declined. " * 3
@@ -12,12 +12,12 @@ OTHER = "The museum of modern art opens a new wing for sculpture and photography
 
 
 def chance(statement: str, text: str) -> float:
-    said = support(statement, text)
+    said = score_citation_support(statement, text)
     assert said is not None
     return said.chance
 
 
-def test_a_text_about_the_same_thing_has_a_better_chance_than_another() -> None:
+def test_a_text_on_the_same_topic_scores_higher() -> None:
     statement = "Mackerel prices rose by 12% in 2024."
     assert chance(statement, TEXT) > 0.9
     assert chance(statement, OTHER) < 0.1
@@ -34,7 +34,7 @@ def test_chinese_statements_have_a_fit_of_their_own() -> None:
     assert 1 - chance("鲭鱼", "鲭鱼") == pytest.approx(3.6826e-13, rel=1e-2)
 
 
-def test_words_have_to_stand_together() -> None:
+def test_terms_must_be_close_together() -> None:
     apart = (
         "mackerel " + "filler words of some length " * 200 + "prices " + "filler words of some length " * 200 + "rose"
     )
@@ -42,11 +42,11 @@ def test_words_have_to_stand_together() -> None:
 
 
 @pytest.mark.parametrize(("statement", "text"), [("Prices rose.", ""), ("?!", TEXT)])
-def test_where_nothing_is_known_nothing_is_said(statement: str, text: str) -> None:
-    assert support(statement, text) is None
+def test_without_terms_support_is_unknown(statement: str, text: str) -> None:
+    assert score_citation_support(statement, text) is None
 
 
-def test_cited_sentences_are_held_against_the_texts_that_are_known() -> None:
+def test_cited_sentences_are_compared_with_stored_texts() -> None:
     report = "Mackerel prices rose by 12% in 2024 [1]. Catches of mackerel declined in markets [2]."
     report += "\n\n## Sources\n\n1. A\n2. B\n"
     texts = {"1": OTHER, "2": TEXT}
@@ -54,6 +54,6 @@ def test_cited_sentences_are_held_against_the_texts_that_are_known() -> None:
     def text_of(entry: ListEntry) -> str | None:
         return texts.get(str(entry.label))
 
-    found = list(unsupported(AuditSubject.of(report.encode()), text_of, RULES))
+    found = list(find_unsupported_citations(AuditSubject.of(report.encode()), text_of, RULES))
     assert [(one.code, one.at) for one in found] == [(CitationCode.SUPPORT, 0)]
-    assert list(unsupported(AuditSubject.of(report.encode()), lambda _: None, RULES)) == []
+    assert list(find_unsupported_citations(AuditSubject.of(report.encode()), lambda _: None, RULES)) == []

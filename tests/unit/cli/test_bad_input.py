@@ -53,7 +53,7 @@ def test_a_database_of_something_else_is_left_alone(repository: Path) -> None:
     before = (home / "custody.db").read_bytes()
     ran = custody(repository, "verify")
     assert ran.status == 3
-    assert "is a database of something else" in ran.err
+    assert "is the database of another program" in ran.err
     assert (home / "custody.db").read_bytes() == before
 
 
@@ -81,21 +81,21 @@ def test_an_unknown_schema_version(repository: Path) -> None:
 def test_a_newer_event_waits_for_a_newer_custody(repository: Path) -> None:
     recorded(repository)
     spool = spool_of(repository)
-    from custody.capture.hook.durable import new_name, write_event
+    from custody.capture.hook.durable import new_spool_name, write_spool_event
 
     newer = json.loads(an_event("prompt", id="newer")) | {"custody": 2}
-    write_event(str(spool.folder), new_name(), json.dumps(newer).encode())
+    write_spool_event(str(spool.folder), new_spool_name(), json.dumps(newer).encode())
     ran = custody(repository, "doctor")
     assert ran.status == 1
     assert "event version 2 is newer" in ran.out
-    assert len(spool.refused()) == 1
+    assert len(spool.list_rejected_files()) == 1
 
 
 @pytest.mark.parametrize(
     ("event", "words"),
     [
         (b"\xff\xfe", "not UTF-8"),
-        (b'{"custody":1,"custody":1}', "stands twice"),
+        (b'{"custody":1,"custody":1}', "duplicate key"),
         (b"[" * 100_000 + b"]" * 100_000, "nested deeper"),
         (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "nested deeper"),
         (b"{}", "not a valid event"),
@@ -120,8 +120,8 @@ def test_the_spool_takes_no_rubbish(repository: Path, event: bytes, words: str) 
         (b"[" * 100_000 + b"\n", "line 1"),
         (b'{"line":"export","version":2,"chains":[]}\n', "version 2"),
         (b'{"line":"record"}\n', "not a line of an export"),
-        (b'{"line":"export","version":1,"chains":[],"chains":[]}\n', "stands twice"),
-        (b'{"line":"export","version":1,"chains":[]}\n', "cut short"),
+        (b'{"line":"export","version":1,"chains":[],"chains":[]}\n', "duplicate key"),
+        (b'{"line":"export","version":1,"chains":[]}\n', "is incomplete: it ends after line 1"),
     ],
     ids=["empty", "utf8", "deep", "version", "record-first", "twice", "cut"],
 )
@@ -175,14 +175,14 @@ def test_a_clock_set_back_loses_and_reorders_nothing(repository: Path) -> None:
     custody(repository, "verify")
     spool.put(an_event("prompt", id="second", at="1999-01-01T00:00:00Z"))
     ran = custody(repository, "verify")
-    assert (ran.status, ran.out) == (0, "all as stored: 2 records in 1 chain(s), 2 bodies\n")
+    assert (ran.status, ran.out) == (0, "OK: 2 records verified\n")
 
 
 def test_a_record_from_the_future_is_noted(repository: Path) -> None:
     spool_of(repository).put(an_event("prompt", at="2200-01-01T00:00:00Z"))
     ran = custody(repository, "doctor")
     assert ran.status == 0
-    assert "1 record(s) claim a time in the future" in ran.out
+    assert "1 record with a time in the future" in ran.out
 
 
 def test_rubbish_in_the_spool_folder_is_left_alone(repository: Path, tmp_path: Path) -> None:
@@ -192,9 +192,9 @@ def test_rubbish_in_the_spool_folder_is_left_alone(repository: Path, tmp_path: P
     os.symlink("/etc/passwd", spool.folder / ("0" * 20 + "-1-" + "c" * 16))
     os.mkfifo(spool.folder / ("0" * 20 + "-2-" + "d" * 16))
     ran = custody(repository, "doctor")
-    assert "1 file(s) in the spool are not ours" in ran.out
+    assert "1 unknown file in the spool, not touched" in ran.out
     assert (spool.folder / "notes.txt").exists()
-    assert custody(repository, "verify").out.endswith("5 records in 1 chain(s), 5 bodies\n")  # with the loss of two
+    assert custody(repository, "verify").out.endswith("FAILED: 2 problems in 5 records\n")  # with the loss of two
     assert "root:" not in custody(repository, "export").out
 
 

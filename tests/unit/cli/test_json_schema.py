@@ -8,7 +8,7 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from custody.cli.json_schema import REPORTS, schemas
+from custody.cli.json_schema import REPORTS, collect_report_schemas
 from custody.core.wire.event import EVENTS
 from custody.share.wire import ExportLine
 from tests.builders.events import KINDS as GENERIC_KINDS
@@ -18,7 +18,7 @@ Node = dict[str, Any]
 
 KINDS = tuple(str(event.__struct_config__.tag) for event in EVENTS)
 
-SCHEMAS: dict[str, Node] = schemas()
+SCHEMAS: dict[str, Node] = collect_report_schemas()
 KNOWN_WORDS = frozenset(
     "$schema $ref $defs title description type enum const anyOf properties required additionalProperties items default"
     " discriminator pattern minLength maxLength maxItems maxProperties propertyNames minimum maximum exclusiveMinimum"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from custody.workspace.rules_in_force import rules as rules_at
-from custody.workspace.wiring import rule_tables
+from custody.workspace.rules_in_force import report_rules_in_force as rules_at
+from custody.workspace.wiring import import_rule_tables
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import Ran, a_git_folder
 from tests.builders.in_process import custody
@@ -33,7 +33,7 @@ SEEN = """\
   attribute.mixed_share_min           0.5                             default
 
 1 of 15 rules differ from their defaults
-read: custody.toml; not there: .ai-git/config.yaml, config/classification_rules.yaml, config/thresholds.yaml,\
+read: custody.toml; not found: .ai-git/config.yaml, config/classification_rules.yaml, config/thresholds.yaml,\
  pyproject.toml, environment, ~/.config/custody/config.toml
 attribute   sha256:DIGEST
 all tables  sha256:DIGEST
@@ -57,9 +57,9 @@ def refused(ran: Ran, words: str) -> bool:
 
 def test_a_fresh_repository_has_the_defaults(repository: Path) -> None:
     made = report(repository)
-    assert [rule["rule"] for rule in made["rules"]] == list(rule_tables().rules)
+    assert [rule["rule"] for rule in made["rules"]] == list(import_rule_tables().rules)
     assert all(rule["value"] == rule["default"] and rule["origins"] == ["default"] for rule in made["rules"])
-    assert sorted(made["digests"]) == sorted(rule_tables())
+    assert sorted(made["digests"]) == sorted(import_rule_tables())
     assert {source["state"] for source in made["sources"]} == {"absent"}
     assert not (repository / ".git" / "custody").exists(), "looking must not make anything"
 
@@ -130,18 +130,18 @@ def report_bytes(repository: Path) -> Any:
 def test_one_table_and_a_misspelt_one(repository: Path) -> None:
     assert {rule["rule"].partition(".")[0] for rule in report(repository, "trust")["rules"]} == {"trust"}
     ran = custody(repository, "rules", "trsut")
-    assert refused(ran, "no table of rules is named 'trsut'")
-    assert "the nearest is 'trust'" in ran.err
+    assert refused(ran, "unknown table of rules 'trsut'")
+    assert "did you mean 'trust'?" in ran.err
 
 
 @pytest.mark.parametrize(
     ("file", "text", "words"),
     [
-        ("custody.toml", "[trust]\nema_alpa = 1", "'trust.ema_alpa' in 'custody.toml' is nothing that custody knows"),
-        ("custody.toml", "[remote]\nurl = 'x'", "'remote' in 'custody.toml' is not for a repository to set"),
+        ("custody.toml", "[trust]\nema_alpa = 1", "unknown rule 'trust.ema_alpa' in 'custody.toml'"),
+        ("custody.toml", "[remote]\nurl = 'x'", "a repository cannot set 'remote' in 'custody.toml'"),
         ("pyproject.toml", "<<<<<<< HEAD", "'pyproject.toml' is not TOML: Invalid statement at line 1, column 1"),
         ("config/thresholds.yaml", "w1: &a 1", "an anchor at line 1, column 5"),
-        (".ai-git/config.yaml", "trust: {ema_alpha: high}", "should be a finite number, not the text 'high'"),
+        (".ai-git/config.yaml", "trust: {ema_alpha: high}", "must be a finite number, not the text 'high'"),
     ],
 )
 def test_a_bad_file_is_the_callers_turn(repository: Path, file: str, text: str, words: str) -> None:
@@ -162,7 +162,7 @@ def test_a_file_that_is_not_a_regular_file_of_the_repository_is_refused(reposito
     assert refused(custody(repository, "rules"), "'custody.toml' is not a regular file")
     file.unlink()
     file.write_bytes(b"#" * (1024 * 1024 + 1))
-    assert refused(custody(repository, "rules"), "'custody.toml' is larger than 1048576 bytes")
+    assert refused(custody(repository, "rules"), "'custody.toml' is larger than 1,048,576 bytes")
 
 
 def test_a_folder_behind_a_link_is_refused_only_if_it_holds_such_a_file(repository: Path, tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_a_folder_behind_a_link_is_refused_only_if_it_holds_such_a_file(reposito
     (repository / "config").symlink_to(tmp_path / "elsewhere")
     assert custody(repository, "rules").status == 0
     (tmp_path / "elsewhere" / "thresholds.yaml").write_text("w1: 0.1")
-    assert refused(custody(repository, "rules"), "'config/thresholds.yaml' lies behind a symbolic link")
+    assert refused(custody(repository, "rules"), "'config/thresholds.yaml' is behind a symbolic link")
     (repository / "config").unlink()
     (repository / "config").write_text("a file, as many repositories have one")
     assert custody(repository, "rules").status == 0
@@ -189,9 +189,9 @@ def test_every_rule_has_its_row_on_the_page() -> None:
     rows = [
         line.split("`")[1]
         for line in page.rules_page().splitlines()
-        if line.startswith(tuple(f"| `{t}." for t in rule_tables()))
+        if line.startswith(tuple(f"| `{t}." for t in import_rule_tables()))
     ]
-    assert sorted(rows) == sorted([*rule_tables().rules, *rule_tables().dropped])
+    assert sorted(rows) == sorted([*import_rule_tables().rules, *import_rule_tables().dropped])
     assert all(
-        page.meanings(kind).keys() == kind.__dataclass_fields__.keys() for kind in rule_tables().classes.values()
+        page.meanings(kind).keys() == kind.__dataclass_fields__.keys() for kind in import_rule_tables().classes.values()
     )

@@ -80,7 +80,7 @@ def test_verify_on_a_fresh_repository(repository: Path) -> None:
 def test_verify_sees_what_waits(repository: Path) -> None:
     recorded(repository)
     ran = custody(repository, "verify")
-    assert (ran.status, ran.out) == (0, "all as stored: 3 records in 1 chain(s), 3 bodies\n")
+    assert (ran.status, ran.out) == (0, "OK: 3 records verified\n")
     assert spool_of(repository).names() == []
 
 
@@ -92,7 +92,7 @@ def test_verify_names_damage_and_exits_1(repository: Path) -> None:
     ran = custody(repository, "verify")
     assert ran.status == 1
     assert "CHAIN-GAP  record 2 is missing from chain STORE" in ran.out
-    assert ran.out.endswith("NOT as stored: 2 finding(s) in 3 records in 1 chain(s), 3 bodies\n")
+    assert ran.out.endswith("FAILED: 2 problems in 3 records\n")
 
 
 def test_verify_json(repository: Path) -> None:
@@ -108,14 +108,14 @@ def test_verify_works_from_a_folder_below_and_by_dash_c(repository: Path) -> Non
     recorded(repository)
     (repository / "deep").mkdir()
     assert custody(repository / "deep", "verify").status == 0
-    assert custody(repository.parent, "-C", str(repository), "verify").out.startswith("all as stored: 3 records")
+    assert custody(repository.parent, "-C", str(repository), "verify").out.startswith("OK: 3 records verified")
 
 
 def test_a_worktree_shares_the_store(repository: Path) -> None:
     recorded(repository)
     subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "x"], cwd=repository, check=True)
     subprocess.run(["git", "worktree", "add", "-q", "../other"], cwd=repository, check=True)
-    assert custody(repository.parent / "other", "verify").out.startswith("all as stored: 3 records")
+    assert custody(repository.parent / "other", "verify").out.startswith("OK: 3 records verified")
 
 
 def test_export_and_import_round_trip_to_the_byte(repository: Path, tmp_path: Path) -> None:
@@ -124,12 +124,12 @@ def test_export_and_import_round_trip_to_the_byte(repository: Path, tmp_path: Pa
     other = a_git_folder(tmp_path / "other")
     ran = custody(repository, "export", "-o", str(tmp_path / "one"))
     assert ran.status == 0
-    assert ran.out.startswith("wrote 4 records of 1 chain(s) to ")
+    assert ran.out.startswith("wrote 4 records of 1 chain to ")
     ran = custody(other, "import", str(tmp_path / "one"))
-    assert (ran.status, ran.out) == (0, "chain STORE: 4 new, 0 known\n")
+    assert (ran.status, ran.out) == (0, "chain STORE: 4 new records, 0 known\n")
     custody(other, "export", "-o", str(tmp_path / "two"))
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-    assert custody(other, "import", str(tmp_path / "one")).out == "chain STORE: 0 new, 4 known\n"
+    assert custody(other, "import", str(tmp_path / "one")).out == "chain STORE: 0 new records, 4 known\n"
     assert custody(other, "verify").status == 0
 
 
@@ -164,7 +164,7 @@ def test_import_refuses_a_forged_chain_and_names_it(repository: Path, tmp_path: 
     other = a_git_folder(tmp_path / "other")
     ran = custody(other, "import", str(tmp_path / "forged"))
     assert ran.status == 1
-    assert ran.out.startswith("CHAIN-LINK  record 2 of chain STORE (edit) does not fit its place")
+    assert ran.out.startswith("CHAIN-LINK  record 2 of chain STORE (edit) does not fit its place in the chain")
     assert "nothing was imported" in ran.out
     assert custody(other, "verify").out == "nothing has been recorded here yet\n"
 
@@ -176,7 +176,7 @@ def test_import_from_a_pipe(repository: Path, tmp_path: Path) -> None:
     command = f"{sys.executable} -m custody import <(cat {tmp_path / 'one'})"
     ran = subprocess.run(["bash", "-c", command], cwd=other, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.endswith(": 3 new, 0 known\n")
+    assert ran.stdout.endswith(": 3 new records, 0 known\n")
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_verify_misses_a_deleted_head(repository: Path) -> None:
     next((repository / ".git" / "custody").glob("head-*")).unlink()
     ran = custody(repository, "verify")
     assert ran.status == 1
-    assert ran.out.startswith("HEAD-MISSING  chain STORE has no head beside it")
+    assert ran.out.startswith("HEAD-MISSING  chain STORE has no head file")
 
 
 def test_erase_forgets_the_text_and_keeps_the_proof(repository: Path) -> None:
@@ -221,7 +221,7 @@ def test_erase_forgets_the_text_and_keeps_the_proof(repository: Path) -> None:
     home = repository / ".git" / "custody"
     assert all(secret.encode() not in path.read_bytes() for path in home.iterdir() if path.is_file())
     ran = custody(repository, "verify")
-    assert (ran.status, ran.out) == (0, "all as stored: 5 records in 1 chain(s), 5 bodies, 1 erased\n")
+    assert (ran.status, ran.out) == (0, "OK: 5 records verified, 1 erased\n")
     assert secret not in custody(repository, "export").out
     assert custody(repository, "erase", "1", "--reason", "again", "--yes").status == 2
 
@@ -230,7 +230,7 @@ def test_erase_asks_first(repository: Path) -> None:
     recorded(repository)
     ran = custody(repository, "erase", "1", "--reason", "a secret")
     assert (ran.status, ran.out) == (2, "")
-    assert "nobody is here to ask" in ran.err
+    assert "cannot prompt without a terminal" in ran.err
 
 
 @pytest.mark.parametrize("target", ["99", "no-such-event", "sha256:00000000", "0123"])
@@ -238,15 +238,15 @@ def test_erase_of_nothing_says_how_to_name_things(repository: Path, target: str)
     recorded(repository)
     ran = custody(repository, "erase", target, "--reason", "x", "--yes")
     assert ran.status == 2
-    assert f"nothing stored is named '{target}'" in ran.err
+    assert f"cannot find a record or text '{target}'" in ran.err
 
 
 def test_doctor_is_well_and_rebuilds(repository: Path) -> None:
     recorded(repository)
-    ran = custody(repository, "doctor", "--rebuild")
+    ran = custody(repository, "doctor", "--rebuild", "-v")
     assert ran.status == 0
-    assert "rebuilt the views of 3 record(s)" in ran.out
-    assert "ok    chains        chain STORE has 3 record(s), own" in ran.out
+    assert "rebuilt the tables of 3 records" in ran.out
+    assert "ok       chains        chain STORE: 3 records (own)" in ran.out
 
 
 def test_doctor_rebuild_mends_views(repository: Path) -> None:
@@ -275,7 +275,7 @@ def test_doctor_names_what_was_set_aside(repository: Path) -> None:
 def test_doctor_shows_second_observations(repository: Path) -> None:
     for text in ("one", "two"):
         spool_of(repository).put(an_event("prompt", id="same", text=text))
-    assert "'event:robot:s1:prompt:same' was observed 2 times" in custody(repository, "doctor").out
+    assert "'event:robot:s1:prompt:same' was recorded 2 times" in custody(repository, "doctor").out
 
 
 def test_a_copied_store_goes_on_under_another_name(repository: Path, tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_a_copied_store_goes_on_under_another_name(repository: Path, tmp_path: P
     report = json.loads(custody(copy, "verify", "--json").out)
     assert report["outcome"] == "fine"
     assert sorted(chain["records"] for chain in report["chains"]) == [2, 3], "a continues record, then the new one"
-    assert custody(repository, "verify").out.startswith("all as stored: 4 records in 1 chain(s)")
+    assert custody(repository, "verify").out.startswith("OK: 4 records verified")
 
 
 def test_records_lists_newest_first_and_show_tells(repository: Path) -> None:
@@ -323,7 +323,7 @@ def test_rebuild_makes_the_indexes_of_bodies_again(repository: Path) -> None:
 def test_help_teaches_by_group() -> None:
     ran = custody(Path(), "--help")
     assert ran.status == 0
-    assert ran.out.index("Ask:") < ran.out.index("Set up:") < ran.out.index("Keep:")
+    assert ran.out.index("Ask:") < ran.out.index("Set up:") < ran.out.index("Store:")
     for verb in ("records", "show", "verify", "doctor", "export", "import", "erase"):
         assert custody(Path(), verb, "--help").out.count("Example") >= 1
 

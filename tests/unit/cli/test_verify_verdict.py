@@ -24,15 +24,17 @@ def test_from_the_gate_to_the_check(court: Court, key: Key, tmp_path: Path) -> N
     words = ("gate", f"{court.base}..{court.head}", "--format", "statement", "--sign-key", str(key.private))
     ran = custody(court.folder, *words, "--out", str(out))
     assert (ran.status, ran.err) == (0, "")
-    assert ran.out.startswith("review\n"), "who writes a file is still told the verdict"
+    assert ran.out.startswith(f"! NEEDS REVIEW  {court.base}..{court.head}  +"), (
+        "who writes a file is still told the verdict"
+    )
     assert set(json.loads(out.read_bytes())) == {"payload", "payloadType", "signatures"}
     court.happens("rejected")
     public = str(key.private.with_suffix(".pub"))
     ran = custody(court.folder, "verify", "--verdict", str(out), "--key", public)
     assert (ran.status, ran.err) == (0, "")
     unseen, holds = ran.out.splitlines()
-    assert unseen == "1 record(s) here claim no later moment and are none of those that it rests on"
-    assert holds.startswith(f"the verdict holds: review for {court.head[:12]} as of 20")
+    assert unseen == "1 older record here, not used by the verdict"
+    assert holds.startswith(f"OK: the verdict is valid: review for {court.head[:12]} as of 20")
     assert ", signed by key (SHA256:" in holds
 
 
@@ -59,7 +61,9 @@ def test_what_does_not_hold_is_status_1(court: Court, key: Key, tmp_path: Path) 
     assert custody(court.folder, "verify", "--verdict", str(plain)).status == 0
     ran = custody(court.folder, "verify", "--verdict", str(plain), "--key", str(key.private.with_suffix(".pub")))
     assert ran.status == 1
-    assert ran.out.startswith("signature_missing  it is not signed\nthe verdict does NOT hold: review for ")
+    assert ran.out.startswith(
+        "signature_missing  the verdict is not signed\nFAILED: the verdict is not valid: review for "
+    )
     plain.write_text(plain.read_text().replace('"level":"review"', '"level":"approve"'))
     ran = custody(court.folder, "verify", "--verdict", str(plain))
     assert ran.status == 1
@@ -80,17 +84,17 @@ def test_a_block_is_status_1_in_every_shape(court: Court, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("gate", "HEAD", "--sign-key", "k"), "only a statement is signed"),
-        (("gate", "HEAD", "--out", "o"), "--out writes --json or a --format"),
-        (("gate", "HEAD~1", "--format", "statement", "--sign-key", "nowhere"), "there is no key 'nowhere'"),
+        (("gate", "HEAD", "--sign-key", "k"), "--sign-key needs --format statement"),
+        (("gate", "HEAD", "--out", "o"), "--out needs --json or --format"),
+        (("gate", "HEAD~1", "--format", "statement", "--sign-key", "nowhere"), "cannot find the key 'nowhere'"),
         (("gate", "HEAD~1", "--json", "--out", "no/such/folder"), "cannot write 'no/such/folder'"),
-        (("verify", "--key", "a.py"), "there is no verdict to check"),
+        (("verify", "--key", "a.py"), "--description, --allowed-signers and --key work only with --verdict"),
         (("verify", "--verdict", "a.py"), "'a.py': not JSON"),
-        (("verify", "--verdict", "rubbish.json"), "'rubbish.json': no verdict of 'custody gate'"),
+        (("verify", "--verdict", "rubbish.json"), "'rubbish.json': invalid verdict of 'custody gate'"),
     ],
 )
 def test_what_makes_no_sense_is_the_callers_turn(court: Court, words: tuple[str, ...], said: str) -> None:
     (court.folder / "rubbish.json").write_text('{"report": "gate", "level": "approve"}')
     ran = custody(court.folder, *words)
     assert (ran.status, ran.out) == (2, "")
-    assert ran.err.startswith(f"custody: {said}")
+    assert ran.err.startswith(f"error: {said}")

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from custody.config import VARIABLES, documents
+from custody.config import VARIABLES, list_rule_documents
 from custody.dupes.rules import DedupeRules
 from custody.trust.rules import TIERS, TrustRules
-from custody.workspace.rules_in_force import read_rules
-from custody.workspace.wiring import rule_tables
+from custody.workspace.rules_in_force import resolve_rules_in_force
+from custody.workspace.wiring import import_rule_tables
 from tests.builders.rules import reader
 
 # Document 001, "Config File (`.ai-git/config.yaml`)", as it stands there.
@@ -53,7 +53,7 @@ rewriteFileThreshold: 20
 
 
 def test_the_file_of_document_001_is_taken_as_it_stands_there() -> None:
-    effective, sources = read_rules(reader({".ai-git/config.yaml": AI_GIT}), {})
+    effective, sources = resolve_rules_in_force(reader({".ai-git/config.yaml": AI_GIT}), {})
     assert effective.of(TrustRules) == TrustRules()
     set_there = {s.rule.name: str(s.origins[0]) for s in effective.settings if s.origins[0].source != "default"}
     assert set_there == {
@@ -65,23 +65,25 @@ def test_the_file_of_document_001_is_taken_as_it_stands_there() -> None:
 
 def test_another_number_in_it_counts_and_other_tables_are_passed_over() -> None:
     text = AI_GIT.replace("30", "7") + "storage:\n  database: x\n"
-    assert read_rules(reader({".ai-git/config.yaml": text}), {})[0].of(TrustRules).decay_half_life_days == 7
+    assert resolve_rules_in_force(reader({".ai-git/config.yaml": text}), {})[0].of(TrustRules).decay_half_life_days == 7
 
 
 def test_the_channels_of_document_002_are_taken_as_it_lists_them() -> None:
-    effective, _ = read_rules(reader({"config/classification_rules.yaml": CLASSIFICATION}), {})
+    effective, _ = resolve_rules_in_force(reader({"config/classification_rules.yaml": CLASSIFICATION}), {})
     rules = effective.of(DedupeRules)
     assert rules.channel_patterns["tests"][:2] == ("**/*.test.ts", "**/*.spec.ts")
     assert rules.channel_patterns["docs"] == ("**/*.md", "docs/**")
     assert rules == replace(DedupeRules(), channel_patterns=rules.channel_patterns)
-    effective, _ = read_rules(reader({"config/classification_rules.yaml": "docs: []\ngenerated: [dist/**]"}), {})
+    effective, _ = resolve_rules_in_force(
+        reader({"config/classification_rules.yaml": "docs: []\ngenerated: [dist/**]"}), {}
+    )
     patterns = effective.of(DedupeRules).channel_patterns
     assert (patterns["docs"], patterns["generated"]) == ((), ("dist/**",))
     assert patterns["tests"] == DedupeRules().channel_patterns["tests"]
 
 
 def test_the_thresholds_of_document_002_are_taken_by_its_names() -> None:
-    rules = read_rules(reader({"config/thresholds.yaml": THRESHOLDS}), {})[0].of(DedupeRules)
+    rules = resolve_rules_in_force(reader({"config/thresholds.yaml": THRESHOLDS}), {})[0].of(DedupeRules)
     assert list(rules.weights.values()) == [0.3, 0.3, 0.2, 0.1, 0.1, 0.25, 0.05]
     assert (rules.tests_score_max, rules.docs_score_max) == (0.3, 0.2)
     assert (rules.contain_min, rules.contain_growth_min) == (0.9, 0.05)
@@ -90,43 +92,43 @@ def test_the_thresholds_of_document_002_are_taken_by_its_names() -> None:
 
 def test_thresholds_are_also_taken_by_the_rules_own_names() -> None:
     text = "same_feature_prod_min: 0.8\nweights:\n  prod_minhash_sim: 0.3\n"
-    rules = read_rules(reader({"config/thresholds.yaml": text}), {})[0].of(DedupeRules)
+    rules = resolve_rules_in_force(reader({"config/thresholds.yaml": text}), {})[0].of(DedupeRules)
     assert (rules.same_feature_prod_min, rules.weights["prod_minhash_sim"]) == (0.8, 0.3)
 
 
 @pytest.mark.parametrize("path", ["config/thresholds.yaml", "config/classification_rules.yaml", ".ai-git/config.yaml"])
 @pytest.mark.parametrize(("text", "state"), [("cpu:\n  warn: 80\n", "foreign"), ("", "read"), ("# nothing", "read")])
 def test_a_file_in_which_nothing_is_ours_is_passed_over_and_said_to_be(path: str, text: str, state: str) -> None:
-    effective, sources = read_rules(reader({path: text}), {})
+    effective, sources = resolve_rules_in_force(reader({path: text}), {})
     assert {source.name: source.state for source in sources}[path] == state
     assert all(setting.value == setting.rule.default for setting in effective.settings)
 
 
 def test_variables_count_only_when_they_are_set() -> None:
-    assert read_rules(reader({}), {})[0].of(TrustRules) == TrustRules()
-    assert read_rules(reader({}), {"ANSIBEL_TRUST": "1", "PATH": "/bin"})[0].of(TrustRules) == TrustRules()
+    assert resolve_rules_in_force(reader({}), {})[0].of(TrustRules) == TrustRules()
+    assert resolve_rules_in_force(reader({}), {"ANSIBEL_TRUST": "1", "PATH": "/bin"})[0].of(TrustRules) == TrustRules()
     one = {"ANSIBEL_TRUST_THRESHOLD_HIGH": "0.7"}
-    assert read_rules(reader({}), one)[0].of(TrustRules).tier_score_min == (0.0, 0.2, 0.4, 0.7, 0.8)
+    assert resolve_rules_in_force(reader({}), one)[0].of(TrustRules).tier_score_min == (0.0, 0.2, 0.4, 0.7, 0.8)
 
 
 def test_the_defaults_that_document_001_gives_its_variables_are_accepted() -> None:
     both = {"ANSIBEL_TRUST_THRESHOLD_HIGH": "0.8", "ANSIBEL_TRUST_THRESHOLD_MEDIUM": "0.5"}
-    effective, sources = read_rules(reader({}), both)
+    effective, sources = resolve_rules_in_force(reader({}), both)
     assert effective.of(TrustRules).tier_score_min == (0.0, 0.2, 0.5, 0.8, 0.8)
     assert [(source.state, source.rules) for source in sources if source.name == "environment"] == [("read", 2)]
 
 
 def test_every_name_of_the_documents_stands_for_a_rule() -> None:
-    for document in documents(rule_tables()):
+    for document in list_rule_documents(import_rule_tables()):
         for rule in document.keys.names.values():
-            assert rule_tables().rules[rule.name] is rule
+            assert import_rule_tables().rules[rule.name] is rule
     tiers = {name: name.rpartition("_")[2].lower() for name in VARIABLES}
     assert {name: TIERS[entry] for name, entry in VARIABLES.items()} == tiers
     assert len(VARIABLES) == 2
 
 
 def test_sources_are_listed_from_the_weakest_to_the_strongest(tmp_path: Path) -> None:
-    _, sources = read_rules(reader({}), {"HOME": str(tmp_path)})
+    _, sources = resolve_rules_in_force(reader({}), {"HOME": str(tmp_path)})
     assert [source.name for source in sources] == [
         ".ai-git/config.yaml",
         "config/classification_rules.yaml",
@@ -141,5 +143,5 @@ def test_sources_are_listed_from_the_weakest_to_the_strongest(tmp_path: Path) ->
 
 def test_a_pyproject_without_our_table_is_somebody_elses() -> None:
     for text in ("", "[project]\nname = 'x'", "[tool.ruff]\nx = 1"):
-        _, sources = read_rules(reader({"pyproject.toml": text}), {})
+        _, sources = resolve_rules_in_force(reader({"pyproject.toml": text}), {})
         assert {source.name: source.state for source in sources}["pyproject.toml"] == "foreign"

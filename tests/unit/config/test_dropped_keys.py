@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from custody.config import EffectiveRules, RuleTables, load
+from custody.config import EffectiveRules, RuleTables, load_rule_files
 from custody.core.errors import InputError
 from custody.workspace.dropped_rules import DROPPED
-from custody.workspace.wiring import import_name, rule_tables
+from custody.workspace.wiring import import_rule_tables, import_wired_name
 from tests.builders.rules import Files, home_with, reader
 
 INVENTED = {
@@ -16,11 +16,11 @@ INVENTED = {
     "trust.invented_max": "custody.trust.rules:TIERS",
     "trust.invented_parts.one": "custody.trust.rules:TIERS",
 }
-TABLES = RuleTables(rule_tables().classes, INVENTED)
+TABLES = RuleTables(import_rule_tables().classes, INVENTED)
 
 
 def loaded(files: Files, environment: dict[str, str] | None = None) -> EffectiveRules:
-    return load(TABLES, reader(files), environment or {})[0]
+    return load_rule_files(TABLES, reader(files), environment or {})[0]
 
 
 def warnings(files: Files, environment: dict[str, str] | None = None) -> list[str]:
@@ -36,8 +36,10 @@ def test_the_warning_names_key_file_and_constant() -> None:
 
 
 def test_a_key_whose_value_nothing_uses_is_called_unused() -> None:
-    made, _ = load(
-        RuleTables(rule_tables().classes, {"graph.invented": ""}), reader({"custody.toml": "graph.invented = 1"}), {}
+    made, _ = load_rule_files(
+        RuleTables(import_rule_tables().classes, {"graph.invented": ""}),
+        reader({"custody.toml": "graph.invented = 1"}),
+        {},
     )
     assert [str(key) for key in made.ignored] == ["graph.invented in custody.toml has no effect: no longer used"]
 
@@ -71,7 +73,9 @@ def test_values_of_any_type_and_whole_tables_have_no_effect() -> None:
 
 
 def test_other_keys_of_the_file_count_and_are_the_only_ones_counted() -> None:
-    made, sources = load(TABLES, reader({"custody.toml": "trust.invented_max = 1\ntrust.ema_alpha = 0.4"}), {})
+    made, sources = load_rule_files(
+        TABLES, reader({"custody.toml": "trust.invented_max = 1\ntrust.ema_alpha = 0.4"}), {}
+    )
     assert [setting.rule.name for setting in made.settings if setting.value != setting.rule.default] == [
         "trust.ema_alpha"
     ]
@@ -87,14 +91,14 @@ def test_other_keys_of_the_file_count_and_are_the_only_ones_counted() -> None:
     ],
 )
 def test_an_unknown_key_is_refused_and_never_sent_to_a_dropped_one(text: str, key: str) -> None:
-    with pytest.raises(InputError, match=f"'{key}' in 'custody.toml' is nothing that custody knows") as refused:
+    with pytest.raises(InputError, match=f"unknown rule '{key}' in 'custody.toml'") as refused:
         loaded({"custody.toml": text})
     assert "invented" not in (refused.value.hint or "")
 
 
 def test_dropped_rules_are_not_rules_and_their_constants_are_there() -> None:
-    rules = rule_tables().rules
+    rules = import_rule_tables().rules
     assert not [name for name in DROPPED if name in rules or any(rule.startswith(f"{name}.") for rule in rules)]
     assert list(DROPPED) == sorted(DROPPED)
-    assert all(import_name(constant) is not None for constant in DROPPED.values() if constant)
-    assert all(name.partition(".")[0] in rule_tables() for name in DROPPED)
+    assert all(import_wired_name(constant) is not None for constant in DROPPED.values() if constant)
+    assert all(name.partition(".")[0] in import_rule_tables() for name in DROPPED)

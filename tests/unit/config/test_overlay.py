@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from custody.config import EffectiveRules
 from custody.core.errors import InputError
-from custody.core.wire.canonical import rules_digest
+from custody.core.wire.canonical import digest_rule_tables
 from custody.trust.rules import TrustRules
-from custody.workspace.rules_in_force import read_rules
-from custody.workspace.wiring import rule_tables
+from custody.workspace.rules_in_force import resolve_rules_in_force
+from custody.workspace.wiring import import_rule_tables
 from tests.builders.rules import home_with, reader, toml
 
 PLACES = ("document", "pyproject.toml", "custody.toml", "user")
@@ -29,7 +29,7 @@ SHARES = st.integers(1, 99).map(lambda n: n / 100)
 
 def effective(files: Mapping[str, str], users: str | None = None, **variables: str) -> EffectiveRules:
     with tempfile.TemporaryDirectory() as home:
-        return read_rules(reader(files), home_with(Path(home), users) | variables)[0]
+        return resolve_rules_in_force(reader(files), home_with(Path(home), users) | variables)[0]
 
 
 @given(st.sampled_from(sorted(DOCUMENTS)), st.dictionaries(st.sampled_from(PLACES), SHARES))
@@ -53,7 +53,7 @@ def test_the_strongest_place_wins_and_is_named(rule: str, places: dict[str, floa
         "user": f"~/config/custody/config.toml: {rule}",
     }
     strongest = max(places, key=PLACES.index, default=None)
-    assert setting.value == (rule_tables().rules[rule].default if strongest is None else places[strongest])
+    assert setting.value == (import_rule_tables().rules[rule].default if strongest is None else places[strongest])
     assert [str(origin) for origin in setting.origins] == ["default" if strongest is None else origins[strongest]]
     others = [other for other in made.settings if other is not setting]
     assert all(other.value == other.rule.default for other in others)
@@ -120,9 +120,9 @@ def test_equal_values_have_equal_digests_wherever_they_are_set(values: dict[str,
         effective({}, toml(shuffled)),
         effective({"custody.toml": toml(dict(list(values.items())[::2]))}, toml(dict(list(values.items())[1::2]))),
     ]
-    assert len({rules_digest(one.tables) for one in made}) == 1
-    for table in rule_tables():
-        assert len({rules_digest({table: one.tables[table]}) for one in made}) == 1
+    assert len({digest_rule_tables(one.tables) for one in made}) == 1
+    for table in import_rule_tables():
+        assert len({digest_rule_tables({table: one.tables[table]}) for one in made}) == 1
     for setting in made[0].settings:
         if setting.rule.name in values:
             wanted = values[setting.rule.name]
@@ -135,20 +135,24 @@ def test_the_layout_of_a_file_does_not_count() -> None:
         "# a note\n[attribute.points]\ncommit_link = 41\n\n[trust]\ndecay_half_life_days = 7.0\nema_alpha=2e-1\n"
     )
     inline = "attribute = {points = {commit_link = 41}}\ntrust = {ema_alpha = 0.20, decay_half_life_days = 7}\n"
-    digests = {rules_digest(effective({"custody.toml": text}).tables) for text in (dotted, as_tables, inline)}
+    digests = {digest_rule_tables(effective({"custody.toml": text}).tables) for text in (dotted, as_tables, inline)}
     assert len(digests) == 1
-    assert digests != {rules_digest(effective({}).tables)}
+    assert digests != {digest_rule_tables(effective({}).tables)}
 
 
 def test_a_value_equal_to_its_default_keeps_the_place_where_it_was_set_and_the_digest() -> None:
     made = effective({"custody.toml": "trust.ema_alpha = 0.3"})
     (setting,) = (setting for setting in made.settings if setting.rule.name == "trust.ema_alpha")
     assert str(setting.origins[0]) == "custody.toml: trust.ema_alpha"
-    assert rules_digest(made.tables) == rules_digest(effective({}).tables)
+    assert digest_rule_tables(made.tables) == digest_rule_tables(effective({}).tables)
 
 
 def test_every_rule_can_be_set_in_a_file_to_what_it_is() -> None:
-    every = {name: rule.default for table in rule_tables() for name, rule in rule_tables().rules_of(table).items()}
+    every = {
+        name: rule.default
+        for table in import_rule_tables()
+        for name, rule in import_rule_tables().rules_of(table).items()
+    }
     made = effective({"custody.toml": toml(every)})
     assert {str(setting.origins[0]) for setting in made.settings} == {f"custody.toml: {name}" for name in every}
     assert made.tables == effective({}).tables

@@ -17,10 +17,10 @@ from custody.core.record import (
     DamageCode,
     Record,
     RecordDraft,
-    chain_entry,
-    check_chain,
-    empty_head,
-    head_at,
+    chain_tip_from_record,
+    check_record_chain,
+    empty_chain_tip,
+    record_from_draft,
 )
 from tests.builders.drawn import STORE, chain_of, chains, entries
 
@@ -29,7 +29,7 @@ LINK, GAP, CUT, DIFFERS = DamageCode.CHAIN_LINK, DamageCode.CHAIN_GAP, DamageCod
 
 
 def found(records: list[Record], remembered: ChainTip | None = None) -> list[Damage]:
-    return list(check_chain(STORE, records, remembered))
+    return list(check_record_chain(STORE, records, remembered))
 
 
 def at(code: DamageCode, seq: int) -> tuple[DamageCode, RecordRef]:
@@ -54,7 +54,7 @@ def test_a_sound_chain_has_no_damage_whichever_of_its_heads_is_remembered(
     records: list[Record], data: st.DataObject
 ) -> None:
     assert found(records) == []
-    heads = [empty_head(STORE), *map(head_at, records)]
+    heads = [empty_chain_tip(STORE), *map(chain_tip_from_record, records)]
     assert found(records, data.draw(st.sampled_from(heads))) == [], "a head behind the chain is a killed write"
 
 
@@ -67,7 +67,7 @@ def test_a_changed_field_of_an_entry_is_found_at_that_record_alone(
     record = records[seq - 1]
     assume(getattr(record.entry, field) != getattr(other, field))
     changed = replace(record, entry=replace(record.entry, **{field: getattr(other, field)}))
-    damages = found(put(records, seq, changed), head_at(records[-1]))
+    damages = found(put(records, seq, changed), chain_tip_from_record(records[-1]))
     assert named(damages) == [at(LINK, seq)]
 
 
@@ -82,7 +82,7 @@ def test_a_changed_link_is_found_at_its_record_and_behind_it(records: list[Recor
 @given(chains(), st.data())
 def test_a_record_under_another_chains_name_is_found_at_its_place(records: list[Record], data: st.DataObject) -> None:
     seq = place(data, records)
-    damages = found(put(records, seq, replace(records[seq - 1], store=OTHER_STORE)), head_at(records[-1]))
+    damages = found(put(records, seq, replace(records[seq - 1], store=OTHER_STORE)), chain_tip_from_record(records[-1]))
     assert named(damages) == [at(LINK, seq)]
 
 
@@ -107,7 +107,7 @@ def test_a_place_moved_down_is_found_at_the_claimed_place_and_where_it_is_missed
     seq = place(data, records)
     claimed = data.draw(st.integers(-1, seq - 1), label="claimed")
     moved = replace(records[seq - 1], seq=Seq(claimed))
-    damages = found(put(records, seq, moved), head_at(records[-1]))
+    damages = found(put(records, seq, moved), chain_tip_from_record(records[-1]))
     assert named(damages)[0] == at(LINK, claimed)
     assert named(damages)[1] in (at(GAP, seq), at(CUT, seq))
 
@@ -115,7 +115,7 @@ def test_a_place_moved_down_is_found_at_the_claimed_place_and_where_it_is_missed
 @given(chains(), st.data())
 def test_a_deleted_record_is_missed_at_its_place(records: list[Record], data: st.DataObject) -> None:
     seq = place(data, records)
-    damages = found(records[: seq - 1] + records[seq:], head_at(records[-1]))
+    damages = found(records[: seq - 1] + records[seq:], chain_tip_from_record(records[-1]))
     assert named(damages) == [at(CUT if seq == len(records) else GAP, seq)]
 
 
@@ -134,11 +134,11 @@ def test_a_cut_end_is_missed_from_its_first_record_on_when_the_head_was_remember
     records: list[Record], data: st.DataObject
 ) -> None:
     first = place(data, records)
-    (damage,) = found(records[: first - 1], head_at(records[-1]))
+    (damage,) = found(records[: first - 1], chain_tip_from_record(records[-1]))
     assert (damage.code, damage.record) == at(CUT, first)
     which = f"record {first} is" if first == len(records) else f"records {first} to {len(records)} are"
     assert damage.what.startswith(f"{which} missing from the end of chain {STORE}")
-    assert found(records[: first - 1]) == [], "without a head nobody can know"
+    assert found(records[: first - 1]) == [], "without a head the missing end is unknown"
 
 
 @given(chains(min_size=2), st.data())
@@ -167,7 +167,7 @@ def test_two_entries_swapped_under_their_places_and_links_are_both_found(
 def test_a_record_that_stands_twice_is_found_at_its_second_standing(records: list[Record], data: st.DataObject) -> None:
     seq = place(data, records)
     after = data.draw(st.integers(seq, len(records)))
-    damages = found([*records[:after], records[seq - 1], *records[after:]], head_at(records[-1]))
+    damages = found([*records[:after], records[seq - 1], *records[after:]], chain_tip_from_record(records[-1]))
     assert named(damages) == [at(LINK, seq)], "the rest of the chain is sound"
 
 
@@ -186,8 +186,8 @@ def test_a_record_put_in_between_is_found_there_or_directly_behind(
     records: list[Record], entry: RecordDraft, fits: bool, data: st.DataObject
 ) -> None:
     before = data.draw(st.integers(0, len(records)))
-    last = head_at(records[before - 1]) if before else empty_head(STORE)
-    added = chain_entry(last, entry) if fits else Record(STORE, Seq(before + 1), entry, Link(bytes(32)))
+    last = chain_tip_from_record(records[before - 1]) if before else empty_chain_tip(STORE)
+    added = record_from_draft(last, entry) if fits else Record(STORE, Seq(before + 1), entry, Link(bytes(32)))
     assume(fits is False or before < len(records))  # a record that fits behind the last is simply the next
     pushed = [replace(record, seq=Seq(record.seq + 1)) for record in records[before:]]
     damages = found([*records[:before], added, *pushed])
@@ -202,7 +202,7 @@ def test_a_chain_made_again_from_some_place_on_is_found_against_its_remembered_h
     assume(records[seq - 1].entry != entry)
     again = chain_of([record.entry for record in put(records, seq, replace(records[seq - 1], entry=entry))])
     for remembered in (n for n in range(seq, len(records) + 1)):
-        assert named(found(again, head_at(records[remembered - 1]))) == [at(DIFFERS, remembered)]
+        assert named(found(again, chain_tip_from_record(records[remembered - 1]))) == [at(DIFFERS, remembered)]
     assert found(again) == [], "only a head kept elsewhere shows it"
 
 
@@ -214,7 +214,7 @@ def test_a_chain_made_again_and_made_longer_or_shorter_is_found_too(
     rest = data.draw(st.lists(entries, max_size=8))
     again = chain_of([*(record.entry for record in records[: seq - 1]), entry, *rest])
     assume(again[seq - 1] != records[seq - 1])
-    damages = found(again, head_at(records[-1]))
+    damages = found(again, chain_tip_from_record(records[-1]))
     if len(again) < len(records):
         assert named(damages) == [at(CUT, len(again) + 1)]
     else:
@@ -240,12 +240,12 @@ def test_findings_by_hand() -> None:
     )
     assert [damage.what for damage in found([two])] == [f"record 1 is missing from chain {STORE}"]
     assert [damage.what for damage in found([one, replace(two, link=three.link), three])] == [
-        f"record {n} of chain {STORE} (edit) does not fit its place:"
+        f"record {n} of chain {STORE} (edit) does not fit its place in the chain:"
         " it, its link or the record before it was changed or moved"
         for n in (2, 3)
     ]
     assert [damage.what for damage in found([one, two, one, three])] == [
-        f"record 1 of chain {STORE} (edit) stands behind record 2: it was moved, or stands there twice"
+        f"record 1 of chain {STORE} (edit) is after record 2: it was moved or repeated"
     ]
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.core.ids import CONTENT_HASH_DIGITS_MIN, content_hash, content_hashes_match, digest_of
+from custody.core.ids import CONTENT_HASH_DIGITS_MIN, content_hash_from_lines, content_hashes_match, digest_from_bytes
 
 line_texts = st.text(max_size=12) | st.text(st.sampled_from("\r\na"), max_size=6)
 hexes = st.text(st.sampled_from("0123456789abcdef"), max_size=20)
@@ -24,7 +24,7 @@ def hash_as_written(lines: list[str]) -> str:
 # Conformance: 000-073
 @given(st.lists(line_texts, max_size=6))
 def test_the_content_hash_is_that_of_the_document(lines: list[str]) -> None:
-    assert content_hash(line.encode() for line in lines) == hash_as_written(lines)
+    assert content_hash_from_lines(line.encode() for line in lines) == hash_as_written(lines)
 
 
 # Conformance: 000-071
@@ -41,21 +41,21 @@ def test_the_content_hash_is_that_of_the_document(lines: list[str]) -> None:
     ],
 )
 def test_content_hashes_by_hand(lines: list[bytes], expected: str) -> None:
-    assert content_hash(lines) == expected
+    assert content_hash_from_lines(lines) == expected
 
 
 # Conformance: 000-072
 @given(st.lists(st.binary(max_size=12).map(lambda raw: raw.translate(None, b"\r\n")), min_size=1, max_size=5))
 def test_line_ends_do_not_matter_and_bytes_need_not_be_text(lines: list[bytes]) -> None:
-    once = content_hash(lines)
-    assert content_hash([line + b"\r" for line in lines[:-1]] + lines[-1:]) == once
-    assert content_hash([b"\n".join(lines)]) == content_hash([b"\r".join(lines)]) == once
+    once = content_hash_from_lines(lines)
+    assert content_hash_from_lines([line + b"\r" for line in lines[:-1]] + lines[-1:]) == once
+    assert content_hash_from_lines([b"\n".join(lines)]) == content_hash_from_lines([b"\r".join(lines)]) == once
 
 
 @given(st.lists(line_texts, min_size=1, max_size=4))
 def test_white_space_at_a_lines_end_matters(lines: list[str]) -> None:
     encoded = [line.encode() for line in lines]
-    assert content_hash([*encoded[:-1], encoded[-1] + b" "]) != content_hash(encoded)
+    assert content_hash_from_lines([*encoded[:-1], encoded[-1] + b" "]) != content_hash_from_lines(encoded)
 
 
 @given(hexes, hexes, prefixes, prefixes, st.booleans())
@@ -104,4 +104,4 @@ def test_matches_by_hand(one: str, other: str, same: bool) -> None:
 
 @given(st.binary(max_size=50))
 def test_a_digest_is_the_sha_256_of_the_bytes(data: bytes) -> None:
-    assert digest_of(data) == hashlib.sha256(data).digest()
+    assert digest_from_bytes(data) == hashlib.sha256(data).digest()

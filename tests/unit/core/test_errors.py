@@ -12,8 +12,8 @@ from custody.core.errors import (
     SpoolError,
     StoreError,
     WorldError,
-    exit_status,
-    http_status,
+    exit_status_from_error,
+    http_status_from_error,
 )
 from tests.builders.table import table
 
@@ -40,7 +40,7 @@ def families(base: type[CustodyError]) -> Iterator[type[CustodyError]]:
     ],
 )
 def test_the_table(error: BaseException, status: int, http: int) -> None:
-    assert (exit_status(error), http_status(error)) == (status, http)
+    assert (exit_status_from_error(error), http_status_from_error(error)) == (status, http)
 
 
 def test_every_error_we_raise_on_purpose_is_somebodys_turn() -> None:
@@ -48,7 +48,9 @@ def test_every_error_we_raise_on_purpose_is_somebodys_turn() -> None:
     assert {InputError, WorldError, RulesError, StoreError} <= set(known)
     for family in known:
         # A function that fails in a worker is a bug of ours, wherever it was run.
-        assert exit_status(family.__new__(family)) in (2, 3) or family.__name__ == "WorkError", family.__name__
+        assert exit_status_from_error(family.__new__(family)) in (2, 3) or family.__name__ == "WorkError", (
+            family.__name__
+        )
 
 
 def test_a_verb_that_ran_to_its_end_gives_nought_or_one() -> None:

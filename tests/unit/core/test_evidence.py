@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.core.evidence import Evidence, Signal
-from custody.core.ids import digest_of
+from custody.core.ids import digest_from_bytes
 
-RULES = digest_of(b"rules")
+RULES = digest_from_bytes(b"rules")
 points = st.floats(-1e6, 1e6) | st.sampled_from((0.1, 0.2, 0.3, 1e16, 1.0, -1e16))
 signals = st.builds(Signal, name=st.sampled_from("abcdef"), points=points, why=st.just("seen"))
 

@@ -1,4 +1,4 @@
-"""Stretches of lines: what they hold, how far apart they are, what is none."""
+"""Line ranges: what they hold, how far apart they are, what is none."""
 
 import pytest
 from hypothesis import given
@@ -17,9 +17,9 @@ def held(lines: Lines) -> set[int]:
 
 @pytest.mark.parametrize(("first", "last"), [(0, 1), (0, 0), (-1, 5), (2, 1), (1, 0), (-3, -2)])
 def test_lines_count_from_one_and_never_backwards(first: int, last: int) -> None:
-    with pytest.raises(InputError, match=f"'{first}-{last}' is not a stretch of lines") as refusal:
+    with pytest.raises(InputError, match=f"invalid line range {first},{last}") as refusal:
         Lines(first, last)
-    assert refusal.value.hint == "lines count from 1 and the last is not before the first"
+    assert refusal.value.hint == "lines count from 1, and the last line is not before the first"
 
 
 @given(st.integers(-2, 3), st.integers(-2, 3))

@@ -7,7 +7,16 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from custody.core.ids import Digest, EventId, Link, NaturalKey, Seq, StoreId
-from custody.core.record import GENESIS, ChainTip, Record, RecordDraft, chain_entry, empty_head, head_at, link_of
+from custody.core.record import (
+    GENESIS,
+    ChainTip,
+    Record,
+    RecordDraft,
+    chain_tip_from_record,
+    compute_record_link,
+    empty_chain_tip,
+    record_from_draft,
+)
 from tests.builders.drawn import STORE, chain_of, chains, entries
 
 ENTRY = RecordDraft(EventId("e-1"), "edit", NaturalKey("event:robot:s1:edit:1"), -1, Digest(bytes(range(32))))
@@ -50,13 +59,13 @@ def test_every_link_is_what_the_page_says(records: list[Record]) -> None:
 
 @given(entries, entries, st.integers(1, 99).map(Seq), st.integers(0, 255))
 def test_every_field_matters(entry: RecordDraft, other: RecordDraft, seq: Seq, bit: int) -> None:
-    before = link_of(GENESIS, STORE, seq, entry)
-    assert link_of(Link((1 << bit).to_bytes(32, "big")), STORE, seq, entry) != before
-    assert link_of(GENESIS, StoreId("6" + STORE[1:]), seq, entry) != before
-    assert link_of(GENESIS, STORE, Seq(seq + 1), entry) != before
+    before = compute_record_link(GENESIS, STORE, seq, entry)
+    assert compute_record_link(Link((1 << bit).to_bytes(32, "big")), STORE, seq, entry) != before
+    assert compute_record_link(GENESIS, StoreId("6" + STORE[1:]), seq, entry) != before
+    assert compute_record_link(GENESIS, STORE, Seq(seq + 1), entry) != before
     for field in RecordDraft.__slots__:
         changed = replace(entry, **{field: getattr(other, field)})
-        assert (link_of(GENESIS, STORE, seq, changed) == before) == (changed == entry), field
+        assert (compute_record_link(GENESIS, STORE, seq, changed) == before) == (changed == entry), field
 
 
 @given(st.text("ab1", min_size=2, max_size=8), st.data())
@@ -69,13 +78,13 @@ def test_a_byte_cannot_move_from_one_field_into_its_neighbour(text: str, data: s
         (replace(ENTRY, kind=text[:cut], key=NaturalKey(text[cut:])) for cut in (one, other)),
     ]
     for here, there in entries_alike:
-        assert link_of(GENESIS, STORE, Seq(1), here) != link_of(GENESIS, STORE, Seq(1), there)
+        assert compute_record_link(GENESIS, STORE, Seq(1), here) != compute_record_link(GENESIS, STORE, Seq(1), there)
 
 
 def test_a_digit_cannot_move_between_store_place_event_key_and_time() -> None:
     def link(store: str, seq: int, event: str, key: str, at_ns: int) -> Link:
         entry = RecordDraft(EventId(event), "k", NaturalKey(key), at_ns, ENTRY.digest)
-        return link_of(GENESIS, StoreId(store), Seq(seq), entry)
+        return compute_record_link(GENESIS, StoreId(store), Seq(seq), entry)
 
     assert len({link("a1", 2, "e", "k", 1), link("a", 12, "e", "k", 1)}) == 2
     assert len({link("a", 12, "e", "k", 1), link("a", 1, "2e", "k", 1)}) == 2
@@ -83,14 +92,14 @@ def test_a_digit_cannot_move_between_store_place_event_key_and_time() -> None:
 
 
 def test_an_empty_chain_begins_with_zeros() -> None:
-    assert empty_head(STORE) == ChainTip(STORE, Seq(0), Link(bytes(32)))
+    assert empty_chain_tip(STORE) == ChainTip(STORE, Seq(0), Link(bytes(32)))
 
 
 @given(chains(max_size=3), entries)
 def test_an_entry_is_chained_right_behind_the_head(records: list[Record], entry: RecordDraft) -> None:
-    head = head_at(records[-1])
+    head = chain_tip_from_record(records[-1])
     assert (head.store, head.seq, head.link) == (STORE, records[-1].seq, records[-1].link)
-    made = chain_entry(head, entry)
+    made = record_from_draft(head, entry)
     assert (made.store, made.seq, made.entry) == (STORE, head.seq + 1, entry)
     assert made.link == link_as_written(made, head.link)
     assert (made.ref.store, made.ref.seq) == (made.store, made.seq)

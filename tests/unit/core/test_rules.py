@@ -6,14 +6,14 @@ import pytest
 
 from custody.core.errors import RulesError
 from custody.core.rules import (
-    check_falling,
-    check_keys,
-    check_length,
-    check_one_of,
-    check_order,
-    check_range,
-    check_ranges,
-    check_rising,
+    check_rule_choice,
+    check_rule_falling,
+    check_rule_keys,
+    check_rule_length,
+    check_rule_order,
+    check_rule_range,
+    check_rule_ranges,
+    check_rule_rising,
 )
 
 
@@ -30,50 +30,50 @@ from custody.core.rules import (
 )
 def test_a_number_out_of_its_range_is_named(value: float, bounds: dict[str, float], problem: str) -> None:
     with pytest.raises(RulesError) as refused:
-        check_range("trust.x", value, **bounds)
+        check_rule_range("trust.x", value, **bounds)
     assert (refused.value.rule, refused.value.message) == ("trust.x", f"'trust.x' {problem}")
 
 
 def test_the_ends_of_a_range_belong_to_it() -> None:
-    check_range("trust.x", 0, least=0, most=1)
-    check_range("trust.x", 1, above=0, most=1)
-    check_ranges("trust", {"x": 0, "y": 1}, least=0, most=1)
+    check_rule_range("trust.x", 0, least=0, most=1)
+    check_rule_range("trust.x", 1, above=0, most=1)
+    check_rule_ranges("trust", {"x": 0, "y": 1}, least=0, most=1)
 
 
 def test_one_bad_number_of_several_is_the_one_named() -> None:
     with pytest.raises(RulesError, match="'trust.y' is 2, above 1"):
-        check_ranges("trust", {"x": 0, "y": 2}, most=1)
+        check_rule_ranges("trust", {"x": 0, "y": 2}, most=1)
 
 
 def test_two_rules_out_of_order_are_both_named_with_their_values() -> None:
-    check_order(("a", 1), ("b", 1), ("c", 2))
+    check_rule_order(("a", 1), ("b", 1), ("c", 2))
     with pytest.raises(RulesError, match="'b' is 3, above 'c', which is 2"):
-        check_order(("a", 1), ("b", 3), ("c", 2))
+        check_rule_order(("a", 1), ("b", 3), ("c", 2))
 
 
 def test_a_list_out_of_order_names_the_two_entries() -> None:
-    check_rising("a", (0, 0, 1))
-    check_falling("a", (1, 1, 0))
+    check_rule_rising("a", (0, 0, 1))
+    check_rule_falling("a", (1, 1, 0))
     with pytest.raises(RulesError, match=r"'a' falls from 2 \(entry 2\) to 1 \(entry 3\)"):
-        check_rising("a", (0, 2, 1))
+        check_rule_rising("a", (0, 2, 1))
     with pytest.raises(RulesError, match=r"'a' rises from 1 \(entry 2\) to 2 \(entry 3\)"):
-        check_falling("a", (3, 1, 2))
+        check_rule_falling("a", (3, 1, 2))
 
 
 def test_a_list_of_another_length_names_what_its_entries_are_for() -> None:
     with pytest.raises(RulesError, match=r"'a' has 1 entries, not 2 \(low, high\)"):
-        check_length("a", (1,), ("low", "high"))
+        check_rule_length("a", (1,), ("low", "high"))
 
 
 def test_a_mapping_has_its_keys_and_no_others() -> None:
-    check_keys("a", ("x", "y"), ("y", "x"))
+    check_rule_keys("a", ("x", "y"), ("y", "x"))
     with pytest.raises(RulesError, match="'a' has no 'y'"):
-        check_keys("a", ("x",), ("x", "y"))
-    with pytest.raises(RulesError, match="'a' has 'z', which is none of x, y"):
-        check_keys("a", ("x", "y", "z"), ("x", "y"))
+        check_rule_keys("a", ("x",), ("x", "y"))
+    with pytest.raises(RulesError, match="'a' has 'z', not one of x, y"):
+        check_rule_keys("a", ("x", "y", "z"), ("x", "y"))
 
 
 def test_a_word_is_one_of_a_few() -> None:
-    check_one_of("a", "x", ("x", "y"))
+    check_rule_choice("a", "x", ("x", "y"))
     with pytest.raises(RulesError, match="'a' is 'z', not one of x, y"):
-        check_one_of("a", "z", ("x", "y"))
+        check_rule_choice("a", "z", ("x", "y"))

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.core.ids import ExecutionId, SpanId
-from custody.core.view_merge import merged_spans
+from custody.core.view_merge import merge_span_views
 from custody.core.views import ObservedSpan, SpanKind, SpanPhase, SpanStatus
 
 WHOLE = ObservedSpan(ExecutionId("e"), SpanId("a"), SpanPhase.WHOLE, "n", SpanKind.TOOL, 1, 5, status=SpanStatus.OK)
@@ -15,20 +15,20 @@ END = replace(WHOLE, phase=SpanPhase.END, started_ns=None, attributes=(("y", 2),
 
 
 def test_a_start_and_its_end_are_one() -> None:
-    (one,) = merged_spans([END, START])
+    (one,) = merge_span_views([END, START])
     assert one == replace(WHOLE, parent=SpanId("p"), attributes=(("x", 1), ("y", 2)))
 
 
 def test_what_a_whole_tells_is_not_told_again() -> None:
-    assert merged_spans([START, WHOLE, END, WHOLE]) == [WHOLE]
+    assert merge_span_views([START, WHOLE, END, WHOLE]) == [WHOLE]
 
 
 def test_what_cannot_be_one_stays_apart() -> None:
     other = replace(END, name="other")
     longer = replace(WHOLE, ended_ns=9)
-    assert merged_spans([START, other]) == [START, other]
-    assert merged_spans([WHOLE, longer]) == [WHOLE, longer]
-    assert merged_spans([START, replace(START, execution=ExecutionId("f"))]) == [
+    assert merge_span_views([START, other]) == [START, other]
+    assert merge_span_views([WHOLE, longer]) == [WHOLE, longer]
+    assert merge_span_views([START, replace(START, execution=ExecutionId("f"))]) == [
         START,
         replace(START, execution=ExecutionId("f")),
     ]
@@ -54,8 +54,8 @@ _records = st.builds(
 
 @given(st.lists(_records, max_size=10))
 def test_merging_again_or_what_comes_twice_changes_nothing(seen: list[ObservedSpan]) -> None:
-    once = merged_spans(seen)
-    assert merged_spans(seen + seen) == once
+    once = merge_span_views(seen)
+    assert merge_span_views(seen + seen) == once
     assert {one.id for one in once} == {one.id for one in seen}
     # Every time that some record tells is still told.
     assert {(one.id, one.started_ns) for one in seen if one.started_ns is not None} <= {

@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from custody.core.ids import AgentName, CallId, SessionId, digest_of
+from custody.core.ids import AgentName, CallId, SessionId, digest_from_bytes
 from custody.core.paths import RepoPath
 from custody.core.views import CallStatus, FileEdit, Text, ToolCall, View
 from tests.builders.table import table
@@ -23,7 +23,7 @@ def test_a_call_is_running_until_its_end_was_seen() -> None:
 
 
 def test_an_erased_text_differs_from_an_empty_one() -> None:
-    digest = digest_of(b"")
+    digest = digest_from_bytes(b"")
     assert Text(digest, None) != Text(digest, "")
 
 

@@ -1,4 +1,4 @@
-"""``custody demo``: the story goes as told, reads nothing of the user's, and leaves nothing behind."""
+"""``custody demo``: every result is as expected, no file of the user is read, and nothing is left behind."""
 
 import json
 import os
@@ -14,21 +14,21 @@ import pytest
 from custody.cli import demo as demo_
 from custody.cli.main import SECTIONS, main
 from custody.demo.changes import SECRET, SampleHistory
-from custody.demo.first_half import RECORDED
-from custody.demo.narrator import STORY, tell
+from custody.demo.first_half import RECORDING
+from custody.demo.narrator import STORY, play_demo_story
 from custody.demo.sandbox import InProcessCommand
 from custody.demo.step import Command, StoryStep
 from tests.builders.cli import custody
 
-SHORT = RECORDED[:1]
-LAST_WORDS = 6
+SHORT = RECORDING[:1]
+LAST_LINES = 6
 TEAM = "Team"
-"""What needs a server is not told."""
+"""The section of verbs that need a server and are not in the story."""
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """A user's own world around the story, full of traps; ``sprung`` is there once one was sprung."""
+    """A user's environment around the story, full of traps; ``sprung`` exists once a trap was triggered."""
 
     folder: Path
     environment: dict[str, str]
@@ -53,7 +53,7 @@ class Surroundings:
 
 @pytest.fixture
 def hostile(tmp_path: Path) -> Surroundings:
-    """No repository around, a GIT_DIR that leads astray, and settings that sign, run hooks, and name a database."""
+    """An environment without a repository, with a wrong GIT_DIR, and with settings for signing, hooks, a database."""
     sprung, hooks = tmp_path / "sprung", tmp_path / "hooks"
     places = {name: tmp_path / name for name in ("home", "temporary", "nowhere")}
     for place in (hooks, *places.values()):
@@ -72,27 +72,27 @@ def hostile(tmp_path: Path) -> Surroundings:
         "GIT_DIR": str(tmp_path / "astray"),
         "GIT_WORK_TREE": "/",
         "GIT_AUTHOR_DATE": "2001-01-01T00:00:00Z",
-        "CUSTODY_DATABASE": "postgresql://nobody@127.0.0.1:1/nothing",
+        "CUSTODY_DATABASE": "postgresql://user@127.0.0.1:1/nothing",
         "PYTHONIOENCODING": "utf-8",
     }
     return Surroundings(places["nowhere"], environment, sprung)
 
 
-def test_two_stories_at_once_go_as_told_alike_and_only_the_kept_one_stays(hostile: Surroundings) -> None:
+def test_two_stories_at_once_print_the_same_and_only_the_kept_one_stays(hostile: Surroundings) -> None:
     before = _files(Path(hostile.environment["HOME"]))
-    gone, kept = hostile.start(), hostile.start("--keep", "--plain")
-    (said, wrong), (said_too, wrong_too) = gone.communicate(), kept.communicate()
-    assert (gone.returncode, wrong, kept.returncode, wrong_too) == (0, "", 0, ""), said
-    assert "commands, all as told." in said and "NOT AS TOLD" not in said
-    assert said.splitlines()[:-LAST_WORDS] == said_too.splitlines()[: len(said.splitlines()) - LAST_WORDS]
+    removed, kept = hostile.start(), hostile.start("--keep", "--plain")
+    (out, err), (kept_out, kept_err) = removed.communicate(), kept.communicate()
+    assert (removed.returncode, err, kept.returncode, kept_err) == (0, "", 0, ""), out
+    assert "commands ran, every result as expected." in out and "NOT AS EXPECTED" not in out
+    assert out.splitlines()[:-LAST_LINES] == kept_out.splitlines()[: len(out.splitlines()) - LAST_LINES]
     assert not hostile.sprung.exists()
     assert _files(Path(hostile.environment["HOME"])) == before
     (folder,) = hostile.temporary.iterdir()
-    assert str(folder / "till") in said_too
-    assert "\x1b" not in said + said_too and str(folder) not in said
-    assert _excerpt() <= set(said.splitlines())
+    assert str(folder / "till") in kept_out
+    assert "\x1b" not in out + kept_out and str(folder) not in out
+    assert _excerpt() <= set(out.splitlines())
     assert SECRET not in (folder / "evidence.jsonl").read_text()
-    tries = said_too.rpartition("Try there:\n")[2].splitlines()
+    tries = kept_out.rpartition("Try:\n")[2].splitlines()
     assert len(tries) == 3
     for line in tries:
         ran = custody(folder / "till", *Command(line.strip()).arguments)
@@ -100,30 +100,30 @@ def test_two_stories_at_once_go_as_told_alike_and_only_the_kept_one_stays(hostil
 
 
 def test_every_verb_is_in_the_story() -> None:
-    told = {next(word for word in command.arguments if not word.startswith(("-", "."))) for command in _commands()}
+    shown = {next(word for word in command.arguments if not word.startswith(("-", "."))) for command in _commands()}
     verbs = {verb for section, verbs in SECTIONS.items() if section != TEAM for verb in verbs}
-    assert told == verbs - {"demo"}
+    assert shown == verbs - {"demo"}
 
 
-def test_every_command_claims_something_or_changes_the_exit_status() -> None:
+def test_every_command_expects_an_output_or_an_exit_status() -> None:
     silent = [command.line for command in _commands() if not (command.says or command.status)]
     assert [line.partition(" | ")[2] for line in silent] == ["custody record --agent patchbot"]
 
 
-def test_what_is_not_as_told_is_named_and_the_exit_status_is_1(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_result_is_reported_and_the_exit_status_is_1(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = {
-        "it does not say 'pigs fly'": Command("custody verify", says=("pigs fly",)),
-        "it says 'all as stored'": Command("custody verify", never=("all as stored",)),
+        "output without 'pigs fly'": Command("custody verify", says=("pigs fly",)),
+        "output with 'OK: '": Command("custody verify", never=("OK: ",)),
         "exit status 0, not 1": Command("custody verify", status=1),
         "exit status 2, not 0": Command("custody show 12345678"),
     }
-    monkeypatch.setattr(demo_, "STORY", (*SHORT, StoryStep("Wrong", "It is told wrongly.", tuple(wrong.values()))))
+    monkeypatch.setattr(demo_, "STORY", (*SHORT, StoryStep("Wrong", "Wrong expectations.", tuple(wrong.values()))))
     ran = InProcessCommand(main).run(("demo",))
     assert ran.status == 1
     assert [line.strip() for line in ran.out.splitlines() if "NOT AS" in line] == [
-        f"NOT AS TOLD: {one}" for one in wrong
+        f"NOT AS EXPECTED: {mismatch}" for mismatch in wrong
     ]
-    assert "4 NOT as told" in ran.out
+    assert "4 results NOT as expected: please report it." in ran.out
 
 
 def test_json_has_every_command_and_nothing_else_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,14 +132,14 @@ def test_json_has_every_command_and_nothing_else_is_printed(monkeypatch: pytest.
     report = json.loads(ran.out)
     assert (ran.status, ran.err, report["report"], report["outcome"], report["folder"]) == (0, "", "demo", "fine", None)
     (step,) = report["steps"]
-    assert [one["line"] for one in step["commands"]] == [one.line for one in SHORT[0].commands]
-    assert all(one["as_told"] and not one["wrong"] for one in step["commands"])
+    assert [command["line"] for command in step["commands"]] == [command.line for command in SHORT[0].commands]
+    assert all(command["as_told"] and not command["wrong"] for command in step["commands"])
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_a_terminal_of_few_signs_is_no_obstacle(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    looked = StoryStep("Look", "With bars.", (Command("custody stats", says=("agents' share",)),))
-    monkeypatch.setattr(demo_, "STORY", (*SHORT, looked))
+def test_a_terminal_with_few_characters_works(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    stats = StoryStep("Look", "With bars.", (Command("custody stats", says=("agents wrote",)),))
+    monkeypatch.setattr(demo_, "STORY", (*SHORT, stats))
     ran = InProcessCommand(main, encoding).run(("demo",))
     assert (ran.status, ran.err) == (0, "")
     assert ("####" in ran.out) == (encoding == "latin-1")
@@ -159,10 +159,10 @@ class Process:
         return cls(os.getcwd(), dict(os.environ), (*streams, sys.argv, sys.excepthook, time.time_ns))
 
 
-def test_the_process_is_as_before_whatever_ends_the_story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_process_is_restored_however_the_story_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     before = Process.now()
-    assert tell(InProcessCommand(main), lambda _kind, _line: None, SHORT).outcome == "fine"
+    assert play_demo_story(InProcessCommand(main), lambda _kind, _line: None, SHORT).outcome == "fine"
     assert Process.now() == before
 
     def breaks(_history: SampleHistory) -> None:
@@ -170,18 +170,20 @@ def test_the_process_is_as_before_whatever_ends_the_story(tmp_path: Path, monkey
 
     broken = (*SHORT, StoryStep("Break", "Something breaks.", (), breaks))
     with pytest.raises(ZeroDivisionError):
-        tell(InProcessCommand(main), lambda _kind, _line: None, broken, keep=True)
+        play_demo_story(InProcessCommand(main), lambda _kind, _line: None, broken, keep=True)
     assert Process.now() == before
     assert not list(tmp_path.iterdir())
 
 
-def test_without_git_it_ends_with_words_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_git_it_fails_with_a_message_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path))
     ran = InProcessCommand(main).run(("demo",))
     assert ran.status == 3
-    assert "custody: git" in ran.err and "Traceback" not in ran.err
+    assert "error: git" in ran.err and "Traceback" not in ran.err
     assert not list((tmp_path / "temporary").iterdir())
 
 
@@ -190,9 +192,9 @@ def _commands() -> Iterator[Command]:
 
 
 def _excerpt() -> set[str]:
-    """What the README shows of the story."""
-    readme = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
-    return set(readme.partition("some of what `make demo` prints")[2].split("```")[1].splitlines()[1:]) - {"...", ""}
+    """Return the lines of the story that docs/demo.md shows."""
+    page = (Path(__file__).parents[3] / "docs" / "demo.md").read_text(encoding="utf-8")
+    return set(page.split("```")[1].splitlines()[1:]) - {"...", ""}
 
 
 def _files(folder: Path) -> dict[str, bytes]:

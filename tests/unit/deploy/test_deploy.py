@@ -1,4 +1,4 @@
-"""The files that run custody for a team name what is there: verbs with their options, locks, scripts; and no secret."""
+"""The deployment files use existing commands, options, locks and scripts, and contain no secret."""
 
 import re
 import shlex
@@ -18,33 +18,33 @@ CONTAINER = (DEPLOY / "Containerfile").read_text()
 
 
 def commands() -> list[str]:
-    """Every command of custody's in the compose file, the container file and the guide."""
+    """Return every custody command in the compose file, the container file and the guide."""
     texts = [str(part) for service in COMPOSE["services"].values() for part in service.get("command", ())]
     texts.append((ROOT / "docs" / "deployment.md").read_text().replace("\\\n", " "))
-    found = [
+    matches = [
         match[0]
         for text in texts
         for match in re.finditer(r"custody (serve|worker|project|token|verify) [^`'\n]*", text)
     ]
-    return sorted({" ".join(one.split()) for one in found})
+    return sorted({" ".join(command.split()) for command in matches})
 
 
-def test_there_are_commands_to_look_at() -> None:
-    assert {one.split()[1] for one in commands()} >= {"serve", "worker", "project", "token", "verify"}
+def test_every_kind_of_command_occurs() -> None:
+    assert {command.split()[1] for command in commands()} >= {"serve", "worker", "project", "token", "verify"}
 
 
 @pytest.mark.parametrize("command", commands())
-def test_a_command_has_the_verb_and_the_options_that_it_names(command: str) -> None:
+def test_every_command_and_option_exists(command: str) -> None:
     words = shlex.split(command)[1:]
     verb = [word for word in words if not word.startswith(("-", "postgresql:")) and word.isascii()][:2]
     parts = verb if words[0] in ("project", "token") else verb[:1]
-    told = CliRunner().invoke(cli, [*parts, "--help"])
-    assert told.exit_code == 0, told.output
+    result = CliRunner().invoke(cli, [*parts, "--help"])
+    assert result.exit_code == 0, result.output
     for option in (word for word in words if word.startswith("--")):
-        assert option in told.output or option == "--database", option
+        assert option in result.output or option == "--database", option
 
 
-def test_the_image_is_made_from_a_lock_that_is_there_and_starts_a_verb_that_is_there() -> None:
+def test_the_image_uses_an_existing_lock_and_command() -> None:
     (lock,) = re.findall(r"-r (\S+)", CONTAINER)
     assert (ROOT / lock).is_file()
     assert 'CMD ["serve", "--host", "0.0.0.0", "--port", "8080"]' in CONTAINER
@@ -59,7 +59,7 @@ def test_no_secret_is_in_a_file() -> None:
     assert "secrets" not in (DEPLOY / "Containerfile.dockerignore").read_text()
 
 
-def test_the_service_is_reached_from_this_machine_only_and_writes_nowhere() -> None:
+def test_the_service_listens_on_loopback_and_is_read_only() -> None:
     for name in ("service", "worker"):
         service = COMPOSE["services"][name]
         assert service["read_only"] is True
@@ -68,7 +68,7 @@ def test_the_service_is_reached_from_this_machine_only_and_writes_nowhere() -> N
     assert "ports" not in COMPOSE["services"]["database"]
 
 
-def test_what_the_database_starts_with_is_a_script_that_is_there() -> None:
+def test_the_start_script_of_the_database_exists() -> None:
     scripts = [volume.split(":")[0] for volume in COMPOSE["services"]["database"]["volumes"] if volume.startswith("./")]
     assert scripts == ["./login.sh"]
     assert (DEPLOY / "login.sh").stat().st_mode & 0o111

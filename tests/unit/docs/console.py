@@ -1,7 +1,7 @@
-"""Sessions at a terminal inside a page: what is typed after ``$``, and what the page says is printed then.
+"""Terminal sessions on a page: the input after ``$``, and the output that the page shows.
 
-A sign ``…`` stands for anything on its line, a line that is only ``…`` for any number of lines, and a word of seven
-hexadecimal digits or more for any such word: ids differ from run to run.
+The character ``…`` matches anything on its line; a line with only ``…`` matches any number of lines. A word of seven or
+more hexadecimal digits matches any such word, because ids differ from run to run.
 """
 
 import re
@@ -19,7 +19,7 @@ LANGUAGE = "console"
 PROMPT = "$ "
 ANY = "…"
 FAILED_MIN = 2
-"""Exit status 1 is an answer (a gate that blocks, an audit that finds); from here on something went wrong."""
+"""Status 1 is a result (a gate that blocks, an audit with findings); higher ones are failures."""
 _SHELL = frozenset("|&;<>$`(){}*?[]~#!\n")
 """Characters that may mean something to a shell."""
 _HEX = re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b")
@@ -27,7 +27,7 @@ _HEX = re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One command of a page, at its line, with what it is said to print."""
+    """A command on a page, with its line and its expected output."""
 
     line: int
     command: str
@@ -49,7 +49,7 @@ def _of_block(first: int, lines: Sequence[str]) -> Iterator[Step]:
 
 
 def printed(step: Step, folder: Path, environment: Mapping[str, str]) -> list[str]:
-    """What the command prints, both streams together; a command that goes wrong is an error."""
+    """Return the output of the command, both streams together; a failure is an error."""
     status, said = _run(step.command, folder, environment)
     assert status < FAILED_MIN, f"line {step.line}: '{step.command}' ended with {status}: {said}"
     return [line.rstrip() for line in said.splitlines()]
@@ -73,7 +73,7 @@ def _run(command: str, folder: Path, environment: Mapping[str, str]) -> tuple[in
 
 
 def pattern(lines: Sequence[str]) -> re.Pattern[str]:
-    """What fits the lines of a page.
+    """Return a pattern that matches the lines of a page.
 
     >>> bool(pattern(["a 6a9c540d5b9c", "…", "z … z"]).fullmatch("a 0123456789ab\\nb\\nc\\nz y z\\n"))
     True
@@ -92,7 +92,7 @@ def _of_line(line: str) -> str:
 
 
 def wrong(step: Step, said: Sequence[str]) -> str | None:
-    """How what was printed differs from the page, if it does."""
+    """Return the difference between output and page, if any."""
     told = "".join(f"{line}\n" for line in said)
     if pattern(step.prints).fullmatch(told):
         return None

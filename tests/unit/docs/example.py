@@ -1,6 +1,6 @@
 """The repository that the documents show: a small shop, an agent with two sessions, and a person beside it.
 
-It is made on the spot, in an empty folder or on top of any clone, so that what documents print can be printed again.
+It is generated in an empty folder or in any clone, so that the output in the documents can be reproduced.
 """
 
 import os
@@ -27,7 +27,7 @@ def total(prices):
 ROUNDING = '''
 
 def round_to_cents(amount):
-    """Half a cent goes to the even neighbour, as bookkeepers do it."""
+    """Half a cent goes to the even neighbor, as bookkeepers do it."""
     return Decimal(amount).quantize(Decimal("0.01"), rounding=ROUND_HALF_EVEN)
 '''
 IMPORTS = '''"""Prices of the shop."""
@@ -52,7 +52,7 @@ def discounted(amount, percent):
 '''
 REPORT = f"""# How amounts are rounded
 
-The shop rounds half a cent to the even neighbour, as the module `decimal` offers it in 8 rounding modes [1].
+The shop rounds half a cent to the even neighbor, as the module `decimal` offers it in 8 rounding modes [1].
 Servers must answer a request for a price within 2 seconds [2].
 
 ## Sources
@@ -64,13 +64,13 @@ Servers must answer a request for a price within 2 seconds [2].
 
 @dataclass(frozen=True, slots=True)
 class Shop:
-    """The repository and the home of whoever works in it."""
+    """The repository and its user's home."""
 
     folder: Path
     home: Path
 
     def environment(self) -> dict[str, str]:
-        """What a command of the documents sees: its own home, git without settings, fixed names and no colours."""
+        """Return the environment of the documents' commands: own home, git without settings, fixed names, no colors."""
         return {
             "PATH": os.environ["PATH"],
             "HOME": str(self.home),
@@ -86,7 +86,7 @@ class Shop:
         }
 
     def git(self, *words: str, at: str = "") -> str:
-        """What git says; commits bear the moment ``at``."""
+        """Run git and return its output; commits get the time ``at``."""
         dates = {"GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at} if at else {}
         done = subprocess.run(
             ["git", *words], cwd=self.folder, env=self.environment() | dates, capture_output=True, text=True, check=True
@@ -106,7 +106,7 @@ class Shop:
 
     @property
     def transcripts(self) -> Path:
-        """Where Claude Code keeps what it did in this repository."""
+        """Return the folder of Claude Code's transcripts for this repository."""
         return self.home / ".claude" / "projects" / project_name(self.folder)
 
 

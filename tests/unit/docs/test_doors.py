@@ -81,7 +81,7 @@ def doors() -> set[str]:
 
 def told() -> set[str]:
     """The parts that the page names."""
-    table = PAGE.read_text("utf-8").split("## The doors")[1]
+    table = PAGE.read_text("utf-8").split("## Parts that reach outside")[1]
     return set(re.findall(r"^\| `(custody/[\w/]+)` \|", table, re.MULTILINE))
 
 

@@ -1,4 +1,4 @@
-"""What the tutorial and the pages of questions show at a terminal is what is printed there."""
+"""The terminal output on the tutorial and the question pages is the real output."""
 
 import os
 import sys
@@ -11,21 +11,22 @@ from tests.unit.docs.console import Step, printed, steps, wrong
 from tests.unit.docs.example import Shop, a_shop
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
+README = DOCS.parent / "README.md"
 QUESTIONS = sorted((DOCS / "questions").glob("*.md"))
 SOURCE = os.environ.get("CUSTODY_TUTORIAL_REPO")
-"""A repository of your own in which the tutorial is played, instead of an empty one."""
+"""Your own repository for the tutorial, instead of an empty one."""
 HEADINGS = ("## How sure is that?", "## What it cannot tell")
 
 
 @pytest.fixture
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
-    """The repository of the documents, with our command on the path."""
+    """Make the repository of the documents, with custody on the path."""
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     return a_shop(tmp_path / "shop", tmp_path / "home", source=Path(SOURCE) if SOURCE else None)
 
 
 def typed(page: Path, shop: Shop) -> list[str]:
-    """Type everything that the page types, in order; what is printed otherwise than the page says."""
+    """Run all commands of the page in order; return the differences from the page."""
     environment = shop.environment()
     found = [(step, printed(step, shop.folder, environment)) for step in steps(page.read_text("utf-8"))]
     assert found, f"{page.name} types nothing"
@@ -37,7 +38,7 @@ def test_the_tutorial_prints_what_it_says_and_leaves_nothing_in_the_work_tree(sh
     assert shop.git("status", "--porcelain") == ""
 
 
-@pytest.mark.parametrize("page", QUESTIONS, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [README, *QUESTIONS], ids=lambda page: page.stem)
 def test_a_page_of_a_question_prints_what_it_says(page: Path, shop: Shop) -> None:
     status, said = custody_printing(shop.folder, ["import"], shop.environment())
     assert status == 0, said
@@ -66,10 +67,10 @@ def test_the_index_names_every_page() -> None:
 
 
 def test_another_answer_than_the_page_says_is_seen() -> None:
-    step = Step(7, "custody verify", ("all as stored: … records", "…", "end"))
-    assert wrong(step, ["all as stored: 3 records", "a", "b", "end"]) is None
-    assert wrong(step, ["all as stored: 3 records", "a", "b"]) is not None
-    assert wrong(step, ["NOT as stored: 3 records", "end"]) is not None
+    step = Step(7, "custody verify", ("OK: … records verified", "…", "end"))
+    assert wrong(step, ["OK: 3 records verified", "a", "b", "end"]) is None
+    assert wrong(step, ["OK: 3 records verified", "a", "b"]) is not None
+    assert wrong(step, ["FAILED: 3 records verified", "end"]) is not None
 
 
 def test_a_command_that_goes_wrong_is_seen(tmp_path: Path) -> None:

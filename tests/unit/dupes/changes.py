@@ -1,4 +1,4 @@
-"""Changes for tests: what they do not say is usual."""
+"""Builders of changes for tests."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ def a_piece(
     channel: Channel = Channel.PRODUCTION,
     after: TouchedFacts | None = None,
 ) -> ChangedPiece:
-    """One file, changed in one place."""
+    """Return a file changed in one place."""
     return ChangedPiece(
         path=path,
         channel=channel,
@@ -33,12 +33,12 @@ def a_piece(
 
 
 def a_described(*pieces: ChangedPiece, opened_ns: int = 1_000) -> ChangeDescription:
-    """A change of these pieces."""
+    """Return a change of these pieces."""
     return ChangeDescription(base=CommitSha("b" * 40), head=CommitSha("a" * 40), opened_ns=opened_ns, pieces=pieces)
 
 
 def some_code(count: int, *, first: int = 0) -> list[str]:
-    """Lines of code no two of which are alike."""
+    """Return lines of code that all differ."""
     return [f"const value{n} = compute{n}(input{n}, output{n}) + offset{n};" for n in range(first, first + count)]
 
 
@@ -53,7 +53,7 @@ def a_set(
     files: int = 0,
     renamed: int = 0,
 ) -> ChangeSet:
-    """A change set whose shingles, symbols and paths are single letters."""
+    """Return a change set whose shingles, symbols and paths are single letters."""
     return ChangeSet(
         opened_ns=opened_ns,
         shingles=frozenset(elements),
@@ -67,7 +67,7 @@ def a_set(
 
 
 def sets() -> st.SearchStrategy[ChangeSet]:
-    """Change sets out of few elements, so that containment, equality, emptiness and equal times are common."""
+    """Return change sets of few elements, so that containment, equality and equal times are common."""
     return st.builds(
         a_set,
         st.text("abcdefgh", max_size=8),

@@ -1,4 +1,4 @@
-"""The change to keep: one that can be merged, the best by what is known; advice with its reasons."""
+"""The change of a cluster to keep: the best mergeable change, with its reasons."""
 
 import random
 from collections.abc import Callable
@@ -15,92 +15,99 @@ from custody.dupes.cluster import (
     ExclusiveScope,
     NoCanonicalChange,
     RejectedCandidate,
-    canonical_of,
-    scopes_of,
-    why_not_viable,
+    choose_canonical_change,
+    find_merge_obstacle,
+    measure_exclusive_scopes,
 )
 from custody.dupes.facts.model import Channel
 from tests.unit.dupes.changes import a_described, a_piece
 
 
-def a_standing(change: int = 1, **known: object) -> CanonicalEvidence:
+def a_candidate(change: int = 1, **known: object) -> CanonicalEvidence:
     usual: dict[str, object] = {"opened_ns": 1_000, "scope": ExclusiveScope(0, 0), "has_tests": True}
     return CanonicalEvidence(change=change, **(usual | known))  # type: ignore[arg-type]
 
 
-def kept(*cluster: CanonicalEvidence) -> tuple[int, str]:
-    found = canonical_of(cluster)
-    assert isinstance(found, CanonicalChange)
-    return found.change, found.decided_by
+def choose(*cluster: CanonicalEvidence) -> tuple[int, str]:
+    choice = choose_canonical_change(cluster)
+    assert isinstance(choice, CanonicalChange)
+    return choice.change, choice.decided_by
 
 
 # Conformance: 002-056
 @pytest.mark.parametrize(
-    ("better", "worse", "respect"),
+    ("better", "worse", "criterion"),
     [
-        ({"checks": Checks.PASSED}, {"approvals": 5, "conflicts": False}, "checks"),
-        ({"approvals": 2}, {"approvals": 1, "conflicts": False}, "approvals"),
-        ({"approvals": 1}, {"approvals": None, "conflicts": False}, "approvals"),
-        ({"conflicts": False, "scope": ExclusiveScope(9, 90)}, {"conflicts": None}, "conflicts"),
-        ({"scope": ExclusiveScope(1, 90), "has_tests": False}, {"scope": ExclusiveScope(2, 5)}, "scope"),
-        ({"scope": ExclusiveScope(1, 4), "has_tests": False}, {"scope": ExclusiveScope(1, 5)}, "scope"),
-        ({"has_tests": True, "opened_ns": 9_000}, {"has_tests": False}, "tests"),
-        ({"opened_ns": 999}, {}, "time"),
+        ({"checks": Checks.PASSED}, {"approvals": 5, "conflicts": False}, "its checks passed"),
+        ({"approvals": 2}, {"approvals": 1, "conflicts": False}, "most approvals"),
+        ({"approvals": 1}, {"approvals": None, "conflicts": False}, "most approvals"),
+        ({"conflicts": False, "scope": ExclusiveScope(9, 90)}, {"conflicts": None}, "merges cleanly"),
+        ({"scope": ExclusiveScope(1, 90), "has_tests": False}, {"scope": ExclusiveScope(2, 5)}, "smallest scope"),
+        ({"scope": ExclusiveScope(1, 4), "has_tests": False}, {"scope": ExclusiveScope(1, 5)}, "smallest scope"),
+        ({"has_tests": True, "opened_ns": 9_000}, {"has_tests": False}, "has tests"),
+        ({"opened_ns": 999}, {}, "opened first"),
     ],
 )
-def test_respects_count_in_their_order(better: dict[str, object], worse: dict[str, object], respect: str) -> None:
-    assert kept(a_standing(2, **better), a_standing(1, **worse)) == (2, respect)
-    assert kept(a_standing(1, **worse), a_standing(2, **better)) == (2, respect)
+def test_criteria_apply_in_order(better: dict[str, object], worse: dict[str, object], criterion: str) -> None:
+    assert choose(a_candidate(2, **better), a_candidate(1, **worse)) == (2, criterion)
+    assert choose(a_candidate(1, **worse), a_candidate(2, **better)) == (2, criterion)
 
 
-def test_all_alike_the_smallest_id_is_kept() -> None:
-    assert kept(a_standing(2), a_standing(1)) == (1, "id")
+def test_equal_changes_are_ranked_by_id() -> None:
+    assert choose(a_candidate(2), a_candidate(1)) == (1, "indexed first")
 
 
 # Conformance: 002-056
 def test_failed_checks_and_conflicts_are_not_viable() -> None:
-    failed = a_standing(1, checks=Checks.FAILED, approvals=9)
-    conflicting = a_standing(2, conflicts=True, checks=Checks.PASSED)
-    assert canonical_of([failed, conflicting]) == NoCanonicalChange(
-        "no change of it can be merged as it is",
+    failed = a_candidate(1, checks=Checks.FAILED, approvals=9)
+    conflicting = a_candidate(2, conflicts=True, checks=Checks.PASSED)
+    assert choose_canonical_change([failed, conflicting]) == NoCanonicalChange(
+        "none can be merged as it is",
         (RejectedCandidate(1, "its checks failed"), RejectedCandidate(2, "it conflicts with its base")),
     )
-    found = canonical_of([failed, a_standing(3)])
-    assert isinstance(found, CanonicalChange)
-    assert (found.change, found.decided_by) == (3, "no other can be merged as it is")
-    assert found.refused == (RejectedCandidate(1, "its checks failed"),)
+    choice = choose_canonical_change([failed, a_candidate(3)])
+    assert isinstance(choice, CanonicalChange)
+    assert (choice.change, choice.decided_by) == (3, "no other change can be merged as it is")
+    assert choice.refused == (RejectedCandidate(1, "its checks failed"),)
 
 
-def test_nothing_known_is_viable_and_says_so() -> None:
-    found = canonical_of([a_standing(scope=ExclusiveScope(2, 30), has_tests=False)])
-    assert isinstance(found, CanonicalChange)
-    assert found.reasons == (
-        "nobody knows how its checks came out",
-        "nobody knows whether it was approved",
-        "nobody knows whether it conflicts",
-        "it changes 2 files, 30 lines, that no other of them touches",
-        "it has no tests",
+def test_unknown_facts_are_named() -> None:
+    choice = choose_canonical_change([a_candidate(scope=ExclusiveScope(2, 30), has_tests=False)])
+    assert isinstance(choice, CanonicalChange)
+    assert choice.reasons == (
+        "2 files (30 lines) that no other change touches",
+        "no tests",
+        "CI, review and conflict status unknown",
     )
-    assert found.decided_by == "it is the only one"
+    assert choice.decided_by == "the only change"
 
 
-def test_reasons_say_what_is_known() -> None:
-    found = canonical_of([a_standing(checks=Checks.PASSED, approvals=1, conflicts=False)])
-    assert isinstance(found, CanonicalChange)
-    assert found.reasons == (
-        "its checks passed",
-        "it has 1 approval",
-        "it merges cleanly",
-        "it changes 0 files, 0 lines, that no other of them touches",
-        "it has tests",
+def test_known_facts_are_reasons() -> None:
+    choice = choose_canonical_change([a_candidate(checks=Checks.PASSED, approvals=1, conflicts=False)])
+    assert isinstance(choice, CanonicalChange)
+    assert choice.reasons == (
+        "checks passed",
+        "1 approval",
+        "merges cleanly",
+        "0 files (0 lines) that no other change touches",
+        "has tests",
     )
+
+
+def test_reasons_name_each_unknown_fact() -> None:
+    choice = choose_canonical_change([a_candidate(checks=Checks.PASSED, conflicts=False)])
+    assert isinstance(choice, CanonicalChange)
+    assert choice.reasons[-1] == "review status unknown"
+    choice = choose_canonical_change([a_candidate(approvals=2)])
+    assert isinstance(choice, CanonicalChange)
+    assert choice.reasons[-1] == "CI and conflict status unknown"
 
 
 def test_an_empty_cluster_has_no_canonical_change() -> None:
-    assert canonical_of([]) == NoCanonicalChange("it has no changes", ())
+    assert choose_canonical_change([]) == NoCanonicalChange("the cluster is empty", ())
 
 
-def test_scope_is_what_no_other_of_the_cluster_touches() -> None:
+def test_scope_counts_files_that_no_other_change_touches() -> None:
     shared = a_piece("src/shared.ts", ["a", "b"])
     changes = {
         1: a_described(
@@ -108,10 +115,10 @@ def test_scope_is_what_no_other_of_the_cluster_touches() -> None:
         ),
         2: a_described(shared, a_piece("trace.log", ["a"] * 50, channel=Channel.META)),
     }
-    assert scopes_of(changes) == {1: ExclusiveScope(2, 4), 2: ExclusiveScope(0, 0)}
+    assert measure_exclusive_scopes(changes) == {1: ExclusiveScope(2, 4), 2: ExclusiveScope(0, 0)}
 
 
-STANDINGS = st.lists(
+CANDIDATES = st.lists(
     st.builds(
         CanonicalEvidence,
         change=st.integers(1, 99),
@@ -123,43 +130,43 @@ STANDINGS = st.lists(
         has_tests=st.booleans(),
     ),
     max_size=6,
-    unique_by=lambda standing: standing.change,
+    unique_by=lambda candidate: candidate.change,
 )
 
 
-@given(STANDINGS, st.randoms())
+@given(CANDIDATES, st.randoms())
 def test_the_order_of_changes_does_not_matter(cluster: list[CanonicalEvidence], chance: random.Random) -> None:
-    assert canonical_of(chance.sample(cluster, len(cluster))) == canonical_of(cluster)
+    assert choose_canonical_change(chance.sample(cluster, len(cluster))) == choose_canonical_change(cluster)
 
 
-@given(STANDINGS)
+@given(CANDIDATES)
 def test_only_viable_changes_are_kept(cluster: list[CanonicalEvidence]) -> None:
-    found = canonical_of(cluster)
-    by_id = {standing.change: standing for standing in cluster}
-    assert {refused.change for refused in found.refused} == {
-        change for change, standing in by_id.items() if why_not_viable(standing) is not None
+    choice = choose_canonical_change(cluster)
+    by_id = {candidate.change: candidate for candidate in cluster}
+    assert {refused.change for refused in choice.refused} == {
+        change for change, candidate in by_id.items() if find_merge_obstacle(candidate) is not None
     }
-    if isinstance(found, CanonicalChange):
-        assert why_not_viable(by_id[found.change]) is None
+    if isinstance(choice, CanonicalChange):
+        assert find_merge_obstacle(by_id[choice.change]) is None
     else:
-        assert len(found.refused) == len(cluster)
+        assert len(choice.refused) == len(cluster)
 
 
 FORGETTING: list[Callable[[CanonicalEvidence], CanonicalEvidence]] = [
-    lambda one: replace(one, checks=Checks.UNKNOWN),
-    lambda one: replace(one, approvals=None),
-    lambda one: replace(one, conflicts=None),
+    lambda candidate: replace(candidate, checks=Checks.UNKNOWN),
+    lambda candidate: replace(candidate, approvals=None),
+    lambda candidate: replace(candidate, conflicts=None),
 ]
 
 
-@given(STANDINGS, st.sampled_from(FORGETTING))
-def test_to_forget_what_is_known_of_others_never_costs_a_change_its_place(
+@given(CANDIDATES, st.sampled_from(FORGETTING))
+def test_forgetting_facts_about_others_keeps_the_choice(
     cluster: list[CanonicalEvidence], forget: Callable[[CanonicalEvidence], CanonicalEvidence]
 ) -> None:
-    found = canonical_of(cluster)
-    if not isinstance(found, CanonicalChange):
+    choice = choose_canonical_change(cluster)
+    if not isinstance(choice, CanonicalChange):
         return
-    viable = [one for one in cluster if why_not_viable(one) is None]
-    forgotten = [one if one.change == found.change else forget(one) for one in viable]
-    after = canonical_of(forgotten)
-    assert isinstance(after, CanonicalChange) and after.change == found.change
+    viable = [candidate for candidate in cluster if find_merge_obstacle(candidate) is None]
+    forgotten = [candidate if candidate.change == choice.change else forget(candidate) for candidate in viable]
+    after = choose_canonical_change(forgotten)
+    assert isinstance(after, CanonicalChange) and after.change == choice.change

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from custody.dupes.descent import Mode, change_set
+from custody.dupes.descent import Mode, make_change_set
 from custody.dupes.facts.model import Channel
 from custody.dupes.facts.touched_facts import TouchedFacts
 from custody.dupes.model import LineRun
@@ -18,51 +18,53 @@ def test_only_production_counts() -> None:
         a_piece("docs/a.md", CODE, channel=Channel.DOCS),
         a_piece("tests/a.ts", CODE, channel=Channel.TESTS, after=TouchedFacts(symbols=frozenset({"helper"}))),
     )
-    made = change_set(change, RULES)
+    made = make_change_set(change, RULES)
     assert [made.elements(mode) for mode in Mode] == [frozenset()] * 3
     assert (made.lines_changed, made.files_changed, made.paths) == (0, 0, frozenset())
 
 
 # Conformance: 002-049
-def test_patch_mode_tells_removed_from_added_lines() -> None:
-    added = change_set(a_described(a_piece(added=["a = b + c - d;"])), RULES)
-    removed = change_set(a_described(a_piece(removed=["a = b + c - d;"])), RULES)
+def test_patch_mode_separates_removed_and_added_lines() -> None:
+    added = make_change_set(a_described(a_piece(added=["a = b + c - d;"])), RULES)
+    removed = make_change_set(a_described(a_piece(removed=["a = b + c - d;"])), RULES)
     assert added.elements(Mode.PATCH) and removed.elements(Mode.PATCH)
     assert not set(added.elements(Mode.PATCH)) & set(removed.elements(Mode.PATCH))
 
 
 def test_shingles_have_five_tokens() -> None:
     change = a_described(a_piece(added=["a = b + c;"]))
-    assert len(change_set(change, RULES).shingles) == 2
+    assert len(make_change_set(change, RULES).shingles) == 2
 
 
 # Conformance: 002-050
-def test_rewrite_mode_knows_neither_path_nor_place_nor_what_was_removed() -> None:
-    here = change_set(a_described(a_piece("src/here.ts", CODE)), RULES)
-    there = change_set(a_described(a_piece("lib/there.ts", CODE, removed=some_code(9, first=90), first=500)), RULES)
+def test_rewrite_mode_ignores_path_position_and_removed_lines() -> None:
+    here = make_change_set(a_described(a_piece("src/here.ts", CODE)), RULES)
+    there = make_change_set(
+        a_described(a_piece("lib/there.ts", CODE, removed=some_code(9, first=90), first=500)), RULES
+    )
     assert here.elements(Mode.REWRITE) == there.elements(Mode.REWRITE) != frozenset()
     assert here.elements(Mode.PATCH) != there.elements(Mode.PATCH)
 
 
 # Conformance: 002-059
-def test_where_a_diff_is_cut_does_not_matter_to_a_rewrite() -> None:
+def test_rewrite_mode_ignores_hunk_borders() -> None:
     cut = (LineRun(1, 1, (), tuple(CODE[:17])), LineRun(30, 30, (), tuple(CODE[17:])))
-    in_two = change_set(a_described(replace(a_piece(), runs=cut)), RULES)
-    whole = change_set(a_described(a_piece(added=CODE)), RULES)
+    in_two = make_change_set(a_described(replace(a_piece(), runs=cut)), RULES)
+    whole = make_change_set(a_described(a_piece(added=CODE)), RULES)
     assert in_two.elements(Mode.REWRITE) == whole.elements(Mode.REWRITE)
 
 
 # Conformance: 002-051
-def test_symbols_mode_has_symbols_and_exports_and_tells_them_apart() -> None:
+def test_symbols_mode_has_separate_symbols_and_exports() -> None:
     facts = TouchedFacts(
         symbols=frozenset({"load", "Store"}), exports=frozenset({"load"}), imports=frozenset({"node:fs"})
     )
-    made = change_set(a_described(a_piece(after=facts)), RULES)
+    made = make_change_set(a_described(a_piece(after=facts)), RULES)
     assert made.elements(Mode.SYMBOLS) == {"symbol load", "symbol Store", "export load"}
 
 
 def test_sizes_are_counted() -> None:
-    made = change_set(
+    made = make_change_set(
         a_described(a_piece("src/new.ts", ["a"], removed=["b", "c"], old_path="src/old.ts"), a_piece("src/x.ts")), RULES
     )
     assert (made.lines_changed, made.files_changed, made.files_renamed) == (3, 2, 1)

@@ -1,4 +1,4 @@
-"""Clusters: what is linked belongs together, but one weak link glues nothing."""
+"""Clusters: linked changes belong together, but one weak link joins nothing."""
 
 import random
 from itertools import chain, combinations
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from custody.core.errors import RulesError
 from custody.dupes import cluster as cluster_module
-from custody.dupes.cluster import PairLink, clusters_of
+from custody.dupes.cluster import PairLink, clusters_from_links
 from custody.dupes.model import Category
 from custody.dupes.rules import DedupeRules
 
@@ -22,12 +22,12 @@ def linked(*pairs: tuple[int, int], category: Category = FEATURE, strength: floa
 
 
 def members(links: list[PairLink], rules: DedupeRules = RULES) -> list[tuple[int, ...]]:
-    return [cluster.members for cluster in clusters_of(links, rules).clusters]
+    return [cluster.members for cluster in clusters_from_links(links, rules).clusters]
 
 
 def test_linked_changes_are_a_cluster_named_after_the_smallest() -> None:
-    (cluster,) = clusters_of(linked((7, 3), (7, 5)), RULES).clusters
-    assert (cluster.id, cluster.members, cluster.centre) == (3, (3, 5, 7), 7)
+    (cluster,) = clusters_from_links(linked((7, 3), (7, 5)), RULES).clusters
+    assert (cluster.id, cluster.members, cluster.center) == (3, (3, 5, 7), 7)
 
 
 @pytest.mark.parametrize(
@@ -45,52 +45,52 @@ def test_not_related_cannot_be_made_to_link() -> None:
         DedupeRules(cluster_categories=("NOT_RELATED",))
 
 
-def test_one_link_does_not_glue_two_clusters_together() -> None:
+def test_one_link_does_not_join_two_clusters() -> None:
     left, right = list(combinations((1, 2, 3, 4), 2)), list(combinations((5, 6, 7, 8), 2))
-    found = clusters_of(linked(*left, *right, (4, 5)), RULES)
-    assert [cluster.members for cluster in found.clusters] == [(1, 2, 3, 4), (5, 6, 7, 8)]
-    assert found.cut == (PairLink(4, 5, FEATURE, 0.8),)
+    result = clusters_from_links(linked(*left, *right, (4, 5)), RULES)
+    assert [cluster.members for cluster in result.clusters] == [(1, 2, 3, 4), (5, 6, 7, 8)]
+    assert result.cut == (PairLink(4, 5, FEATURE, 0.8),)
 
 
 def test_a_change_with_a_link_into_many_clusters_joins_none() -> None:
     cliques = [list(combinations(range(10 * n, 10 * n + 4), 2)) for n in range(1, 7)]
     bridges = [(10 * n, 99) for n in range(1, 7)]
-    found = clusters_of(linked(*chain(*cliques), *bridges), RULES)
-    assert [cluster.members for cluster in found.clusters] == [tuple(range(10 * n, 10 * n + 4)) for n in range(1, 7)]
-    assert len(found.cut) == 6
+    result = clusters_from_links(linked(*chain(*cliques), *bridges), RULES)
+    assert [cluster.members for cluster in result.clusters] == [tuple(range(10 * n, 10 * n + 4)) for n in range(1, 7)]
+    assert len(result.cut) == 6
 
 
-def test_a_chain_falls_apart() -> None:
-    found = clusters_of(linked((1, 2), (2, 3), (3, 4), (4, 5), (5, 6)), RULES)
-    assert [cluster.members for cluster in found.clusters] == [(1, 2, 3), (4, 5, 6)]
-    assert found.cut == (PairLink(3, 4, FEATURE, 0.8),)
+def test_a_chain_is_split() -> None:
+    result = clusters_from_links(linked((1, 2), (2, 3), (3, 4), (4, 5), (5, 6)), RULES)
+    assert [cluster.members for cluster in result.clusters] == [(1, 2, 3), (4, 5, 6)]
+    assert result.cut == (PairLink(3, 4, FEATURE, 0.8),)
 
 
-def test_who_is_linked_to_enough_of_the_star_belongs_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    around = linked((1, 2), (1, 3), (1, 4), (2, 5), (3, 5))
-    assert members(around) == [(1, 2, 3, 4, 5)]
+def test_a_change_linked_to_enough_of_the_star_joins_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    links = linked((1, 2), (1, 3), (1, 4), (2, 5), (3, 5))
+    assert members(links) == [(1, 2, 3, 4, 5)]
     monkeypatch.setattr(cluster_module, "LINKS_SHARE_MIN", 0.6)
-    assert members(around) == [(1, 2, 3, 4)]
+    assert members(links) == [(1, 2, 3, 4)]
 
 
-def test_the_same_change_carries_on_from_pair_to_pair() -> None:
+def test_same_change_is_transitive() -> None:
     row = linked(*((n, n + 1) for n in range(1, 50)), category=SAME)
     assert members(row) == [tuple(range(1, 51))]
 
 
 def test_a_group_of_the_same_change_is_linked_as_one() -> None:
     links = linked((1, 2), (2, 3), category=SAME) + linked((3, 9), (9, 8))
-    (cluster,) = clusters_of(links, RULES).clusters
-    assert (cluster.id, cluster.members, cluster.centre) == (1, (1, 2, 3, 8, 9), 9)
+    (cluster,) = clusters_from_links(links, RULES).clusters
+    assert (cluster.id, cluster.members, cluster.center) == (1, (1, 2, 3, 8, 9), 9)
 
 
-def test_of_equally_linked_changes_the_more_strongly_linked_is_the_centre() -> None:
+def test_of_equally_linked_changes_the_more_strongly_linked_is_the_center() -> None:
     row = linked((1, 2), (2, 3)) + linked((3, 4), strength=0.9)
     assert members(row) == [(2, 3, 4)]
-    assert clusters_of(row, RULES).cut == (PairLink(1, 2, FEATURE, 0.8),)
+    assert clusters_from_links(row, RULES).cut == (PairLink(1, 2, FEATURE, 0.8),)
 
 
-def test_a_change_is_not_linked_to_itself_and_nothing_is_no_cluster() -> None:
+def test_self_links_and_no_links_make_no_cluster() -> None:
     assert members(linked((1, 1))) == []
     assert members([]) == []
 
@@ -113,48 +113,48 @@ def test_neither_the_order_of_links_nor_of_ends_matters(links: list[PairLink], c
         link if chance.random() < 0.5 else PairLink(link.b, link.a, link.category, link.strength) for link in links
     ]
     chance.shuffle(mixed)
-    assert clusters_of(mixed, RULES).clusters == clusters_of(links, RULES).clusters
+    assert clusters_from_links(mixed, RULES).clusters == clusters_from_links(links, RULES).clusters
     shuffled = chance.sample(links, len(links))
-    assert clusters_of(shuffled, RULES) == clusters_of(links, RULES)
+    assert clusters_from_links(shuffled, RULES) == clusters_from_links(links, RULES)
 
 
 @given(LINKS, LINKS)
 def test_changes_that_are_not_linked_do_not_alter_clusters(links: list[PairLink], others: list[PairLink]) -> None:
     apart = [PairLink(link.a + 100, link.b + 100, link.category, link.strength) for link in others]
-    found = clusters_of(links + apart, RULES).clusters
-    assert found == clusters_of(links, RULES).clusters + clusters_of(apart, RULES).clusters
+    result = clusters_from_links(links + apart, RULES).clusters
+    assert result == clusters_from_links(links, RULES).clusters + clusters_from_links(apart, RULES).clusters
 
 
 @given(LINKS)
 def test_a_change_is_in_one_cluster_with_all_that_are_the_same(links: list[PairLink]) -> None:
-    found = clusters_of(links, RULES).clusters
-    everyone = [member for cluster in found for member in cluster.members]
+    result = clusters_from_links(links, RULES).clusters
+    everyone = [member for cluster in result for member in cluster.members]
     assert len(everyone) == len(set(everyone))
-    for cluster in found:
+    for cluster in result:
         assert cluster.id == min(cluster.members) and cluster.members == tuple(sorted(cluster.members))
-        assert cluster.centre in cluster.members and len(cluster.members) > 1
+        assert cluster.center in cluster.members and len(cluster.members) > 1
     for link in links:
         if link.category is SAME and link.a != link.b:
-            assert any({link.a, link.b} <= {*cluster.members} for cluster in found)
+            assert any({link.a, link.b} <= {*cluster.members} for cluster in result)
 
 
 @given(LINKS, st.sampled_from([0.3, 0.5, 1.0]))
-def test_everyone_is_linked_to_the_centre_or_to_enough_of_its_star(links: list[PairLink], share: float) -> None:
+def test_every_member_is_linked_to_the_center_or_to_enough_of_its_star(links: list[PairLink], share: float) -> None:
     features = [PairLink(link.a, link.b, FEATURE, link.strength) for link in links]
     pairs = {pair for link in links for pair in ((link.a, link.b), (link.b, link.a))}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cluster_module, "LINKS_SHARE_MIN", share)
-        found = clusters_of(features, RULES).clusters
-    for cluster in found:
-        star = [one for one in cluster.members if one == cluster.centre or (one, cluster.centre) in pairs]
+        result = clusters_from_links(features, RULES).clusters
+    for cluster in result:
+        star = [change for change in cluster.members if change == cluster.center or (change, cluster.center) in pairs]
         for member in set(cluster.members) - set(star):
-            assert sum((member, one) in pairs for one in star) >= share * len(star)
+            assert sum((member, change) in pairs for change in star) >= share * len(star)
 
 
 @given(LINKS)
 def test_links_are_inside_a_cluster_or_cut(links: list[PairLink]) -> None:
-    found = clusters_of(links, RULES)
+    result = clusters_from_links(links, RULES)
     for link in links:
-        inside = any({link.a, link.b} <= {*cluster.members} for cluster in found.clusters)
-        wanted = link.category.value in RULES.cluster_categories and link.a != link.b
-        assert (link in found.cut) == (wanted and not inside)
+        inside = any({link.a, link.b} <= {*cluster.members} for cluster in result.clusters)
+        is_used = link.category.value in RULES.cluster_categories and link.a != link.b
+        assert (link in result.cut) == (is_used and not inside)

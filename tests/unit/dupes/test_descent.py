@@ -1,4 +1,4 @@
-"""Descent: which change is part of which, in three modes, without circles, and where a cluster begins."""
+"""Descent of changes in three modes, without cycles, and the bases of a cluster."""
 
 import random
 from collections.abc import Mapping
@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.dupes.descent import ChangeSet, Descent, DescentLink, Mode, descent_of, edges_between, mode_for
+from custody.dupes.descent import (
+    ChangeSet,
+    Descent,
+    DescentLink,
+    Mode,
+    build_change_descent,
+    choose_comparison_mode,
+    find_descent_links,
+)
 from custody.dupes.rules import DedupeRules
 from tests.unit.dupes.changes import a_set, sets
 
@@ -17,7 +25,7 @@ TEN = "abcdefghij"
 
 
 def edges(a: ChangeSet, b: ChangeSet, rules: DedupeRules = RULES) -> list[DescentLink]:
-    return list(edges_between(1, a, 2, b, rules))
+    return list(find_descent_links(1, a, 2, b, rules))
 
 
 # Conformance: 002-052
@@ -50,11 +58,11 @@ def test_time_is_a_soft_constraint() -> None:
     assert edge.is_against_time
 
 
-def test_where_two_contain_each_other_the_earlier_is_the_part() -> None:
-    found = descent_of({1: a_set(TEN, opened_ns=9), 2: a_set(TEN, opened_ns=5)}, NO_GROWTH)
-    assert [(edge.part, edge.whole) for edge in found.edges] == [(2, 1)]
-    assert [(edge.part, edge.whole, edge.is_against_time) for edge in found.dropped] == [(1, 2, True)]
-    same_time = descent_of({1: a_set(TEN), 2: a_set(TEN)}, NO_GROWTH)
+def test_if_two_changes_contain_each_other_the_earlier_is_the_part() -> None:
+    descent = build_change_descent({1: a_set(TEN, opened_ns=9), 2: a_set(TEN, opened_ns=5)}, NO_GROWTH)
+    assert [(edge.part, edge.whole) for edge in descent.edges] == [(2, 1)]
+    assert [(edge.part, edge.whole, edge.is_against_time) for edge in descent.dropped] == [(1, 2, True)]
+    same_time = build_change_descent({1: a_set(TEN), 2: a_set(TEN)}, NO_GROWTH)
     assert [(edge.part, edge.whole) for edge in same_time.edges] == [(1, 2)]
 
 
@@ -69,7 +77,7 @@ def test_rewrites_are_compared_by_fingerprints() -> None:
     large = a_set("XYZ", prints=range(12))
     (edge,) = edges(small, large)
     assert (edge.part, edge.mode) == (1, Mode.REWRITE)
-    assert edge.reason == "one of them changes 2,001 lines, more than 2,000"
+    assert edge.reason == "one changes 2,001 lines, more than 2,000"
 
 
 def test_rewrites_without_fingerprints_are_compared_by_lines() -> None:
@@ -83,54 +91,54 @@ def test_the_same_names_written_differently_are_compared_by_names() -> None:
     assert edge.reason == "they share only 0% of the smaller one's code"
 
 
-def test_few_names_say_nothing() -> None:
-    assert mode_for(a_set(TEN, symbols="pq"), a_set("XYZ", symbols="pqrs"), RULES) == (
+def test_few_names_are_not_compared() -> None:
+    assert choose_comparison_mode(a_set(TEN, symbols="pq"), a_set("XYZ", symbols="pqrs"), RULES) == (
         Mode.PATCH,
         "they share 0% of the smaller one's code",
     )
-    assert mode_for(a_set(symbols="pq"), a_set("XYZ", symbols="pqrs"), RULES) is None
+    assert choose_comparison_mode(a_set(symbols="pq"), a_set("XYZ", symbols="pqrs"), RULES) is None
 
 
-def test_names_serve_where_there_are_no_lines() -> None:
-    chosen = mode_for(a_set(symbols="pqr"), a_set("XYZ", symbols="pqr"), RULES)
-    assert chosen == (Mode.SYMBOLS, "not both have lines to compare, but both have names")
+def test_names_are_compared_without_lines() -> None:
+    choice = choose_comparison_mode(a_set(symbols="pqr"), a_set("XYZ", symbols="pqr"), RULES)
+    assert choice == (Mode.SYMBOLS, "one has no lines to compare, but both have names")
 
 
 # Conformance: 002-055
 def test_a_chain_begins_with_its_smallest() -> None:
     small, middle, large = a_set("abcd", opened_ns=1), a_set("abcdef", opened_ns=2), a_set("abcdefgh", opened_ns=3)
-    found = descent_of({7: large, 5: middle, 9: small}, RULES)
-    assert [(edge.part, edge.whole) for edge in found.edges] == [(9, 7), (9, 5), (5, 7)]
-    (base,) = found.bases
+    descent = build_change_descent({7: large, 5: middle, 9: small}, RULES)
+    assert [(edge.part, edge.whole) for edge in descent.edges] == [(9, 7), (9, 5), (5, 7)]
+    (base,) = descent.bases
     assert base.change == 9
     assert base.reasons == (
-        "no other change of the cluster is part of it",
-        "2 of 2 others contain it",
-        "none was opened earlier",
+        "contains no other change",
+        "contained in 2 of 2 others",
+        "opened first",
     )
 
 
-def test_of_several_bases_the_one_that_most_contain_comes_first() -> None:
+def test_the_base_contained_in_most_changes_comes_first() -> None:
     changes = {1: a_set("xyz", opened_ns=0), 2: a_set("abc"), 3: a_set("abcdef", opened_ns=2_000)}
-    found = descent_of(changes, RULES)
-    assert [base.change for base in found.bases] == [2, 1]
-    assert found.bases[1].reasons == ("no other change of the cluster is part of it", "none was opened earlier")
+    descent = build_change_descent(changes, RULES)
+    assert [base.change for base in descent.bases] == [2, 1]
+    assert descent.bases[1].reasons == ("contains no other change", "opened first")
 
 
 def test_a_change_alone_is_its_own_base() -> None:
-    assert [base.reasons for base in descent_of({1: a_set("abc")}, RULES).bases] == [
-        ("no other change of the cluster is part of it",)
+    assert [base.reasons for base in build_change_descent({1: a_set("abc")}, RULES).bases] == [
+        ("contains no other change",)
     ]
-    assert descent_of({}, RULES) == Descent((), (), ())
+    assert build_change_descent({}, RULES) == Descent((), (), ())
 
 
 CLUSTERS = st.dictionaries(st.integers(1, 9), sets(), max_size=7)
 LOOSE = st.sampled_from([RULES, NO_GROWTH, DedupeRules(contain_growth_min=0.0, contain_min=0.0)])
 
 
-def has_circle(found: list[DescentLink]) -> bool:
-    """Take away changes that nothing leads to until none is left; a circle stays."""
-    left = list(found)
+def has_cycle(descent: list[DescentLink]) -> bool:
+    """Return whether removing edges without predecessors leaves a cycle."""
+    left = list(descent)
     while left:
         wholes = {edge.whole for edge in left}
         further = [edge for edge in left if edge.part in wholes]
@@ -141,18 +149,18 @@ def has_circle(found: list[DescentLink]) -> bool:
 
 
 @given(CLUSTERS, LOOSE)
-def test_no_chain_is_circular(changes: Mapping[int, ChangeSet], rules: DedupeRules) -> None:
-    found = descent_of(changes, rules)
-    assert not has_circle(list(found.edges))
-    for edge in found.dropped:
-        assert has_circle([*found.edges, edge])
-    assert bool(found.bases) == bool(changes)
+def test_descent_is_acyclic(changes: Mapping[int, ChangeSet], rules: DedupeRules) -> None:
+    descent = build_change_descent(changes, rules)
+    assert not has_cycle(list(descent.edges))
+    for edge in descent.dropped:
+        assert has_cycle([*descent.edges, edge])
+    assert bool(descent.bases) == bool(changes)
 
 
 @given(CLUSTERS, LOOSE)
-def test_an_edge_holds_what_it_says(changes: Mapping[int, ChangeSet], rules: DedupeRules) -> None:
-    found = descent_of(changes, rules)
-    for edge in (*found.edges, *found.dropped):
+def test_edges_fulfill_the_rules(changes: Mapping[int, ChangeSet], rules: DedupeRules) -> None:
+    descent = build_change_descent(changes, rules)
+    for edge in (*descent.edges, *descent.dropped):
         less, more = changes[edge.part].elements(edge.mode), changes[edge.whole].elements(edge.mode)
         assert less and more
         assert rules.contain_min < edge.contained <= 1
@@ -167,12 +175,12 @@ def test_the_order_of_changes_does_not_matter(
 ) -> None:
     mixed = list(changes.items())
     chance.shuffle(mixed)
-    assert descent_of(dict(mixed), rules) == descent_of(changes, rules)
+    assert build_change_descent(dict(mixed), rules) == build_change_descent(changes, rules)
 
 
 @given(CLUSTERS, LOOSE)
 def test_an_unrelated_change_only_adds_a_base(changes: Mapping[int, ChangeSet], rules: DedupeRules) -> None:
-    before = descent_of(changes, rules)
-    after = descent_of({**changes, 99: a_set("Z", opened_ns=9)}, rules)
+    before = build_change_descent(changes, rules)
+    after = build_change_descent({**changes, 99: a_set("Z", opened_ns=9)}, rules)
     assert (after.edges, after.dropped) == (before.edges, before.dropped)
     assert [base.change for base in after.bases if base.change != 99] == [base.change for base in before.bases]

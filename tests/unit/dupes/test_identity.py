@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from custody.dupes.facts.model import Channel
 from custody.dupes.model import ChangeDescription, ChangedPiece, ExactKind, HashVariant, LineRun, Shape
 from custody.dupes.rules import DedupeRules
-from custody.dupes.signature import KINDS, exact_hashes
+from custody.dupes.signature import KINDS, compute_exact_hashes
 from tests.unit.dupes.changes import a_described, a_piece
 
 RULES = DedupeRules()
@@ -26,11 +26,11 @@ pieces = st.builds(
 
 
 def hashed(*pieces: ChangedPiece, rules: DedupeRules = RULES) -> dict[ExactKind, str]:
-    return dict(exact_hashes(a_described(*pieces), rules))
+    return dict(compute_exact_hashes(a_described(*pieces), rules))
 
 
 # Conformance: 002-009
-def test_the_place_in_a_file_and_the_order_of_files_say_nothing() -> None:
+def test_positions_and_the_order_of_files_are_ignored() -> None:
     a, b = a_piece("a.py", ["x = 1"], first=3), a_piece("b.py", ["y = 2"], removed=["y = 1"])
     moved = replace(a, runs=(replace(a.runs[0], new_first=77, old_first=70),))
     assert hashed(a, b) == hashed(b, moved)
@@ -47,11 +47,11 @@ def test_the_place_in_a_file_and_the_order_of_files_say_nothing() -> None:
         a_piece("a.py", [" x = 1"]),
     ],
 )
-def test_a_path_a_line_a_side_or_an_indent_makes_another_change(other: ChangedPiece) -> None:
+def test_path_line_side_and_indent_count(other: ChangedPiece) -> None:
     assert hashed(a_piece("a.py", ["x = 1"]))[WHOLE] != hashed(other)[WHOLE]
 
 
-def test_every_channel_has_a_hash_of_its_own() -> None:
+def test_every_channel_has_its_own_hash() -> None:
     code, test = a_piece("a.py", ["x = 1"]), a_piece("test_a.py", ["assert x"], channel=Channel.TESTS)
     both, alone = hashed(code, test), hashed(code)
     assert both[PRODUCTION] == alone[PRODUCTION]
@@ -61,30 +61,30 @@ def test_every_channel_has_a_hash_of_its_own() -> None:
 
 
 # Conformance: 002-010
-def test_white_space_at_the_end_and_the_line_end_say_nothing_unless_they_shall() -> None:
+def test_trailing_white_space_is_ignored_unless_the_rules_say_otherwise() -> None:
     plain, trailing = a_piece("a.py", ["x = 1"]), a_piece("a.py", ["x = 1 \t"])
     assert hashed(plain) == hashed(trailing)
     strict = DedupeRules(normalise_whitespace=False)
     assert hashed(plain, rules=strict)[WHOLE] != hashed(trailing, rules=strict)[WHOLE]
 
 
-def test_without_any_white_space_an_indent_says_nothing() -> None:
+def test_the_spaceless_hash_ignores_indentation() -> None:
     spaceless = ExactKind(None, HashVariant.SPACELESS)
     assert hashed(a_piece("a.py", ["  x = 1"]))[spaceless] == hashed(a_piece("a.py", ["x=1"]))[spaceless]
 
 
-def test_a_moved_change_is_found_without_its_paths() -> None:
+def test_the_path_free_hash_of_a_moved_change_is_equal() -> None:
     free = ExactKind(None, HashVariant.PATH_FREE)
     assert hashed(a_piece("a.py", ["x = 1"]))[free] == hashed(a_piece("lib/b.py", ["x = 1"]))[free]
 
 
-def test_a_rename_alone_has_an_identity_but_none_without_paths() -> None:
+def test_a_pure_rename_has_no_path_free_hash() -> None:
     renamed = hashed(a_piece("b.py", old_path="a.py"))
     assert renamed[WHOLE] != hashed(a_piece("c.py", old_path="a.py"))[WHOLE]
     assert ExactKind(None, HashVariant.PATH_FREE) not in renamed
 
 
-def test_a_binary_file_is_known_by_its_objects_and_a_mode_by_its_change() -> None:
+def test_binary_files_and_modes_are_hashed() -> None:
     def binary(old: str, new: str) -> ChangedPiece:
         return replace(a_piece("a.png"), opaque="a binary file", objects=(old, new))
 
@@ -95,7 +95,7 @@ def test_a_binary_file_is_known_by_its_objects_and_a_mode_by_its_change() -> Non
 
 
 # Conformance: 002-011
-def test_hunks_of_comments_alone_can_be_left_out() -> None:
+def test_comment_only_hunks_can_be_ignored() -> None:
     with_comment = ChangedPiece(
         path="a.py",
         channel=Channel.PRODUCTION,
@@ -126,18 +126,18 @@ def backwards(change: ChangeDescription) -> ChangeDescription:
 
 
 @given(st.lists(pieces, max_size=4))
-def test_what_takes_a_change_back_has_its_inverted_hash(some: list[ChangedPiece]) -> None:
-    change = a_described(*some)
-    forth, back = exact_hashes(change, RULES), exact_hashes(backwards(change), RULES)
+def test_a_revert_has_the_inverted_hash(changed: list[ChangedPiece]) -> None:
+    change = a_described(*changed)
+    forth, back = compute_exact_hashes(change, RULES), compute_exact_hashes(backwards(change), RULES)
     for kind in KINDS:
-        if kind.likeness is HashVariant.PLAIN:
+        if kind.variant is HashVariant.PLAIN:
             inverted = ExactKind(kind.channel, HashVariant.INVERTED)
             assert forth.get(inverted) == back.get(kind)
             assert back.get(inverted) == forth.get(kind)
 
 
 @given(st.lists(pieces, max_size=4), st.randoms(use_true_random=False))
-def test_hashes_do_not_depend_on_the_order_of_files(some: list[ChangedPiece], chance: object) -> None:
-    shuffled = list(some)
+def test_hashes_do_not_depend_on_the_order_of_files(changed: list[ChangedPiece], chance: object) -> None:
+    shuffled = list(changed)
     chance.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert hashed(*some) == hashed(*shuffled)
+    assert hashed(*changed) == hashed(*shuffled)

@@ -1,6 +1,13 @@
 import pytest
 
-from custody.dupes.relations import is_bot, is_release, referred, says_reland, says_revert, without_pointers
+from custody.dupes.relations import (
+    find_message_references,
+    is_bot_author,
+    is_reland_title,
+    is_release_title,
+    is_revert_title,
+    strip_commit_pointers,
+)
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
 
@@ -19,12 +26,12 @@ SHA = "0123456789abcdef0123456789abcdef01234567"
     ],
 )
 def test_closing_references(message: str, closing: set[str]) -> None:
-    assert referred([message]).closing == closing
+    assert find_message_references([message]).closing == closing
 
 
-def test_mentions_are_numbers_and_addresses() -> None:
-    said = referred(["Add it (#13)", "https://github.com/o/r/pull/14 and GH-15"])
-    assert said.mentioned == {"13", "14", "15"}
+def test_mentions_are_numbers_and_urls() -> None:
+    references = find_message_references(["Add it (#13)", "https://github.com/o/r/pull/14 and GH-15"])
+    assert references.mentioned == {"13", "14", "15"}
 
 
 @pytest.mark.parametrize(
@@ -36,31 +43,31 @@ def test_mentions_are_numbers_and_addresses() -> None:
         "[PR #12655/01234567 backport][3.13] Fix",
     ],
 )
-def test_where_a_change_was_taken_from_is_read_and_cut_out(message: str) -> None:
-    (picked,) = referred([message]).picked
+def test_picked_commits_are_found_and_stripped(message: str) -> None:
+    (picked,) = find_message_references([message]).picked
     assert SHA.startswith(picked)
-    assert "0123456" not in without_pointers(f"Fix\n\n{message}")
+    assert "0123456" not in strip_commit_pointers(f"Fix\n\n{message}")
 
 
-def test_what_a_change_takes_back_is_read() -> None:
+def test_reverted_commits_are_found() -> None:
     message = f'Revert "Add it"\n\nThis reverts commit {SHA}.'
-    assert referred([message]).reverted == {SHA}
-    assert says_revert(message)
-    assert not says_revert("Add revert button")
+    assert find_message_references([message]).reverted == {SHA}
+    assert is_revert_title(message)
+    assert not is_revert_title("Add revert button")
 
 
-def test_titles_of_returns_releases_and_names_of_machines() -> None:
-    assert says_reland("Reland: faster parser")
-    assert not says_reland("Relandscape the garden")
-    assert is_release("Bumped version for 6.0.8 release.")
-    assert is_release("v1.2.3")
-    assert is_release("Release 3.1")
-    assert not is_release("Fix release notes link")
-    assert is_bot("dependabot[bot]")
-    assert is_bot("patchback[bot]")
-    assert not is_bot("Robot Chicken")
-    assert not is_bot("Abbott")
+def test_titles_of_relands_and_releases_and_names_of_bots() -> None:
+    assert is_reland_title("Reland: faster parser")
+    assert not is_reland_title("Relandscape the garden")
+    assert is_release_title("Bumped version for 6.0.8 release.")
+    assert is_release_title("v1.2.3")
+    assert is_release_title("Release 3.1")
+    assert not is_release_title("Fix release notes link")
+    assert is_bot_author("dependabot[bot]")
+    assert is_bot_author("patchback[bot]")
+    assert not is_bot_author("Robot Chicken")
+    assert not is_bot_author("Abbott")
 
 
-def test_a_message_without_end_is_read_in_part() -> None:
-    assert referred(["x" * 10**6 + " Fixes #12"]).closing == frozenset()
+def test_a_long_message_is_read_in_part() -> None:
+    assert find_message_references(["x" * 10**6 + " Fixes #12"]).closing == frozenset()

@@ -1,4 +1,4 @@
-"""The numbers of duplicate search are document 002's and its page's, and they keep their relations."""
+"""The rules of duplicate search have the numbers of document 002, and are checked."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 from custody.core.errors import RulesError
 from custody.dupes.app.check import EXACT_MAX
 from custody.dupes.app.search import CANDIDATES_MAX, SCORED_MAX
-from custody.dupes.facts.extractor import channel_of
+from custody.dupes.facts.extractor import classify_file_channel
 from custody.dupes.rules import CHANNELS, DedupeRules
 from custody.dupes.score import (
     INDEX_PATHS_MAX,
@@ -42,13 +42,13 @@ RULES = DedupeRules()
         ("src/a.ts", "production"),
     ],
 )
-def test_the_channels_are_those_of_section_1(path: str, channel: str) -> None:
+def test_channels_follow_section_1(path: str, channel: str) -> None:
     assert tuple(RULES.channel_patterns) == CHANNELS
-    assert channel_of(path, RULES.channel_patterns).value == channel
+    assert classify_file_channel(path, RULES.channel_patterns).value == channel
 
 
 # Conformance: 002-018, 002-019
-def test_the_signatures_are_those_of_section_2() -> None:
+def test_signatures_follow_section_2() -> None:
     assert (SHINGLE_TOKENS, MINHASH_VALUES, LSH_BANDS) == (5, 128, 16)
     assert MINHASH_VALUES % LSH_BANDS == INTENT_VALUES % LSH_BANDS == 0
     assert (RULES.normalise_whitespace, RULES.drop_comment_only_hunks) == (True, False)
@@ -56,7 +56,7 @@ def test_the_signatures_are_those_of_section_2() -> None:
 
 
 # Conformance: 002-048
-def test_scores_and_categories_have_the_numbers_of_the_page() -> None:
+def test_scores_and_categories_have_the_documented_numbers() -> None:
     assert dict(RULES.weights) == {
         "prod_minhash_sim": 0.35,
         "prod_exports_sim": 0.25,
@@ -73,7 +73,7 @@ def test_scores_and_categories_have_the_numbers_of_the_page() -> None:
     assert RULES.related_final_min == 0.30
 
 
-def test_descent_rewrites_and_search_have_the_numbers_of_the_page() -> None:
+def test_descent_rewrites_and_search_have_the_documented_numbers() -> None:
     assert RULES.contain_min == 0.9
     assert (RULES.rewrite_lines_max, RULES.rewrite_files_max, RULES.rewrite_renames_share_max) == (2_000, 50, 0.25)
     assert (RULES.rewrite_minhash_min, RULES.rewrite_paths_max) == (0.2, 0.6)
@@ -100,10 +100,10 @@ def test_no_number_may_be_negative_infinite_or_nan() -> None:
             {"channel_patterns": {**RULES.channel_patterns, "docs": (" ",)}},
             "patterns.docs' has a pattern that is empty",
         ),
-        ({"channel_patterns": {**RULES.channel_patterns, "docs": ("a\n",)}}, "a character that cannot be printed"),
+        ({"channel_patterns": {**RULES.channel_patterns, "docs": ("a\n",)}}, "a non-printable character"),
         ({"channel_patterns": {**RULES.channel_patterns, "docs": ("a" * 1_001,)}}, "is longer than 1,000 characters"),
     ],
 )
-def test_numbers_that_do_not_fit_together_are_refused(arguments: dict[str, Any], problem: str) -> None:
+def test_inconsistent_rules_are_rejected(arguments: dict[str, Any], problem: str) -> None:
     with pytest.raises(RulesError, match=problem):
         DedupeRules(**arguments)

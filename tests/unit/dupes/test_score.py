@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from custody.dupes.facts.model import Channel
 from custody.dupes.model import Category, ExactKind, HashVariant, Signature
 from custody.dupes.rules import DedupeRules
-from custody.dupes.score import DOCUMENTS, SIGNALS, prod_score, score_pair, similarities
+from custody.dupes.score import DOCUMENT_SIGNALS, SIGNALS, measure_similarities, score_pair, score_production_code
 from tests.builders.table import table
 
 RULES = DedupeRules()
@@ -15,13 +15,13 @@ A = Signature(prod_hash=1)
 MISSING: dict[str, float | None] = dict.fromkeys(SIGNALS)
 
 
-def rated(signals: dict[str, float], *exact: ExactKind) -> Category:
+def categorize(signals: dict[str, float], *exact: ExactKind) -> Category:
     return score_pair(A, A, MISSING | signals, RULES, exact).category
 
 
 # Conformance: 002-039
 def test_the_eight_signals_have_the_documents_names() -> None:
-    assert DOCUMENTS == (
+    assert DOCUMENT_SIGNALS == (
         *("prod_diff_exact", "prod_minhash_sim", "prod_files_sim", "prod_symbols_sim", "prod_exports_sim"),
         *("prod_imports_sim", "tests_intent_sim", "docs_struct_sim"),
     )
@@ -52,16 +52,16 @@ def test_the_eight_signals_have_the_documents_names() -> None:
     ],
 )
 def test_the_documents_rules_decide_in_their_order(signals: dict[str, float], category: Category) -> None:
-    assert rated(signals) is category
+    assert categorize(signals) is category
 
 
 # Conformance: 002-041
-def test_tests_and_documents_add_no_more_than_their_caps() -> None:
+def test_tests_and_documents_are_capped() -> None:
     rules = DedupeRules(weights={**RULES.weights, "tests_intent_sim": 0.9, "docs_struct_sim": 0.9})
-    found = score_pair(
+    score = score_pair(
         A, A, MISSING | {"tests_intent_sim": 1.0, "docs_struct_sim": 1.0, "prod_minhash_sim": 0.2}, rules
     )
-    assert found.final_score == pytest.approx(0.2 + 0.2 + 0.1)
+    assert score.final_score == pytest.approx(0.2 + 0.2 + 0.1)
 
 
 # Conformance: 002-040
@@ -73,14 +73,16 @@ def test_the_production_score_is_the_documents_weighted_sum() -> None:
         "prod_files_sim": 0.2,
         "prod_imports_sim": 0.1,
     }
-    assert prod_score(MISSING | signals, RULES) == pytest.approx(0.35 * 0.5 + 0.25 * 0.4 + 0.2 * 0.3 + 0.1 * 0.3)
+    assert score_production_code(MISSING | signals, RULES) == pytest.approx(
+        0.35 * 0.5 + 0.25 * 0.4 + 0.2 * 0.3 + 0.1 * 0.3
+    )
 
 
 # Conformance: 002-013
-@pytest.mark.parametrize("likeness", [HashVariant.PLAIN, HashVariant.SPACELESS])
-def test_the_same_production_diff_is_the_same_change(likeness: HashVariant) -> None:
-    assert rated({}, ExactKind(Channel.PRODUCTION, likeness)) is Category.SAME_CHANGE
-    assert rated({}, ExactKind(Channel.TESTS, likeness)) is Category.NOT_RELATED
+@pytest.mark.parametrize("variant", [HashVariant.PLAIN, HashVariant.SPACELESS])
+def test_the_same_production_diff_is_the_same_change(variant: HashVariant) -> None:
+    assert categorize({}, ExactKind(Channel.PRODUCTION, variant)) is Category.SAME_CHANGE
+    assert categorize({}, ExactKind(Channel.TESTS, variant)) is Category.NOT_RELATED
 
 
 def test_without_production_the_whole_diff_decides() -> None:
@@ -89,34 +91,36 @@ def test_without_production_the_whole_diff_decides() -> None:
     assert score_pair(A, Signature(), MISSING, RULES, (plain,)).category is Category.NOT_RELATED
 
 
-def test_machines_and_releases_do_not_match_each_other_unless_exactly() -> None:
+def test_bots_and_releases_match_only_exactly() -> None:
     bot = replace(A, is_bot=True)
-    alike = MISSING | {"prod_minhash_sim": 0.9, "prod_files_sim": 1.0}
-    assert score_pair(bot, bot, alike, RULES).category is Category.NOT_RELATED
-    assert score_pair(bot, A, alike, RULES).category is Category.SAME_FEATURE
+    similar = MISSING | {"prod_minhash_sim": 0.9, "prod_files_sim": 1.0}
+    assert score_pair(bot, bot, similar, RULES).category is Category.NOT_RELATED
+    assert score_pair(bot, A, similar, RULES).category is Category.SAME_FEATURE
     exact = (ExactKind(Channel.PRODUCTION, HashVariant.PLAIN),)
-    assert score_pair(bot, bot, alike, RULES, exact).category is Category.SAME_CHANGE
+    assert score_pair(bot, bot, similar, RULES, exact).category is Category.SAME_CHANGE
 
 
-chances = st.none() | st.floats(0, 1)
+shares = st.none() | st.floats(0, 1)
 
 
-@given(st.fixed_dictionaries({name: chances for name in SIGNALS}))
+@given(st.fixed_dictionaries({name: shares for name in SIGNALS}))
 def test_scores_stay_between_0_and_what_caps_allow(signals: dict[str, float | None]) -> None:
-    found = score_pair(A, A, signals, RULES)
-    assert 0 <= found.prod_score <= 1 + 1e-9
-    assert found.prod_score <= found.final_score <= found.prod_score + 0.3 + 1e-9
-    assert found.rule
+    score = score_pair(A, A, signals, RULES)
+    assert 0 <= score.prod_score <= 1 + 1e-9
+    assert score.prod_score <= score.final_score <= score.prod_score + 0.3 + 1e-9
+    assert score.rule
 
 
-@given(st.fixed_dictionaries({name: chances for name in SIGNALS}), st.sampled_from(DOCUMENTS[1:6]), st.floats(0, 1))
-def test_more_of_a_production_signal_never_lowers_the_score(
+@given(
+    st.fixed_dictionaries({name: shares for name in SIGNALS}), st.sampled_from(DOCUMENT_SIGNALS[1:6]), st.floats(0, 1)
+)
+def test_a_higher_production_signal_never_lowers_the_score(
     signals: dict[str, float | None], name: str, more: float
 ) -> None:
     if signals[name] is not None:
-        risen = signals | {name: max(signals[name] or 0.0, more)}
-        assert prod_score(risen, RULES) >= prod_score(signals, RULES) - 1e-12
+        raised = signals | {name: max(signals[name] or 0.0, more)}
+        assert score_production_code(raised, RULES) >= score_production_code(signals, RULES) - 1e-12
 
 
-def test_two_empty_signatures_have_nothing_in_common() -> None:
-    assert set(similarities(Signature(), Signature()).values()) == {None}
+def test_empty_signatures_share_nothing() -> None:
+    assert set(measure_similarities(Signature(), Signature()).values()) == {None}

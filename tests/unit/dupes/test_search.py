@@ -10,9 +10,9 @@ from custody.dupes.score import (
     QUERY_RARE_TERMS_MAX,
     QUERY_TERMS_MAX,
     TERM_CHANGES_MAX,
-    asked_terms,
-    kept_terms,
-    search_of,
+    make_term_search,
+    select_index_terms,
+    select_query_terms,
 )
 from custody.dupes.signature import FIELD_TERMS_MAX
 
@@ -26,42 +26,42 @@ def test_every_field_of_terms_has_a_weight() -> None:
     assert FIELD_WEIGHTS.keys() == FIELD_TERMS_MAX.keys()
 
 
-def test_a_term_that_stands_everywhere_is_neither_kept_nor_worth_much() -> None:
+def test_a_common_term_is_not_indexed_and_weighs_little() -> None:
     terms = {"identifier": (1, 2), "path": (3,)}
     counts = {1: TERM_CHANGES_MAX, 2: 5, 3: TERM_CHANGES_MAX}
-    assert kept_terms(terms, counts) == [2]
-    weights = search_of(terms, counts, 10_000).weights
+    assert select_index_terms(terms, counts) == [2]
+    weights = make_term_search(terms, counts, 10_000).weights
     assert weights[2] > weights[1]
 
 
-def test_commits_that_a_change_names_are_searched_for_and_not_found_by() -> None:
+def test_named_commits_are_searched_for_but_not_indexed() -> None:
     terms = {NAMED: (7,), "commit": (8,)}
-    assert kept_terms(terms, {}) == [8]
-    assert search_of(terms, {7: 1}, 100).weights.keys() == {7}
+    assert select_index_terms(terms, {}) == [8]
+    assert make_term_search(terms, {7: 1}, 100).weights.keys() == {7}
 
 
-def test_two_changes_that_share_many_terms_keep_the_same_of_them() -> None:
+def test_changes_with_many_shared_terms_index_the_same_ones() -> None:
     shared = tuple(range(1_000))
-    one = kept_terms({"line": (*shared, 10_001)}, {})
-    other = kept_terms({"line": (*shared, 10_002)}, {})
+    one = select_index_terms({"line": (*shared, 10_001)}, {})
+    other = select_index_terms({"line": (*shared, 10_002)}, {})
     assert one == other == list(range(INDEX_TERMS_MAX))
 
 
 # Conformance: 002-038
-def test_a_search_reads_no_more_than_it_may() -> None:
+def test_a_search_reads_a_limited_number_of_postings() -> None:
     terms = {"identifier": tuple(range(100))}
     counts = {term: 1_000 for term in range(100)}
-    search = search_of(terms, counts, 50_000)
+    search = make_term_search(terms, counts, 50_000)
     assert sum(search.counts.values()) <= QUERY_POSTINGS_MAX
     assert len(search.weights) == QUERY_POSTINGS_MAX // 1_000
 
 
 @given(terms_of, st.integers(0, 10**6))
-def test_what_is_searched_is_known_rare_and_bounded(terms: dict[str, tuple[int, ...]], changes: int) -> None:
-    asked = asked_terms(terms)
-    assert len(asked) <= QUERY_TERMS_MAX
-    counts = {term: 1 + abs(term) % 50 for term in asked if term % 3}
-    search = search_of(terms, counts, max(changes, 100))
+def test_searched_terms_are_known_rare_and_limited(terms: dict[str, tuple[int, ...]], changes: int) -> None:
+    queried = select_query_terms(terms)
+    assert len(queried) <= QUERY_TERMS_MAX
+    counts = {term: 1 + abs(term) % 50 for term in queried if term % 3}
+    search = make_term_search(terms, counts, max(changes, 100))
     assert search.weights.keys() <= counts.keys()
     assert len(search.weights) <= QUERY_RARE_TERMS_MAX
     assert all(weight >= 0 for weight in search.weights.values())
@@ -72,7 +72,7 @@ def test_what_is_searched_is_known_rare_and_bounded(terms: dict[str, tuple[int, 
 
 # Conformance: 002-037
 @given(terms_of)
-def test_what_is_kept_is_bounded_and_not_repeated(terms: dict[str, tuple[int, ...]]) -> None:
-    kept = kept_terms(terms, {})
+def test_indexed_terms_are_limited_and_unique(terms: dict[str, tuple[int, ...]]) -> None:
+    indexed = select_index_terms(terms, {})
     always = sum(len(terms.get(name, ())) for name in ("commit", "closing", "mention", "band", "intent"))
-    assert len(kept) == len(set(kept)) <= always + INDEX_PATHS_MAX + INDEX_TERMS_MAX
+    assert len(indexed) == len(set(indexed)) <= always + INDEX_PATHS_MAX + INDEX_TERMS_MAX

@@ -11,9 +11,9 @@ from custody.dupes.facts.touched_facts import TouchedFacts
 from custody.dupes.model import ChangeDescription, Signature
 from custody.dupes.packing import pack_signature, unpack_signature
 from custody.dupes.rules import DedupeRules
-from custody.dupes.score import similarities
+from custody.dupes.score import measure_similarities
 from custody.dupes.signature import sketch_change
-from custody.sketch.hashing import BottomSketch, bottom_of
+from custody.sketch.hashing import BottomSketch, make_bottom_sketch
 from tests.unit.dupes.changes import a_described, a_piece, some_code
 
 RULES = DedupeRules()
@@ -24,7 +24,7 @@ def sketch(change: ChangeDescription) -> Signature:
 
 
 # Conformance: 002-029, 002-032
-def test_a_change_is_wholly_like_itself() -> None:
+def test_a_change_is_identical_to_itself() -> None:
     change = replace(
         a_described(
             a_piece("src/a.ts", some_code(9), after=TouchedFacts(symbols=frozenset({"f"}), exports=frozenset({"f"}))),
@@ -35,7 +35,7 @@ def test_a_change_is_wholly_like_itself() -> None:
         title="Add f",
         messages=("Add f\n\nFixes #12",),
     )
-    found = similarities(sketch(change), sketch(change))
+    found = measure_similarities(sketch(change), sketch(change))
     assert {name: value for name, value in found.items() if value is not None} == {
         name: 1.0
         for name in (
@@ -47,16 +47,16 @@ def test_a_change_is_wholly_like_itself() -> None:
 
 
 # Conformance: 002-016
-def test_a_version_bump_is_masked_alike_and_literally_different() -> None:
+def test_version_bumps_are_equal_masked_and_different_literally() -> None:
     one, other = (a_described(a_piece("setup.py", [f"version = '{n}.0.1'"])) for n in (1, 2))
-    found = similarities(sketch(one), sketch(other))
+    found = measure_similarities(sketch(one), sketch(other))
     assert (found["prod_minhash_sim"], found["lines_sim"]) == (1.0, 0.0)
 
 
 # Conformance: 002-014
-def test_a_side_is_part_of_a_line() -> None:
+def test_removed_and_added_lines_differ() -> None:
     code = some_code(5)
-    found = similarities(sketch(a_described(a_piece(added=code))), sketch(a_described(a_piece(removed=code))))
+    found = measure_similarities(sketch(a_described(a_piece(added=code))), sketch(a_described(a_piece(removed=code))))
     assert (found["prod_minhash_sim"], found["lines_sim"], found["identifiers_sim"]) == (0.0, 0.0, 1.0)
 
 
@@ -68,7 +68,7 @@ def test_meta_and_generated_files_are_not_compared() -> None:
         assert not found.terms
 
 
-def test_what_messages_name_is_kept_apart_from_what_a_change_is() -> None:
+def test_named_commits_are_separate_from_own_commits() -> None:
     change = replace(
         a_described(a_piece(added=["x = compute()"])),
         title="Fix it",
@@ -84,16 +84,16 @@ def test_what_messages_name_is_kept_apart_from_what_a_change_is() -> None:
     assert "named" not in plain.terms
 
 
-def test_long_changes_keep_the_same_sample() -> None:
-    """Of two large changes that share most lines, the kept samples tell so."""
+def test_samples_of_long_changes_are_comparable() -> None:
+    """The samples of two large changes show that they share most lines."""
     one, other = a_described(a_piece(added=some_code(900))), a_described(a_piece(added=some_code(900, first=90)))
-    found = similarities(sketch(one), sketch(other))
+    found = measure_similarities(sketch(one), sketch(other))
     assert found["lines_sim"] == pytest.approx(810 / 990, abs=0.2)
     assert len(pack_signature(sketch(one))) <= 1_100
 
 
 hashes = st.integers(0, 2**32 - 1)
-bottoms = st.builds(bottom_of, st.sets(hashes, max_size=6), st.integers(1, 4))
+bottoms = st.builds(make_bottom_sketch, st.sets(hashes, max_size=6), st.integers(1, 4))
 signatures = st.builds(
     Signature,
     prod_hash=st.none() | st.integers(-(2**63), 2**63 - 1),
@@ -123,26 +123,26 @@ signatures = st.builds(
 
 @given(signatures)
 @settings(max_examples=40)
-def test_a_signature_comes_back_from_its_bytes(signature: Signature) -> None:
+def test_a_signature_survives_packing(signature: Signature) -> None:
     assert unpack_signature(pack_signature(signature)) == signature
 
 
 @given(signatures, st.data())
 @settings(max_examples=40)
-def test_a_signature_that_was_cut_is_refused(signature: Signature, data: st.DataObject) -> None:
+def test_a_truncated_signature_is_rejected(signature: Signature, data: st.DataObject) -> None:
     whole = pack_signature(signature)
-    with pytest.raises(StoreError, match="not as it was stored"):
+    with pytest.raises(StoreError, match="a signature in the index is damaged"):
         unpack_signature(whole[: data.draw(st.integers(0, len(whole) - 1))])
 
 
 @given(signatures, signatures)
 @settings(max_examples=40)
 def test_similarity_is_symmetric_and_from_0_to_1(a: Signature, b: Signature) -> None:
-    forth, back = similarities(a, b), similarities(b, a)
+    forth, back = measure_similarities(a, b), measure_similarities(b, a)
     assert forth == back
     assert all(value is None or 0 <= value <= 1 for value in forth.values())
 
 
-def test_a_set_that_is_empty_on_a_side_says_nothing() -> None:
+def test_an_empty_set_gives_no_similarity() -> None:
     one = Signature(symbols=BottomSketch(1, (5,)))
-    assert similarities(one, Signature())["prod_symbols_sim"] is None
+    assert measure_similarities(one, Signature())["prod_symbols_sim"] is None

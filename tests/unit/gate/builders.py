@@ -1,4 +1,4 @@
-"""What was seen of a change, with everything a test does not talk about filled in: by default, all is well."""
+"""Gate evidence with defaults for everything that a test is not about: by default every check passes."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -7,8 +7,16 @@ from custody.attribution.model import Grade, LineOwner
 from custody.core.evidence import ChangePeriod
 from custody.core.paths import Lines
 from custody.core.record import RecordingGap
-from custody.gate.checks import attribution, calls, citations, duplicates, integrity, judge, policy
-from custody.gate.checks import trust as trust_check
+from custody.gate.checks import (
+    check_attribution,
+    check_calls,
+    check_citations,
+    check_duplicates,
+    check_integrity,
+    check_policy,
+    judge,
+)
+from custody.gate.checks import check_trust as trust_check
 from custody.gate.model import (
     AddedRange,
     FileAdditions,
@@ -26,7 +34,7 @@ from custody.trust.model import Approval, ChangeAuthor, ReviewReason, ReviewRequ
 HOUR_NS = 3_600 * 1_000_000_000
 NOON_NS = 1_700_000_000 * 1_000_000_000
 PERIOD = ChangePeriod(base_ns=NOON_NS - 2 * HOUR_NS, first_ns=NOON_NS, last_ns=NOON_NS + HOUR_NS)
-UNSEEN = MissingEvidence("nobody looked", "look")
+UNSEEN = MissingEvidence("was not checked", "check it")
 
 
 ROBOT, OTHER = ChangeAuthor("robot", "m-1", "ana"), ChangeAuthor("other")
@@ -93,7 +101,9 @@ def rules_with(levels: Mapping[ReasonCode, LevelName] | None = None, **rules: ob
 def verdict(seen: GateEvidence, rules: GateRules | None = None) -> GateVerdict:
     """What all checks together lead to."""
     return judge(
-        seen, [attribution, trust_check, duplicates, citations, calls, integrity, policy], rules or GateRules()
+        seen,
+        [check_attribution, trust_check, check_duplicates, check_citations, check_calls, check_integrity, check_policy],
+        rules or GateRules(),
     )
 
 

@@ -1,4 +1,4 @@
-"""A verdict is as strict as its strictest reason, and no check at all is no verdict."""
+"""A verdict is as strict as its strictest reason, and needs at least one check."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from custody.core.errors import InputError
-from custody.gate.checks import attribution, judge
+from custody.gate.checks import check_attribution, judge
 from custody.gate.model import CODES, GateEvidence, Reason, ReasonCode, VerdictLevel
 from custody.gate.rules import GateRules
 from tests.unit.gate.builders import a_change, agents, level, nobodys, rules_with, verdict
@@ -15,9 +15,9 @@ RULES = GateRules()
 
 
 def test_an_empty_list_of_checks_is_refused_not_passed() -> None:
-    with pytest.raises(InputError, match="by no check"):
+    with pytest.raises(InputError, match="without checks"):
         judge(a_change(agents()), [], RULES)
-    with pytest.raises(InputError, match="by no check"):
+    with pytest.raises(InputError, match="without checks"):
         judge(a_change(), [], RULES)
 
 
@@ -51,7 +51,7 @@ def test_the_order_of_checks_does_not_matter() -> None:
         yield rules.reason(ReasonCode.ATTR_NONE, "another check's sentence")
 
     seen = a_change(nobodys(), agents(tier=6))
-    assert judge(seen, [attribution, other], RULES) == judge(seen, [other, attribution], RULES)
+    assert judge(seen, [check_attribution, other], RULES) == judge(seen, [other, check_attribution], RULES)
 
 
 def test_every_code_has_its_row_and_names_its_check() -> None:
@@ -76,7 +76,7 @@ def test_what_is_unseen_may_be_milder_than_nothing_that_its_check_can_say() -> N
             assert set(about.never_milder_than) >= others
 
 
-def test_lines_of_nobody_known_are_never_milder_than_what_is_said_of_an_agents_lines() -> None:
+def test_lines_of_an_unknown_author_are_never_milder_than_what_is_said_of_an_agents_lines() -> None:
     records = {code for code in ReasonCode if code.value.startswith(("TRUST-", "GRAPH-"))}
     records |= {ReasonCode.CITE_UNREAD, ReasonCode.CITE_MISSING}
     for code in (ReasonCode.ATTR_UNSEEN, ReasonCode.ATTR_NONE):

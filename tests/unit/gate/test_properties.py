@@ -1,4 +1,4 @@
-"""Losing evidence never helps: whatever is dropped from what was seen, the verdict is no milder."""
+"""Losing evidence never helps: whatever evidence is dropped, the verdict does not become milder."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -32,7 +32,7 @@ from tests.unit.gate.builders import HOUR_NS, NOON_NS, OTHER, PERIOD, ROBOT, UNS
 LEVELS: tuple[LevelName, ...] = ("approve", "review", "block")
 FINDINGS = st.builds(Finding, st.sampled_from(CiteCode), st.integers(1, 9), st.just(1), st.just("so"))
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Bounds that a change of up to four lines a stretch meets exactly, and misses by a line to either side."""
+"""Bounds that a change of up to four lines a range meets exactly, and misses by a line on either side."""
 HOURS = (0.0, 1.0, 24.0)
 
 
@@ -49,15 +49,15 @@ def some_levels(draw: st.DrawFn) -> dict[str, LevelName]:
     by_records = texts[ReasonCode.CITE_UNREAD], texts[ReasonCode.CITE_MISSING], calls[ReasonCode.GRAPH_UNSEEN]
     none = draw(st.integers(max(weak, share, records[ReasonCode.TRUST_UNKNOWN], *by_records), 2))
     unseen = draw(st.integers(none, 2))
-    twins = {code: draw(st.integers(0, 2)) for code in ReasonCode if code.value.startswith("DUPE-")}
-    twins[ReasonCode.DUPE_UNSEEN] = draw(st.integers(max(twins.values()), 2))
+    duplicates = {code: draw(st.integers(0, 2)) for code in ReasonCode if code.value.startswith("DUPE-")}
+    duplicates[ReasonCode.DUPE_UNSEEN] = draw(st.integers(max(duplicates.values()), 2))
     places = {
         ReasonCode.ATTR_UNSEEN: unseen,
         ReasonCode.ATTR_NONE: none,
         ReasonCode.ATTR_WEAK: weak,
         ReasonCode.ATTR_SHARE: share,
     }
-    places |= records | twins | texts | calls
+    places |= records | duplicates | texts | calls
     damage = draw(st.integers(max(places.values()), 2))
     places[ReasonCode.INTEG_DAMAGE], places[ReasonCode.INTEG_UNSEEN] = damage, draw(st.integers(damage, 2))
     places[ReasonCode.POLICY_CHANGED] = draw(st.integers(0, 2))
@@ -101,7 +101,7 @@ some_answers = st.lists(
 some_files = st.builds(
     FileAdditions,
     path=st.just("file.py"),
-    found=st.lists(some_stretches, min_size=1, max_size=3).map(tuple)
+    authorship=st.lists(some_stretches, min_size=1, max_size=3).map(tuple)
     | st.lists(some_stretches, min_size=1, max_size=3).map(tuple)
     | st.just(UNSEEN),
 )
@@ -117,7 +117,7 @@ some_recorded = st.builds(
     gaps=st.just(()) | st.lists(some_gaps, max_size=2).map(tuple),
     damage=st.just(()) | st.just(("broken",)),
 )
-some_twins = st.builds(
+some_duplicates = st.builds(
     SimilarChange,
     st.just("another change"),
     st.sampled_from(DuplicateVerdict),
@@ -129,7 +129,7 @@ some_texts = st.builds(
     st.just("report.md"),
     st.just(UNSEEN) | st.lists(FINDINGS).map(tuple),
 )
-some_befores = st.builds(
+some_calls = st.builds(
     CallsBeforeEdit, st.just("auth.py"), st.just("s1"), st.sampled_from((0.0, 0.01, 0.02, 0.5)), st.just(("Read",))
 ).map(lambda before: (before,))
 some_changes = st.builds(
@@ -138,9 +138,9 @@ some_changes = st.builds(
     period=st.just(PERIOD) | st.none(),
     recorded=some_recorded | some_recorded | st.just(UNSEEN) | st.none(),
     trust=st.just((TrustAnswer(ROBOT, Approval()),)) | some_answers | st.just(UNSEEN),
-    twins=st.none() | st.just(()) | some_twins | st.just(UNSEEN),
+    duplicates=st.none() | st.just(()) | some_duplicates | st.just(UNSEEN),
     texts=st.lists(some_texts, max_size=2).map(tuple),
-    befores=st.none() | st.just(()) | some_befores | st.just(UNSEEN),
+    calls=st.none() | st.just(()) | some_calls | st.just(UNSEEN),
     policy=st.just(()) | st.just(("gate.tier_max from 4 to 6",)),
 )
 
@@ -150,17 +150,17 @@ def drops(seen: GateEvidence) -> Iterator[GateEvidence]:
     yield replace(seen, recorded=UNSEEN)
     yield replace(seen, period=None)
     yield replace(seen, trust=UNSEEN)
-    yield replace(seen, twins=UNSEEN)
-    yield replace(seen, befores=UNSEEN)
+    yield replace(seen, duplicates=UNSEEN)
+    yield replace(seen, calls=UNSEEN)
     for place, text in enumerate(seen.texts):
-        yield replace(seen, texts=(*seen.texts[:place], replace(text, lacks=UNSEEN), *seen.texts[place + 1 :]))
+        yield replace(seen, texts=(*seen.texts[:place], replace(text, findings=UNSEEN), *seen.texts[place + 1 :]))
     if not isinstance(seen.trust, MissingEvidence):
         for place in range(len(seen.trust)):
             yield replace(seen, trust=(*seen.trust[:place], *seen.trust[place + 1 :]))
     yield from (replace(seen, recorded=less) for less in less_recorded(seen.recorded))
     for place, file in enumerate(seen.files):
-        for found in less_found(file.found):
-            yield replace(seen, files=(*seen.files[:place], replace(file, found=found), *seen.files[place + 1 :]))
+        for found in less_found(file.authorship):
+            yield replace(seen, files=(*seen.files[:place], replace(file, authorship=found), *seen.files[place + 1 :]))
 
 
 def less_recorded(recorded: RecordState | MissingEvidence | None) -> Iterator[RecordState]:
@@ -213,8 +213,8 @@ def test_dropping_any_piece_of_evidence_never_makes_the_verdict_milder(seen: Gat
 def test_dropping_everything_is_as_strict_as_can_be(seen: GateEvidence, rules: GateRules) -> None:
     seen = replace(seen, policy=())
     assert level(replace(seen, recorded=UNSEEN), rules) is rules.level(ReasonCode.INTEG_UNSEEN)
-    unread = tuple(replace(file, found=UNSEEN) for file in seen.files)
-    said = level(replace(seen, files=unread, twins=UNSEEN), rules)
+    unread = tuple(replace(file, authorship=UNSEEN) for file in seen.files)
+    said = level(replace(seen, files=unread, duplicates=UNSEEN), rules)
     others = [code for code in ReasonCode if code.value.startswith(("ATTR-", "TRUST-", "DUPE-"))]
     assert said.strictness >= max(rules.level(code).strictness for code in others)
 

@@ -1,11 +1,11 @@
-"""The gate's rules keep their bounds, and evidence that is missing is never set milder than evidence that is bad."""
+"""The gate's rules have bounds, and missing evidence is never milder than bad evidence."""
 
 import pytest
 
 from custody.core.errors import InputError, RulesError
 from custody.gate.model import ReasonCode, VerdictLevel
 from custody.gate.rules import GateRules, LevelName
-from custody.workspace.rules_in_force import read_rules
+from custody.workspace.rules_in_force import resolve_rules_in_force
 from tests.builders.rules import reader, taken_though_impossible
 from tests.unit.gate.builders import rules_with
 
@@ -70,7 +70,7 @@ def test_unseen_is_not_milder_than_none_either() -> None:
 
 def test_a_repositorys_file_sets_levels_by_code() -> None:
     text = '[gate]\ntier_max = 2\n[gate.levels]\nATTR-UNSEEN = "block"\nATTR-NONE = "block"\n'
-    effective, _ = read_rules(reader({"custody.toml": text}), {})
+    effective, _ = resolve_rules_in_force(reader({"custody.toml": text}), {})
     rules = effective.of(GateRules)
     assert (rules.tier_max, rules.level(ReasonCode.ATTR_UNSEEN), rules.level(ReasonCode.ATTR_WEAK)) == (
         2,
@@ -79,10 +79,10 @@ def test_a_repositorys_file_sets_levels_by_code() -> None:
     )
 
 
-def test_a_file_whose_levels_do_not_fit_is_told_where_it_set_them() -> None:
+def test_a_file_whose_levels_do_not_fit_is_reported_where_it_set_them() -> None:
     with pytest.raises(InputError) as caught:
-        read_rules(reader({"custody.toml": '[gate.levels]\nATTR-WEAK = "block"\n'}), {})
+        resolve_rules_in_force(reader({"custody.toml": '[gate.levels]\nATTR-WEAK = "block"\n'}), {})
     assert caught.value.message == (
-        "'gate.levels' has ATTR-UNSEEN at review, milder than ATTR-WEAK at block: losing evidence would help;"
+        "'gate.levels' has ATTR-UNSEEN at review, milder than ATTR-WEAK at block, so losing evidence would help;"
         " set by custody.toml: gate.levels.ATTR-WEAK"
     )

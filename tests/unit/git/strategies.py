@@ -1,4 +1,4 @@
-"""What hypothesis draws for the git door: names and contents that real histories are made of, and worse."""
+"""Strategies for git: realistic and hostile names and contents."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -41,7 +41,7 @@ plain_names = st.sampled_from((b"a.txt", b"b.txt", b"folder/c.txt", b"folder/d")
 def versions(
     names: st.SearchStrategy[bytes], values: st.SearchStrategy[bytes]
 ) -> st.SearchStrategy[list[dict[bytes, bytes]]]:
-    """Versions of a few files, one after the other."""
+    """Return versions of a few files."""
     one = st.lists(names, min_size=1, max_size=3, unique=True).flatmap(
         lambda some: st.fixed_dictionaries(dict.fromkeys(some, values))
     )
@@ -49,12 +49,12 @@ def versions(
 
 
 def lines_of(content: bytes) -> list[bytes]:
-    """The lines of a file as git counts them, each with its line feed."""
+    """Return the lines of a file as git counts them, with line feeds."""
     return re.findall(rb"[^\n]*\n|[^\n]+", content)
 
 
 def applied(old: bytes, hunks: Sequence[Hunk]) -> bytes:
-    """``old`` after ``hunks``, checking that every line they speak of is where they say."""
+    """Apply ``hunks`` to ``old``, and check that every removed line is at its position."""
     before, after, at = lines_of(old), list[bytes](), 0
     for hunk in hunks:
         start = hunk.old_first - 1 if hunk.old_count else hunk.old_first
@@ -67,11 +67,11 @@ def applied(old: bytes, hunks: Sequence[Hunk]) -> bytes:
 
 
 def every(read: Callable[[ChunkReader], T]) -> Callable[[Iterable[bytes]], Iterator[T]]:
-    """A parser that takes one answer after the other."""
+    """Return a parser that reads one answer after the other."""
 
     def parse(chunks: Iterable[bytes]) -> Iterator[T]:
         reader = ChunkReader(chunks)
-        while not reader.ended():
+        while not reader.is_at_end():
             yield read(reader)
 
     return parse

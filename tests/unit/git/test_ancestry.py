@@ -1,4 +1,4 @@
-"""Ancestry: for any history, the same as following parents by hand, and in three processes."""
+"""Ancestry: equal to following parents by hand, in three processes."""
 
 import subprocess
 from pathlib import Path
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
-from custody.git import Ancestry, discover
+from custody.git import Ancestry, discover_repository
 from custody.git.commit_log import filter_ancestor_pairs
 from tests.builders.repo import NOON, Built, a_clone, a_history, a_repository
 
@@ -43,11 +43,11 @@ def test_any_history_with_any_clocks(shared: Built, parents: tuple[list[int], ..
     wanted = [Ancestry(commits[old], commits[new]) for old, new in pairs]
     truth = ancestors_by_hand(parents)
     true = {Ancestry(commits[old], commits[new]) for old, new in pairs if old in truth[new]}
-    assert discover(shared.path).ancestries(wanted) == true
+    assert discover_repository(shared.path).ancestries(wanted) == true
 
 
 @given(_GRAPHS)
-def test_the_walk_may_be_left_when_all_ancestors_are_met(parents: tuple[list[int], ...]) -> None:
+def test_the_walk_ends_when_all_ancestors_are_reached(parents: tuple[list[int], ...]) -> None:
     names = [CommitSha(f"{place:040x}") for place in range(len(parents))]
     walk = [(names[place], tuple(names[p] for p in parents[place])) for place in reversed(range(len(parents)))]
     pairs = [Ancestry(old, new) for old in names for new in names]
@@ -59,7 +59,7 @@ def test_the_walk_may_be_left_when_all_ancestors_are_met(parents: tuple[list[int
 
 def test_three_processes_for_any_number_of_pairs(tmp_path: Path, started: list[subprocess.Popen[bytes]]) -> None:
     commits = a_history(a_repository(tmp_path), *({b"x": b"%d" % n} for n in range(30)))
-    repository = discover(tmp_path)
+    repository = discover_repository(tmp_path)
     pairs = [Ancestry(old, new) for old in commits[:20] for new in commits]
     repository.ancestries(pairs[:1])  # the version of git is looked up once
     started.clear()
@@ -70,24 +70,24 @@ def test_three_processes_for_any_number_of_pairs(tmp_path: Path, started: list[s
 def test_more_ancestors_than_are_searched_for_a_common_one(tmp_path: Path) -> None:
     commits = a_history(a_repository(tmp_path), *({b"x": b"%d" % n} for n in range(50)))
     pairs = [Ancestry(old, commits[40]) for old in commits]
-    assert len(discover(tmp_path).ancestries(pairs)) == 41
+    assert len(discover_repository(tmp_path).ancestries(pairs)) == 41
 
 
-def test_commits_that_are_not_here_have_no_relatives(tmp_path: Path) -> None:
+def test_missing_commits_have_no_ancestors(tmp_path: Path) -> None:
     built = a_repository(tmp_path / "here")
     first, second, third = a_history(built, {b"x": b"1"}, {b"x": b"2"}, {b"x": b"3"})
     nowhere = CommitSha("1" * 40)
     blob = CommitSha(built.git("rev-parse", f"{first}:x").decode().strip())
-    ask = discover(built.path).ancestries
+    ask = discover_repository(built.path).ancestries
     true = Ancestry(first, third)
     assert ask([true, Ancestry(nowhere, third), Ancestry(first, nowhere), Ancestry(blob, third)]) == {true}
     assert ask([Ancestry(nowhere, nowhere)]) == ask([Ancestry(first, nowhere)]) == ask([]) == frozenset()
     clone = a_clone(built, tmp_path / "clone", "--depth=2")
-    assert discover(clone.path).ancestries([true, Ancestry(second, third)]) == {Ancestry(second, third)}
+    assert discover_repository(clone.path).ancestries([true, Ancestry(second, third)]) == {Ancestry(second, third)}
 
 
-def test_what_is_no_id_is_the_callers_turn(tmp_path: Path) -> None:
+def test_invalid_ids_are_input_errors(tmp_path: Path) -> None:
     (commit,) = a_history(a_repository(tmp_path), {b"x": b"1"})
     for bad in (Ancestry(commit, CommitSha("--all")), Ancestry(CommitSha("--all"), commit)):
         with pytest.raises(InputError):
-            discover(tmp_path).ancestries([bad])
+            discover_repository(tmp_path).ancestries([bad])

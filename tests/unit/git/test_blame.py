@@ -1,4 +1,4 @@
-"""Blame: every line once, each where its commit has it."""
+"""Blame: every line once, at its position in its commit."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import Lines, RepoPath
-from custody.git import BlameEntry, Repository, ZonedTime, discover
+from custody.git import BlameEntry, Repository, ZonedTime, discover_repository
 from custody.git.blame import parse_blame
 from tests.builders.repo import NOON, Built, a_clone, a_history, a_repository
 from tests.builders.table import table
@@ -34,7 +34,7 @@ SAVED = (
 
 
 # Conformance: 000-018
-def test_saved_output_is_read() -> None:
+def test_saved_output_is_parsed() -> None:
     first, second, third = parse_blame([SAVED])
     assert first == BlameEntry(
         CommitSha(A),
@@ -50,9 +50,9 @@ def test_saved_output_is_read() -> None:
 
 @given(versions(odd_names, contents))
 @settings(max_examples=40)
-def test_every_line_is_blamed_once_and_found_where_blame_says(shared: Built, files: list[dict[bytes, bytes]]) -> None:
+def test_every_line_is_blamed_once_at_its_position(shared: Built, files: list[dict[bytes, bytes]]) -> None:
     commits = a_history(shared, *files)
-    repository = discover(shared.path)
+    repository = discover_repository(shared.path)
     contents_of = dict(zip(commits, files, strict=True))
     for name, content in files[-1].items():
         entries = list(repository.blame(commits[-1], RepoPath(name)))
@@ -71,7 +71,7 @@ def renamed(tmp_path: Path) -> tuple[Repository, list[CommitSha]]:
     body = b"".join(b"line %d\n" % n for n in range(20))
     built = a_repository(tmp_path)
     commits = a_history(built, {b"old": body}, {b"n\xc3\xa4w\n": body + b"more\n"})
-    return discover(built.path), commits
+    return discover_repository(built.path), commits
 
 
 def test_a_renamed_file_keeps_its_lines(renamed: tuple[Repository, list[CommitSha]]) -> None:
@@ -81,20 +81,20 @@ def test_a_renamed_file_keeps_its_lines(renamed: tuple[Repository, list[CommitSh
     assert entries[second].authored == ZonedTime(NOON + 120, "+0000")
 
 
-def test_only_the_lines_asked_for(renamed: tuple[Repository, list[CommitSha]]) -> None:
+def test_only_the_requested_lines_are_blamed(renamed: tuple[Repository, list[CommitSha]]) -> None:
     repository, (_, second) = renamed
     entries = list(repository.blame(second, RepoPath(b"n\xc3\xa4w\n"), [Lines(3, 4), Lines(20, 21)]))
     assert sorted(entry.lines for entry in entries) == [Lines(3, 4), Lines(20, 20), Lines(21, 21)]
 
 
-def test_lines_that_the_file_has_not_are_the_callers_turn(renamed: tuple[Repository, list[CommitSha]]) -> None:
+def test_lines_outside_the_file_are_input_errors(renamed: tuple[Repository, list[CommitSha]]) -> None:
     repository, (first, _) = renamed
     with pytest.raises(InputError, match="has only 20 lines"):
         list(repository.blame(first, RepoPath(b"old"), [Lines(21, 21)]))
 
 
 @pytest.mark.parametrize("path", [b"nowhere", b"--output=x", b":(top)old", b"o*"])
-def test_a_path_that_is_not_there_is_the_callers_turn(renamed: tuple[Repository, list[CommitSha]], path: bytes) -> None:
+def test_a_missing_path_is_an_input_error(renamed: tuple[Repository, list[CommitSha]], path: bytes) -> None:
     repository, (first, _) = renamed
     with pytest.raises(InputError, match="no such path"):
         list(repository.blame(first, RepoPath(path)))
@@ -108,20 +108,20 @@ def test_an_unknown_commit_is_an_error(renamed: tuple[Repository, list[CommitSha
         repository.blame(CommitSha("--output=x"), RepoPath(b"old"))
 
 
-def test_a_shallow_clone_blames_its_cut(renamed: tuple[Repository, list[CommitSha]], tmp_path: Path) -> None:
+def test_a_shallow_clone_blames_its_boundary(renamed: tuple[Repository, list[CommitSha]], tmp_path: Path) -> None:
     _, (_, second) = renamed
     clone = a_clone(Built(tmp_path), tmp_path / "clone", "--depth=1")
-    repository = discover(clone.path)
+    repository = discover_repository(clone.path)
     (entry,) = repository.blame(second, RepoPath(b"n\xc3\xa4w\n"))
-    assert entry.commit in repository.cuts()
+    assert entry.commit in repository.list_shallow_commits()
 
 
-def test_a_damaged_author_line_is_no_obstacle(tmp_path: Path) -> None:
+def test_a_damaged_author_line_is_accepted(tmp_path: Path) -> None:
     built = a_repository(tmp_path)
     good = built.commit({b"x": b"1\n"})
     raw = built.git("cat-file", "commit", good).replace(b"author A Tester <tester@example.invalid>", b"author none")
     bad = built.git("hash-object", "-t", "commit", "-w", "--literally", "--stdin", feed=raw).decode().strip()
-    repository = discover(tmp_path)
+    repository = discover_repository(tmp_path)
     (entry,) = repository.blame(CommitSha(bad), RepoPath(b"x"))
     assert entry.authored is None
     (commit,) = repository.log([CommitSha(bad)])
@@ -149,6 +149,6 @@ def test_a_damaged_author_line_is_no_obstacle(tmp_path: Path) -> None:
         b"\n",
     ],
 )
-def test_rubbish_is_a_git_error(bad: bytes) -> None:
+def test_invalid_output_is_a_git_error(bad: bytes) -> None:
     with pytest.raises(GitError):
         list(parse_blame([bad]))

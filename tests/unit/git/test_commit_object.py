@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from custody.core.errors import GitError
 from custody.core.ids import CommitSha
-from custody.git import Object, Person, ZonedTime, discover, parse_commit
+from custody.git import Object, Person, ZonedTime, discover_repository, parse_commit
 from tests.builders.repo import Built
 
 SHA = CommitSha("a" * 40)
@@ -33,7 +33,7 @@ NAMES = st.binary(min_size=1, max_size=12).map(
 )
 
 
-def test_everything_that_a_commit_says() -> None:
+def test_all_fields_of_a_commit() -> None:
     commit = parse_commit(SHA, WHOLE)
     assert (commit.id, commit.tree, commit.parents) == (SHA, "d" * 40, ("b" * 40, "c" * 40))
     assert commit.author == Person(b"Ana B", b"ana@example.invalid", ZonedTime(1_700_000_000, "+0530"))
@@ -41,7 +41,7 @@ def test_everything_that_a_commit_says() -> None:
     assert (commit.subject, commit.message[-17:]) == (b"sub ject", b"\ntree of another\n")
 
 
-def test_what_stands_in_a_signature_is_no_field() -> None:
+def test_lines_of_a_signature_are_not_fields() -> None:
     assert len(parse_commit(SHA, WHOLE).parents) == 2
 
 
@@ -61,23 +61,23 @@ def test_a_root_has_no_parents_and_may_have_no_message() -> None:
         (b"nobody", Person(b"nobody", b"", None)),
     ],
 )
-def test_damaged_people_are_read_as_far_as_they_go(line: bytes, person: Person) -> None:
+def test_damaged_people_are_parsed_in_part(line: bytes, person: Person) -> None:
     commit = parse_commit(SHA, b"tree " + b"d" * 40 + b"\nauthor " + line + b"\n\nx\n")
     assert commit.author == person
     assert commit.committer == Person(b"", b"", None)
 
 
 @pytest.mark.parametrize("content", [b"", b"\n\ntree x", b"object " + b"a" * 40, b"tree nothing\n\nx\n"])
-def test_what_is_no_commit_is_a_git_error(content: bytes) -> None:
+def test_an_invalid_commit_is_a_git_error(content: bytes) -> None:
     with pytest.raises(GitError):
         parse_commit(SHA, content)
 
 
 @settings(max_examples=25)
 @given(NAMES, st.binary(max_size=40).map(lambda raw: raw.replace(b"\0", b"")), st.integers(0, 2**40))
-def test_the_object_says_what_git_says_of_it(shared: Built, name: bytes, message: bytes, at: int) -> None:
+def test_the_parsed_object_matches_git(shared: Built, name: bytes, message: bytes, at: int) -> None:
     sha = shared.commit({b"x": b"1\n"}, message=message, author=name + b" <" + name + b">", at=at)
-    repository = discover(shared.path)
+    repository = discover_repository(shared.path)
     with repository.objects() as objects:
         found = objects.read(sha)
     assert isinstance(found, Object)

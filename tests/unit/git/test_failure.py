@@ -1,14 +1,14 @@
-"""git's words, as git 2.39 says them: whose turn it is and what to do."""
+"""Explanations of git's messages, as git 2.39 writes them."""
 
 from custody.core.errors import CustodyError, GitError, InputError
-from custody.git.failure import Circumstances, explain, printable
+from custody.git.failure import Circumstances, escape_git_output, explain_git_failure
 from tests.builders.table import table
 
-HERE = Circumstances()
+PLAIN = Circumstances()
 
 
 @table(
-    ("words", "family", "hint"),
+    ("stderr", "family", "hint"),
     [
         (b"fatal: not a git repository (or any of the parent directories): .git", InputError, "-C"),
         (
@@ -20,7 +20,7 @@ HERE = Circumstances()
         (b"fatal: Needed a single revision", InputError, "name a commit"),
         (b"error: short object ID 1234 is ambiguous\nhint: The candidates are:", InputError, "more digits"),
         (b"fatal: no such path 'x' in HEAD", InputError, "repository root"),
-        (b"fatal: file x has only 3 lines", InputError, "ask for lines"),
+        (b"fatal: file x has only 3 lines", InputError, "line range"),
         (b"fatal: Expected git repo version <= 1, found 99", GitError, "newer git"),
         (b"fatal: unknown repository extension found:\n\treftable", GitError, "newer git"),
         (b"fatal: loose object 1234 (stored in .git/objects/12/34) is corrupt", GitError, "git fsck"),
@@ -30,28 +30,32 @@ HERE = Circumstances()
         (b"fatal: could not fetch 1234 from promisor remote", GitError, "partial clone"),
         (b"fatal: lazy fetching disabled; some objects may not be available", GitError, "partial clone"),
         (b"fatal: failed to stat '/r': Permission denied", GitError, "who owns"),
-        (b"usage: git blame [<options>]", GitError, "mistake in custody"),
+        (b"usage: git blame [<options>]", GitError, "bug in custody"),
     ],
 )
-def test_known_words(words: bytes, family: type[CustodyError], hint: str) -> None:
-    error = explain("verb", 128, words, HERE)
+def test_known_messages(stderr: bytes, family: type[CustodyError], hint: str) -> None:
+    error = explain_git_failure("verb", 128, stderr, PLAIN)
     assert type(error) is family
-    assert printable(words) in error.message
+    assert escape_git_output(stderr) in error.message
     assert error.hint and hint in error.hint
 
 
-def test_unknown_words_are_the_surroundings_turn() -> None:
-    error = explain("verb", 128, b"fatal: what next", HERE)
+def test_unknown_messages_are_git_errors() -> None:
+    error = explain_git_failure("verb", 128, b"fatal: what next", PLAIN)
     assert type(error) is GitError and error.hint is None
 
 
-def test_a_clone_without_everything_explains_what_is_missing() -> None:
-    words = b"fatal: bad object 1234"
-    assert "partial" in (explain("verb", 128, words, Circumstances(partial=True)).hint or "")
-    assert "unshallow" in (explain("verb", 128, words, Circumstances(shallow=True)).hint or "")
-    assert "unshallow" in (explain("verb", 128, b"fatal: bad revision 'x'", Circumstances(shallow=True)).hint or "")
-    assert "unshallow" not in (explain("verb", 128, b"fatal: no such path", Circumstances(shallow=True)).hint or "")
+def test_partial_and_shallow_clones_have_hints() -> None:
+    stderr = b"fatal: bad object 1234"
+    assert "partial" in (explain_git_failure("verb", 128, stderr, Circumstances(partial=True)).hint or "")
+    assert "unshallow" in (explain_git_failure("verb", 128, stderr, Circumstances(shallow=True)).hint or "")
+    assert "unshallow" in (
+        explain_git_failure("verb", 128, b"fatal: bad revision 'x'", Circumstances(shallow=True)).hint or ""
+    )
+    assert "unshallow" not in (
+        explain_git_failure("verb", 128, b"fatal: no such path", Circumstances(shallow=True)).hint or ""
+    )
 
 
-def test_words_are_printable() -> None:
-    assert printable(b"a\n b\x1b[2J\xff \xe2\x80\xae") == "a b\\x1b[2J\\xff \\u202e"
+def test_escaped_output_is_printable() -> None:
+    assert escape_git_output(b"a\n b\x1b[2J\xff \xe2\x80\xae") == "a b\\x1b[2J\\xff \\u202e"

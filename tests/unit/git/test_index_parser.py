@@ -1,4 +1,4 @@
-"""The index as git lists it, and when its memory of a file proves that the file is unchanged."""
+"""The index as git lists it, and when its cached stat proves that a file is unchanged."""
 
 import os
 from dataclasses import replace
@@ -9,12 +9,12 @@ import pytest
 from custody.core.errors import GitError
 from custody.core.paths import RepoPath
 from custody.git.work_tree_index import (
-    LISTING,
+    LIST_INDEX,
     CachedStat,
     IndexEntry,
     has_same_stat,
-    parse_entries,
-    was_written_before,
+    is_older_than_index,
+    parse_index_entries,
 )
 from custody.git.work_tree_settings import WorkSettings
 from tests.builders.repo import a_repository
@@ -32,9 +32,9 @@ def entry(path: Path) -> IndexEntry:
     return IndexEntry(RepoPath(b"x"), 0o100644, ID.decode(), 0, remembered, 0)
 
 
-def test_saved_output_is_read() -> None:
+def test_saved_output_is_parsed() -> None:
     lines = (b"100644 %s 0\tplain\0" % ID, STAT % b"0", b"100755 %s 0\ttab\there\nand line\0" % ID, STAT % b"40004000")
-    plain, odd = parse_entries(lines)
+    plain, odd = parse_index_entries(lines)
     assert plain == IndexEntry(RepoPath(b"plain"), 0o100644, "a" * 40, 0, CachedStat((1, 2), (3, 4), 6, 7, 8, 9), 0)
     assert (odd.path.raw, odd.mode, odd.is_left_alone) == (b"tab\there\nand line", 0o100755, True)
     assert not plain.is_left_alone
@@ -46,15 +46,15 @@ def test_pieces_may_end_anywhere() -> None:
     whole = b"".join((b"100644 %s 0\tplain\0" % ID, STAT % b"0", b"100755 %s 0\ta\nb\0" % ID, STAT % b"40004000"))
     for size in (1, 7, 100):
         pieces = [whole[start : start + size] for start in range(0, len(whole), size)]
-        assert list(parse_entries(pieces)) == list(parse_entries([whole]))
+        assert list(parse_index_entries(pieces)) == list(parse_index_entries([whole]))
     with pytest.raises(GitError):
-        list(parse_entries(b"x" * 1000 for _ in range(10**9)))
+        list(parse_index_entries(b"x" * 1000 for _ in range(10**9)))
 
 
-def test_an_unmerged_path_is_one_entry_ours_first() -> None:
+def test_an_unmerged_path_is_one_entry_preferably_ours() -> None:
     def listed(*stages: int) -> list[int]:
         lines = [part for stage in stages for part in (b"100644 %s %d\tx\0" % (ID, stage), STAT % b"0")]
-        return [found.stage for found in parse_entries(lines)]
+        return [found.stage for found in parse_index_entries(lines)]
 
     assert listed(1, 2, 3) == [2]
     assert listed(1, 3) == [1]
@@ -71,9 +71,9 @@ def test_an_unmerged_path_is_one_entry_ours_first() -> None:
         b"100644 %s 0\tx\0" % ID + (STAT % b"0").replace(b"mtime", b"other"),
     ],
 )
-def test_rubbish_is_a_git_error(bad: bytes) -> None:
+def test_invalid_output_is_a_git_error(bad: bytes) -> None:
     with pytest.raises(GitError):
-        list(parse_entries([bad]))
+        list(parse_index_entries([bad]))
 
 
 def test_gits_own_listing(tmp_path: Path) -> None:
@@ -81,21 +81,21 @@ def test_gits_own_listing(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"content")
     (tmp_path / "empty").write_bytes(b"")
     built.git("add", ".")
-    for found in parse_entries([built.git(*LISTING)]):
+    for found in parse_index_entries([built.git(*LIST_INDEX)]):
         assert has_same_stat(found, (tmp_path / str(found.path)).stat(), USUAL)
 
 
-def test_what_of_a_stat_counts(tmp_path: Path) -> None:
+def test_compared_fields_of_stat(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"content")
     found, known = path.stat(), entry(path)
-    then = known.remembered
+    then = known.cached
 
     def same(settings: WorkSettings, **changes: object) -> bool:
-        return has_same_stat(replace(known, remembered=replace(then, **changes)), found, settings)  # type: ignore[arg-type]
+        return has_same_stat(replace(known, cached=replace(then, **changes)), found, settings)  # type: ignore[arg-type]
 
     assert same(USUAL)
-    assert same(USUAL, modified=(then.modified[0], 0), changed=(then.changed[0], 0)), "nobody knew the nanoseconds"
+    assert same(USUAL, modified=(then.modified[0], 0), changed=(then.changed[0], 0)), "unknown nanoseconds"
     assert not same(USUAL, modified=(then.modified[0] - 1, then.modified[1]))
     assert not same(USUAL, modified=(then.modified[0], then.modified[1] ^ 1))
     assert not same(USUAL, size=1)
@@ -106,7 +106,7 @@ def test_what_of_a_stat_counts(tmp_path: Path) -> None:
     assert same(WorkSettings(trusts_ctime=False), changed=(1, 1))
 
 
-def test_a_size_that_git_has_smudged_proves_nothing(tmp_path: Path) -> None:
+def test_a_size_of_0_proves_nothing(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"")
     assert not has_same_stat(entry(path), path.stat(), USUAL)
@@ -114,14 +114,14 @@ def test_a_size_that_git_has_smudged_proves_nothing(tmp_path: Path) -> None:
     assert has_same_stat(empty, path.stat(), USUAL)
 
 
-def test_a_file_as_young_as_the_index_proves_nothing(tmp_path: Path) -> None:
+def test_a_file_as_new_as_the_index_proves_nothing(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"content")
     os.utime(path, ns=(0, 100 * SECOND + 5))
     known = entry(path)
     at = 100 * SECOND + 5
-    assert [was_written_before(known, at + more, by_seconds=True) for more in (0, 1, SECOND)] == [False, False, True]
-    assert [was_written_before(known, at + more, by_seconds=False) for more in (0, 1, SECOND)] == [False, True, True]
-    rough = replace(known, remembered=replace(known.remembered, modified=(100, 0)))
-    assert not was_written_before(rough, at, by_seconds=False)
-    assert not was_written_before(known, 0, by_seconds=False)
+    assert [is_older_than_index(known, at + more, by_seconds=True) for more in (0, 1, SECOND)] == [False, False, True]
+    assert [is_older_than_index(known, at + more, by_seconds=False) for more in (0, 1, SECOND)] == [False, True, True]
+    rough = replace(known, cached=replace(known.cached, modified=(100, 0)))
+    assert not is_older_than_index(rough, at, by_seconds=False)
+    assert not is_older_than_index(known, 0, by_seconds=False)

@@ -1,4 +1,4 @@
-"""Objects: many, large, missing, ambiguous, by id and by name, from one git kept open."""
+"""Objects: many, large, missing, ambiguous, by id and by name, from one git process."""
 
 import hashlib
 import subprocess
@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
-from custody.git import FileAt, NoObject, Object, ObjectInfo, Repository, TreeEntry, discover
-from custody.git.objects import parse_tree, read_info, read_object
+from custody.git import FileAt, NoObject, Object, ObjectInfo, Repository, TreeEntry, discover_repository
+from custody.git.objects import parse_tree_entries, read_object, read_object_info
 from tests.builders.repo import LINK, PROGRAM, SUBMODULE, Built, a_repository
 from tests.unit.git.strategies import contents, every, odd_names, versions
 
@@ -27,7 +27,7 @@ def parse_objects(chunks: Iterable[bytes], bytes_max: int) -> Iterator[Object | 
     return every(partial(read_object, bytes_max=bytes_max))(chunks)
 
 
-def test_saved_output_is_read() -> None:
+def test_saved_output_is_parsed() -> None:
     assert list(parse_objects([SAVED], 10)) == [
         Object(ObjectInfo(ID, "blob", 4), b"a\nb\n"),
         NoObject("x y:z", "missing"),
@@ -36,15 +36,15 @@ def test_saved_output_is_read() -> None:
     ]
 
 
-def test_saved_check_output_is_read() -> None:
-    assert list(every(read_info)([f"{ID} commit 7\n{ID}:a missing\n{ID} submodule\n".encode()])) == [
+def test_saved_check_output_is_parsed() -> None:
+    assert list(every(read_object_info)([f"{ID} commit 7\n{ID}:a missing\n{ID} submodule\n".encode()])) == [
         ObjectInfo(ID, "commit", 7),
         NoObject(f"{ID}:a", "missing"),
         NoObject(ID, "submodule"),
     ]
 
 
-def test_what_is_too_large_is_passed_over() -> None:
+def test_too_large_objects_are_skipped() -> None:
     first, *rest = parse_objects([SAVED[:50], SAVED[50:]], 3)
     assert first == NoObject(ID, "too large")
     assert len(rest) == 3
@@ -54,7 +54,7 @@ def test_what_is_too_large_is_passed_over() -> None:
 @settings(max_examples=40)
 def test_files_are_read_by_name_and_by_id(shared: Built, files: list[dict[bytes, bytes]]) -> None:
     commit = shared.commits([(files[-1], [])])[0]
-    repository = discover(shared.path)
+    repository = discover_repository(shared.path)
     entries = list(repository.tree(commit))
     assert sorted(entry.path.raw for entry in entries) == sorted(files[-1])
     with repository.objects() as objects:
@@ -76,10 +76,10 @@ def small(tmp_path: Path) -> tuple[Repository, CommitSha]:
         b"link": (LINK, b"x"),
         b"folder/p": (PROGRAM, b"4\n"),
     }
-    return discover(tmp_path), built.commit(files | {b"sub": (SUBMODULE, b"7" * 40)})
+    return discover_repository(tmp_path), built.commit(files | {b"sub": (SUBMODULE, b"7" * 40)})
 
 
-def test_missing_objects_are_told_one_by_one(small: tuple[Repository, CommitSha]) -> None:
+def test_missing_objects_are_reported_one_by_one(small: tuple[Repository, CommitSha]) -> None:
     repository, commit = small
     with repository.objects() as objects:
         answers = list(objects.read_all([FileAt(commit, RepoPath(b"no")), "1" * 40, FileAt(commit, RepoPath(b"x"))]))
@@ -98,17 +98,17 @@ def test_names_with_line_ends_are_found(small: tuple[Repository, CommitSha]) -> 
             assert isinstance(found, Object) and found.content == content
 
 
-def test_a_large_object_is_not_held(tmp_path: Path) -> None:
+def test_a_large_object_is_not_held_in_memory(tmp_path: Path) -> None:
     built = a_repository(tmp_path)
     commit = built.commit({b"large": b"x" * 300_000, b"small": b"s"})
-    with discover(tmp_path).objects(bytes_max=1000) as objects:
+    with discover_repository(tmp_path).objects(bytes_max=1000) as objects:
         assert isinstance(large := objects.read(FileAt(commit, RepoPath(b"large"))), NoObject)
         assert large.reason == "too large"
         assert isinstance(objects.read(FileAt(commit, RepoPath(b"small"))), Object)
 
 
 def first_twins() -> tuple[str, bytes, bytes]:
-    """Two contents whose ids start with the same four digits, and these."""
+    """Return two contents whose ids share the first four digits, and these digits."""
     seen: dict[str, bytes] = {}
     for content in (b"%d" % number for number in count()):
         start = hashlib.sha1(b"blob %d\0%s" % (len(content), content)).hexdigest()[:4]
@@ -118,12 +118,12 @@ def first_twins() -> tuple[str, bytes, bytes]:
     raise AssertionError
 
 
-def test_an_ambiguous_start_is_said(tmp_path: Path) -> None:
+def test_an_ambiguous_prefix_is_reported(tmp_path: Path) -> None:
     built = a_repository(tmp_path)
     start, *twins = first_twins()
     for content in twins:
         built.git("hash-object", "-w", "--stdin", feed=content)
-    repository = discover(tmp_path)
+    repository = discover_repository(tmp_path)
     assert list(repository.look_up([start])) == [NoObject(start, "ambiguous")]
     with repository.objects() as objects:
         assert objects.read(start) == NoObject(start, "ambiguous")
@@ -143,9 +143,7 @@ def test_reading_again_after_leaving_early(small: tuple[Repository, CommitSha]) 
     objects.close()
 
 
-def test_a_git_that_died_is_an_error_once(
-    small: tuple[Repository, CommitSha], started: list[subprocess.Popen[bytes]]
-) -> None:
+def test_a_dead_git_is_one_error(small: tuple[Repository, CommitSha], started: list[subprocess.Popen[bytes]]) -> None:
     repository, commit = small
     with repository.objects() as objects:
         objects.read(commit)
@@ -158,7 +156,7 @@ def test_a_git_that_died_is_an_error_once(
 def test_a_hundred_thousand_objects_need_no_thread(tmp_path: Path) -> None:
     built = a_repository(tmp_path)
     commit = built.commit({b"%d" % n: b"content %d\n" % n for n in range(1000)})
-    repository = discover(tmp_path)
+    repository = discover_repository(tmp_path)
     ids = [entry.id for entry in repository.tree(commit)] * 100
     with repository.objects() as objects:
         assert sum(isinstance(found, Object) for found in objects.read_all(ids)) == 100_000
@@ -179,7 +177,7 @@ def test_damaged_is_not_missing(tmp_path: Path, keep_bytes: int) -> None:
     sha = damage(built, b"x" * 5000, keep_bytes)
     commit = built.commit({b"x": b"1\n"})
     names = ["1" * 40, sha, commit, "2" * 40]
-    repository = discover(tmp_path)
+    repository = discover_repository(tmp_path)
     expected = [NoObject("1" * 40, "missing"), NoObject(sha, "damaged"), NoObject("2" * 40, "missing")]
     assert [answer for answer in repository.look_up(names) if isinstance(answer, NoObject)] == expected
     with repository.objects() as objects:
@@ -188,16 +186,16 @@ def test_damaged_is_not_missing(tmp_path: Path, keep_bytes: int) -> None:
         assert objects.read("3" * 40) == NoObject("3" * 40, "missing")
 
 
-def test_an_object_that_breaks_off_is_an_error_with_a_hint(tmp_path: Path) -> None:
+def test_a_truncated_object_is_an_error_with_a_hint(tmp_path: Path) -> None:
     noise = b"".join(hashlib.sha256(b"%d" % n).digest() for n in range(10_000))
     sha = damage(a_repository(tmp_path), noise, 100_000)
-    with pytest.raises(GitError, match=sha) as caught, discover(tmp_path).objects() as objects:
+    with pytest.raises(GitError, match=sha) as caught, discover_repository(tmp_path).objects() as objects:
         objects.read(sha)
     assert "fsck" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize("name", ["", "HEAD", "abc", "A" * 40, "a" * 65, "1234\n5678", "--batch-all-objects", "1234 "])
-def test_what_is_no_id_is_the_callers_turn(small: tuple[Repository, CommitSha], name: str) -> None:
+def test_invalid_ids_are_input_errors(small: tuple[Repository, CommitSha], name: str) -> None:
     repository, _ = small
     with pytest.raises(InputError), repository.objects() as objects:
         objects.read(name)
@@ -205,7 +203,7 @@ def test_what_is_no_id_is_the_callers_turn(small: tuple[Repository, CommitSha], 
         list(repository.look_up([name]))
 
 
-def test_a_tree_names_what_it_holds(small: tuple[Repository, CommitSha]) -> None:
+def test_a_tree_lists_its_files(small: tuple[Repository, CommitSha]) -> None:
     repository, commit = small
     kinds = {entry.path.raw: (entry.mode, entry.kind) for entry in repository.tree(commit)}
     assert kinds == {
@@ -219,21 +217,21 @@ def test_a_tree_names_what_it_holds(small: tuple[Repository, CommitSha]) -> None
     assert [entry.path.raw for entry in repository.tree(commit, [RepoPath(b"folder")])] == [b"folder/p"]
 
 
-def test_saved_tree_is_read() -> None:
-    entries = list(parse_tree([f"100644 blob {ID}\ta\n\tb\0".encode()]))
+def test_a_saved_tree_is_parsed() -> None:
+    entries = list(parse_tree_entries([f"100644 blob {ID}\ta\n\tb\0".encode()]))
     assert entries == [TreeEntry(RepoPath(b"a\n\tb"), 0o100644, "blob", ID)]
 
 
 @pytest.mark.parametrize("bad", [b"x", b"100644 blob zz\ta\0", f"100644 blob {ID}\t/etc\0".encode(), b"100644"])
-def test_a_rubbish_tree_is_a_git_error(bad: bytes) -> None:
+def test_an_invalid_tree_is_a_git_error(bad: bytes) -> None:
     with pytest.raises(GitError):
-        list(parse_tree([bad]))
+        list(parse_tree_entries([bad]))
 
 
 @pytest.mark.parametrize(
     "bad", [SAVED[:44], SAVED.replace(b"blob 4", b"blob 3"), SAVED.replace(b"blob 4", b"blob 99999999999"), b"what\n"]
 )
-def test_rubbish_is_a_git_error(bad: bytes) -> None:
+def test_invalid_output_is_a_git_error(bad: bytes) -> None:
     with pytest.raises(GitError):
         list(parse_objects([bad], 10**12))
 

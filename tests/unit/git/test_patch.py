@@ -1,4 +1,4 @@
-"""Diffs: applied to the old contents they give the new ones, and unidiff reads the same."""
+"""Diffs: applied to the old contents they give the new contents, and unidiff parses the same."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from unidiff.patch import Hunk as TheirHunk
 from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import Lines, RepoPath
-from custody.git import ChangeKind, CommitDiff, Comparison, FileDiff, Hunk, HunkDetail, PatchLimits, discover
+from custody.git import ChangeKind, CommitDiff, Comparison, FileDiff, Hunk, HunkDetail, PatchLimits, discover_repository
 from custody.git.diff import CommitFiles, parse_patches
 from tests.builders.repo import FILE, LINK, PROGRAM, SUBMODULE, Built, Files, a_history, a_repository
 from tests.builders.table import table
@@ -25,11 +25,11 @@ SAVED = (
 
 def a_diff(built: Built, *files: Files, renames: bool = False) -> CommitDiff:
     commits = a_history(built, *files)
-    (diff,) = discover(built.path).diffs([Comparison(commits[-1])], renames=renames)
+    (diff,) = discover_repository(built.path).diffs([Comparison(commits[-1])], renames=renames)
     return diff
 
 
-def test_saved_output_is_read() -> None:
+def test_saved_output_is_parsed() -> None:
     first, second = parse_patches([SAVED])
     (file,) = first.files
     assert file.change.path == RepoPath(b"a b")
@@ -43,7 +43,7 @@ def test_saved_output_is_read() -> None:
 @settings(max_examples=60)
 def test_old_contents_and_hunks_make_the_new_contents(shared: Built, files: list[dict[bytes, bytes]]) -> None:
     commits = a_history(shared, *files)
-    diffs = list(discover(shared.path).diffs(map(Comparison, commits)))
+    diffs = list(discover_repository(shared.path).diffs(map(Comparison, commits)))
     assert [diff.commit for diff in diffs] == commits
     for diff, old, new in zip(diffs, [{}, *files], files, strict=False):
         changed = {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)}
@@ -58,9 +58,9 @@ def test_old_contents_and_hunks_make_the_new_contents(shared: Built, files: list
 
 @given(versions(plain_names, texts))
 @settings(max_examples=40)
-def test_unidiff_reads_the_same(shared: Built, files: list[dict[bytes, bytes]]) -> None:
+def test_unidiff_parses_the_same(shared: Built, files: list[dict[bytes, bytes]]) -> None:
     commits = a_history(shared, *files)
-    ours = discover(shared.path).diffs(map(Comparison, commits))
+    ours = discover_repository(shared.path).diffs(map(Comparison, commits))
     for commit, diff in zip(commits, ours, strict=True):
         text = shared.git("diff-tree", "--root", "-r", "-p", "--no-commit-id", "-U0", commit)
         theirs = PatchSet(_lines(text))
@@ -105,7 +105,7 @@ def test_a_rename_keeps_both_names(tmp_path: Path) -> None:
     assert file.change.kind is ChangeKind.RENAMED
     assert file.change.old and file.change.old.path == RepoPath(b"old\tname")
     assert file.change.new and file.change.new.path == RepoPath(b"new\nname")
-    assert file.change.likeness and 50 <= file.change.likeness < 100
+    assert file.change.similarity and 50 <= file.change.similarity < 100
     assert [hunk.added for hunk in file.hunks] == [(b"more\n",)]
 
 
@@ -123,7 +123,7 @@ def test_a_change_of_mode_has_no_hunks(tmp_path: Path) -> None:
     assert file.change.new and file.change.new.mode == 0o100755
 
 
-def test_a_change_of_type_is_the_end_of_one_and_the_start_of_another(tmp_path: Path) -> None:
+def test_a_change_of_type_has_removed_and_added_lines(tmp_path: Path) -> None:
     diff = a_diff(a_repository(tmp_path), {b"a": b"1\n", b"x": b"old\n"}, {b"a": b"2\n", b"x": (LINK, b"to")})
     changed, retyped = diff.files
     assert changed.change.kind is ChangeKind.MODIFIED
@@ -142,39 +142,39 @@ def test_a_submodule_shows_its_commit(tmp_path: Path) -> None:
 def test_an_empty_file_and_an_empty_commit_are_answers(tmp_path: Path) -> None:
     built = a_repository(tmp_path)
     commits = a_history(built, {b"e": b""}, {b"e": b""})
-    first, second = discover(built.path).diffs(map(Comparison, commits))
+    first, second = discover_repository(built.path).diffs(map(Comparison, commits))
     assert [(file.change.kind, file.hunks, file.shown) for file in first.files] == [
         (ChangeKind.ADDED, (), HunkDetail.WHOLE)
     ]
     assert second.files == ()
 
 
-def test_a_merge_is_compared_with_the_parent_one_names(tmp_path: Path) -> None:
+def test_a_merge_is_compared_with_the_named_parent(tmp_path: Path) -> None:
     built = a_repository(tmp_path)
     base = built.commit({b"x": b"base\n"})
     left = built.commit({b"x": b"base\n", b"left": b"l\n"}, base)
     right = built.commit({b"x": b"base\n", b"right": b"r\n"}, base)
     merge = built.commit({b"x": b"base\n", b"left": b"l\n", b"right": b"r\n"}, left, right)
-    ask = discover(built.path).diffs
+    ask = discover_repository(built.path).diffs
     assert [[f.change.path.raw for f in d.files] for d in ask([Comparison(merge)])] == [[b"right"]]
     two = list(ask([Comparison(merge, left), Comparison(merge, right), Comparison(merge, base)]))
     assert [[f.change.path.raw for f in d.files] for d in two] == [[b"right"], [b"left"], [b"left", b"right"]]
 
 
-def test_asking_with_and_without_a_parent_is_refused(tmp_path: Path) -> None:
+def test_comparing_with_and_without_a_parent_is_rejected(tmp_path: Path) -> None:
     built = a_repository(tmp_path)
     one, two = a_history(built, {b"x": b"1\n"}, {b"x": b"2\n"})
-    with pytest.raises(InputError, match="both"):
-        list(discover(built.path).diffs([Comparison(two, one), Comparison(two)]))
+    with pytest.raises(InputError, match="with its own and with a named parent"):
+        list(discover_repository(built.path).diffs([Comparison(two, one), Comparison(two)]))
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_a_commit_that_is_not_there_is_named(tmp_path: Path, place: int) -> None:
+def test_a_missing_commit_is_named(tmp_path: Path, place: int) -> None:
     built = a_repository(tmp_path)
     asked = [Comparison(sha) for sha in a_history(built, {b"x": b"1\n"}, {b"x": b"2\n"})]
     asked.insert(place, Comparison(CommitSha("0" * 39 + "1")))
     with pytest.raises(GitError, match="0001"):
-        list(discover(built.path).diffs(asked))
+        list(discover_repository(built.path).diffs(asked))
 
 
 def test_paths_are_names_not_patterns(tmp_path: Path) -> None:
@@ -182,23 +182,23 @@ def test_paths_are_names_not_patterns(tmp_path: Path) -> None:
     names = [b"*", b":(top)x", b"--output=y", b"folder/x", b"x"]
     commit = built.commit({name: b"1\n" for name in names})
     for name in names:
-        (diff,) = discover(built.path).diffs([Comparison(commit)], [RepoPath(name)])
+        (diff,) = discover_repository(built.path).diffs([Comparison(commit)], [RepoPath(name)])
         assert [file.change.path.raw for file in diff.files] == [name]
-    (diff,) = discover(built.path).diffs([Comparison(commit)], [RepoPath(b"folder")])
+    (diff,) = discover_repository(built.path).diffs([Comparison(commit)], [RepoPath(b"folder")])
     assert [file.change.path.raw for file in diff.files] == [b"folder/x"]
 
 
-def test_too_many_paths_are_refused(tmp_path: Path) -> None:
+def test_too_many_paths_are_rejected(tmp_path: Path) -> None:
     built = a_repository(tmp_path)
     with pytest.raises(InputError, match="too many"):
-        discover(built.path).diffs([], [RepoPath(b"x" * 4000)] * 30)
+        discover_repository(built.path).diffs([], [RepoPath(b"x" * 4000)] * 30)
 
 
-def test_what_is_too_large_is_passed_over_and_said(tmp_path: Path) -> None:
+def test_too_large_diffs_are_reported(tmp_path: Path) -> None:
     built = a_repository(tmp_path)
     large, small = b"".join(b"line %d\n" % n for n in range(1000)), b"small\n"
     commit = built.commit({b"a": small, b"b": large, b"c": (FILE, small), b"d": large})
-    repository = discover(built.path)
+    repository = discover_repository(built.path)
     (diff,) = repository.diffs([Comparison(commit)], limits=PatchLimits(file_bytes_max=1000))
     assert [file.shown for file in diff.files] == [
         HunkDetail.WHOLE,
@@ -222,7 +222,7 @@ def test_attributes_hide_nothing(tmp_path: Path) -> None:
     built.checkout()
     (tmp_path / ".git" / "info" / "attributes").write_text("*.py -diff\n")
     assert b"Binary files" in built.git("diff-tree", "-p", two)
-    (diff,) = discover(built.path).diffs([Comparison(two, one)], [RepoPath(b"x.py")])
+    (diff,) = discover_repository(built.path).diffs([Comparison(two, one)], [RepoPath(b"x.py")])
     assert diff.files[0].hunks[0].added == (b"2\n",)
 
 
@@ -243,12 +243,12 @@ def test_attributes_hide_nothing(tmp_path: Path) -> None:
         b"rubbish",
     ],
 )
-def test_rubbish_is_a_git_error(bad: bytes) -> None:
+def test_invalid_output_is_a_git_error(bad: bytes) -> None:
     with pytest.raises(GitError):
         list(parse_patches([bad]))
 
 
-def test_a_hunk_knows_its_sides() -> None:
+def test_sides_of_a_hunk() -> None:
     hunk = Hunk(3, 4, (), (b"new\n",))
     assert (hunk.old_count, hunk.new_count, hunk.new_lines) == (0, 1, Lines(4, 4))
     assert Hunk(3, 2, (b"old\n",), ()).new_lines is None

@@ -1,4 +1,4 @@
-"""Remotes as a repository names them, the addresses that custody goes to, and what is said when one cannot be had."""
+"""Remotes of a repository, supported URLs, and errors of unreachable remotes."""
 
 from pathlib import Path
 
@@ -6,34 +6,34 @@ import pytest
 
 from custody.core.errors import GitError, InputError
 from custody.git.exchange import Exchange
-from custody.git.failure import Circumstances, explain
-from custody.git.refs import Remote, RemoteUrl, address_of, parse_remotes
+from custody.git.failure import Circumstances, explain_git_failure
+from custody.git.refs import Remote, RemoteUrl, parse_remote_url, parse_remotes
 from tests.builders.table import table
 
-HERE = Path("/home/x/repository")
+FOLDER = Path("/home/x/repository")
 
 
-def test_names_addresses_and_followed_branches_are_read() -> None:
+def test_remotes_and_followed_branches_are_parsed() -> None:
     answer = (
         b"remote.origin.url\nhttps://a.example/x\0remote.origin.url\nhttps://second.example/x\0"
         b"remote.my.fork.url\n../fork\0remote.my.fork.pushurl\ngit@b.example:x\0branch.a/b.remote\norigin\0"
     )
-    found = parse_remotes(answer)
-    assert found.named == {
+    remotes = parse_remotes(answer)
+    assert remotes.named == {
         "origin": Remote("origin", "https://a.example/x", "https://a.example/x"),
         "my.fork": Remote("my.fork", "../fork", "git@b.example:x"),
     }
-    assert found.followed == {"a/b": "origin"}
+    assert remotes.followed == {"a/b": "origin"}
     assert parse_remotes(b"").named == {}
 
 
-def test_a_setting_without_a_value_is_rubbish() -> None:
+def test_a_setting_without_a_value_is_a_git_error() -> None:
     with pytest.raises(GitError):
         parse_remotes(b"remote.origin.url\0")
 
 
 @pytest.mark.parametrize(
-    ("url", "address"),
+    ("url", "expected"),
     [
         ("https://a.example/x", RemoteUrl("https://a.example/x", local=False)),
         ("ssh://git@a.example/x", RemoteUrl("ssh://git@a.example/x", local=False)),
@@ -44,8 +44,8 @@ def test_a_setting_without_a_value_is_rubbish() -> None:
         ("x.git", RemoteUrl("/home/x/repository/x.git", local=True)),
     ],
 )
-def test_addresses_are_read_as_git_reads_them(url: str, address: RemoteUrl) -> None:
-    assert address_of(url, HERE) == address
+def test_urls_are_parsed_like_git_does(url: str, expected: RemoteUrl) -> None:
+    assert parse_remote_url(url, FOLDER) == expected
 
 
 @table(
@@ -55,32 +55,35 @@ def test_addresses_are_read_as_git_reads_them(url: str, address: RemoteUrl) -> N
         *("-oProxyCommand=x:y", "ssh://-oProxyCommand=x/y", "https://-x", "", "a\nb", "x" * 5000, "HTTP://a/b"),
     ],
 )
-def test_other_addresses_are_refused(url: str) -> None:
+def test_other_urls_are_rejected(url: str) -> None:
     with pytest.raises(InputError):
-        address_of(url, HERE)
+        parse_remote_url(url, FOLDER)
 
 
 @pytest.mark.parametrize(
-    ("words", "hint"),
+    ("stderr", "hint"),
     [
-        (b"fatal: could not read Username for 'https://x': terminal prompts disabled", "asks for no password"),
-        (b"git@x: Permission denied (publickey).", "asks for no password"),
-        (b"Host key verification failed.", "asks for no password"),
-        (b"fatal: unable to access 'https://x/': The requested URL returned error: 403", "asks for no password"),
+        (b"fatal: could not read Username for 'https://x': terminal prompts disabled", "never prompts for a password"),
+        (b"git@x: Permission denied (publickey).", "never prompts for a password"),
+        (b"Host key verification failed.", "never prompts for a password"),
+        (
+            b"fatal: unable to access 'https://x/': The requested URL returned error: 403",
+            "never prompts for a password",
+        ),
         (b"fatal: unable to access 'https://x/': Could not resolve host: x", "nothing was lost"),
         (b"fatal: '/x' does not appear to be a git repository", "nothing was lost"),
         (b"fatal: transport 'http' not allowed", "nothing was lost"),
     ],
 )
-def test_a_remote_that_cannot_be_had_is_the_surroundings_turn(words: bytes, hint: str) -> None:
-    error = explain("push", 128, words, Circumstances())
+def test_an_unreachable_remote_is_a_git_error(stderr: bytes, hint: str) -> None:
+    error = explain_git_failure("push", 128, stderr, Circumstances())
     assert isinstance(error, GitError)
     assert hint in str(error.hint)
 
 
-def test_what_was_exchanged_is_found_again_and_rubbish_is_passed_over(tmp_path: Path) -> None:
+def test_exchanged_commits_are_found_and_invalid_lines_are_skipped(tmp_path: Path) -> None:
     exchange = Exchange(tmp_path / "exchange", "sha1")
-    assert exchange.known() == {}
+    assert exchange.read_known_refs() == {}
     commit = exchange.commit({b"a/b": exchange.keep(b"x"), b"c": exchange.keep(b"y")}, [], "m", 7)
     assert sorted(exchange.files(commit)) == [b"a/b", b"c"]
     assert exchange.commit({b"a/b": exchange.keep(b"x"), b"c": exchange.keep(b"y")}, [], "m", 7) == commit
@@ -90,4 +93,4 @@ def test_what_was_exchanged_is_found_again_and_rubbish_is_passed_over(tmp_path: 
         + b"0" * 40
         + b" refs/heads/main\n"
     )
-    assert exchange.known() == {f"refs/custody/{'a' * 32}": commit}
+    assert exchange.read_known_refs() == {f"refs/custody/{'a' * 32}": commit}

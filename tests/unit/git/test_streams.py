@@ -1,4 +1,4 @@
-"""All parsers: the same result wherever the pieces end, and a ``GitError`` for rubbish, never another error."""
+"""All parsers: the same result for any pieces, and only ``GitError`` for invalid output."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from custody.core.errors import GitError
 from custody.core.ids import CommitSha
 from custody.git.blame import parse_blame
-from custody.git.chunk_reader import ChunkReader, number, unquoted
-from custody.git.commit_log import LOG_OPTIONS, parse_log, parse_parents
-from custody.git.diff import parse_changes, parse_patches
-from custody.git.objects import parse_tree, read_info, read_object
+from custody.git.chunk_reader import ChunkReader, parse_git_number, unquote_git_name
+from custody.git.commit_log import LOG_OPTIONS, parse_commit_log, parse_commit_parents
+from custody.git.diff import parse_diff_changes, parse_patches
+from custody.git.objects import parse_tree_entries, read_object, read_object_info
 from custody.git.refs import REF_FORMAT, parse_refs
 from tests.builders.repo import LINK, SUBMODULE, Built, a_repository
 from tests.unit.git.strategies import every
@@ -22,13 +22,13 @@ from tests.unit.git.strategies import every
 Parser = Callable[[Iterable[bytes]], Iterator[object]]
 PARSERS: dict[str, Parser] = {
     "blame": parse_blame,
-    "changes": parse_changes,
+    "changes": parse_diff_changes,
     "patches": parse_patches,
-    "log": parse_log,
-    "parents": parse_parents,
-    "infos": every(read_info),
+    "log": parse_commit_log,
+    "parents": parse_commit_parents,
+    "infos": every(read_object_info),
     "objects": every(partial(read_object, bytes_max=100)),
-    "tree": parse_tree,
+    "tree": parse_tree_entries,
     "refs": parse_refs,
 }
 
@@ -56,7 +56,7 @@ def a_busy_repository(folder: Path) -> tuple[Built, CommitSha]:
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """What real git says, by parser."""
+    """Return real output of git, by parser."""
     built, head = a_busy_repository(tmp_path_factory.mktemp("busy"))
     commits = built.git("rev-list", head)
     files = [b"y\t", b"empty", b"z"]
@@ -75,7 +75,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     }
 
 
-def test_every_parser_is_tried(outputs: dict[str, bytes]) -> None:
+def test_every_parser_is_tested(outputs: dict[str, bytes]) -> None:
     assert outputs.keys() == PARSERS.keys()
     for name, parse in PARSERS.items():
         assert list(parse([outputs[name]])), name
@@ -109,7 +109,7 @@ def parsed_or_refused(parse: Parser, chunks: Iterable[bytes]) -> bool:
 
 
 @pytest.mark.parametrize("name", PARSERS)
-def test_an_answer_that_breaks_off_is_refused_or_shorter(outputs: dict[str, bytes], name: str) -> None:
+def test_truncated_output_is_an_error_or_shorter(outputs: dict[str, bytes], name: str) -> None:
     parse, whole = PARSERS[name], outputs[name]
     full = list(parse([whole]))
     for end in range(len(whole)):
@@ -122,7 +122,7 @@ def test_an_answer_that_breaks_off_is_refused_or_shorter(outputs: dict[str, byte
 @pytest.mark.parametrize("name", PARSERS)
 @given(data=st.data())
 @settings(max_examples=80)
-def test_damage_is_a_git_error_or_nothing(outputs: dict[str, bytes], name: str, data: st.DataObject) -> None:
+def test_damage_is_a_git_error_or_ignored(outputs: dict[str, bytes], name: str, data: st.DataObject) -> None:
     whole = bytearray(outputs[name])
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(whole)))
@@ -136,7 +136,7 @@ def test_damage_is_a_git_error_or_nothing(outputs: dict[str, bytes], name: str, 
 @pytest.mark.parametrize("name", PARSERS)
 @given(rubbish=st.lists(st.binary(max_size=60), max_size=3))
 @settings(max_examples=40)
-def test_rubbish_is_a_git_error_or_nothing(name: str, rubbish: list[bytes]) -> None:
+def test_invalid_output_is_a_git_error_or_ignored(name: str, rubbish: list[bytes]) -> None:
     parsed_or_refused(PARSERS[name], rubbish)
 
 
@@ -144,7 +144,7 @@ def test_rubbish_is_a_git_error_or_nothing(name: str, rubbish: list[bytes]) -> N
 @pytest.mark.parametrize("name", PARSERS)
 @given(data=st.data())
 @settings(max_examples=1000)
-def test_much_damage_is_a_git_error_or_nothing(outputs: dict[str, bytes], name: str, data: st.DataObject) -> None:
+def test_much_damage_is_a_git_error_or_ignored(outputs: dict[str, bytes], name: str, data: st.DataObject) -> None:
     whole = outputs[name]
     parts = data.draw(st.lists(st.one_of(st.binary(max_size=20), slices(whole)), max_size=12))
     parsed_or_refused(PARSERS[name], parts)
@@ -157,17 +157,22 @@ def slices(whole: bytes) -> st.SearchStrategy[bytes]:
 
 def test_a_long_line_in_small_pieces_is_read_in_linear_time() -> None:
     reader = ChunkReader(b"x" * 1000 for _ in range(100_000))
-    with pytest.raises(GitError, match="breaks off"):
+    with pytest.raises(GitError, match="unexpected end"):
         reader.line()
 
 
-def test_a_reader_takes_what_is_asked() -> None:
+def test_a_reader_reads_lines_fields_and_bytes() -> None:
     reader = ChunkReader([b"ab", b"", b"c\nd", b"ef\0", b"ghij"])
     assert reader.peek(5) == b"abc\nd"
     assert (reader.line(), reader.until(b"\0")) == (b"abc", b"def")
     reader.skip(2)
-    assert (reader.exactly(2), reader.exactly(0), reader.ended(), reader.peek(3)) == (b"ij", b"", True, b"")
-    for ask in (reader.line, lambda: reader.exactly(1), lambda: reader.skip(1)):
+    assert (reader.read_exactly(2), reader.read_exactly(0), reader.is_at_end(), reader.peek(3)) == (
+        b"ij",
+        b"",
+        True,
+        b"",
+    )
+    for ask in (reader.line, lambda: reader.read_exactly(1), lambda: reader.skip(1)):
         with pytest.raises(GitError):
             ask()
 
@@ -175,21 +180,21 @@ def test_a_reader_takes_what_is_asked() -> None:
 @pytest.mark.parametrize("raw", [b"", b"-1", b"+1", b" 1", b"1_0", b"9" * 21, "١".encode()])
 def test_only_digits_are_numbers(raw: bytes) -> None:
     with pytest.raises(GitError):
-        number(raw)
+        parse_git_number(raw)
 
 
 @given(st.binary(min_size=1, max_size=20).filter(lambda name: b"\0" not in name and b"/" not in name))
 @settings(max_examples=150)
-def test_quoted_names_are_understood(shared: Built, name: bytes) -> None:
+def test_quoted_names_are_unquoted(shared: Built, name: bytes) -> None:
     if name in (b".", b"..") or name.lower() == b".git":
         return
     feed = b"100644 blob e69de29bb2d1d6434b8b29ae775ad8c2e48c5391\t%s\0" % name
     tree = shared.git("mktree", "-z", "--missing", feed=feed).strip()
     quoted = shared.git("ls-tree", "--name-only", tree).removesuffix(b"\n")
-    assert unquoted(quoted) == name
+    assert unquote_git_name(quoted) == name
 
 
 @pytest.mark.parametrize("bad", [b'"', b'"a', b'"a"b"', b'"\\"', b'"\\x41"', b'"\\400"', b'"\\1"'])
 def test_bad_quotes_are_a_git_error(bad: bytes) -> None:
     with pytest.raises(GitError):
-        unquoted(bad)
+        unquote_git_name(bad)

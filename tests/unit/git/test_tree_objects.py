@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from custody.git.objects import folders_of, write_trees
+from custody.git.objects import list_tree_folders, write_tree_objects
 from tests.builders.repo import Built, a_repository
 
 # Names around "/" in the order of bytes: a folder is sorted as if its name ended with it.
@@ -22,8 +22,8 @@ def built(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
 
 @given(st.sets(_paths, max_size=12))
 @settings(max_examples=30)
-def test_the_same_tree_as_gits(built: Built, drawn: set[bytes]) -> None:
-    paths = {path for path in drawn if not any(path in folders_of(other) for other in drawn)}
+def test_trees_equal_those_of_git(built: Built, drawn: set[bytes]) -> None:
+    paths = {path for path in drawn if not any(path in list_tree_folders(other) for other in drawn)}
     blob = built.git("hash-object", "-w", "--stdin", feed=b"x").decode().strip()
     lines = b"".join(b"100644 %s 0\t%s\0" % (blob.encode(), path) for path in paths)
     index = {"GIT_INDEX_FILE": f"{built.path}/index-{len(paths)}"}
@@ -34,10 +34,10 @@ def test_the_same_tree_as_gits(built: Built, drawn: set[bytes]) -> None:
     def keep(content: bytes) -> str:
         return hashlib.new(built.format, b"tree %d\0%s" % (len(content), content)).hexdigest()
 
-    assert write_trees(((path, 0o100644, blob) for path in paths), keep) == by_git
+    assert write_tree_objects(((path, 0o100644, blob) for path in paths), keep) == by_git
 
 
-def test_thousands_of_folders_in_each_other() -> None:
+def test_thousands_of_nested_folders() -> None:
     kept: list[bytes] = []
 
     def keep(content: bytes) -> str:
@@ -45,5 +45,5 @@ def test_thousands_of_folders_in_each_other() -> None:
         return f"{len(kept):040x}"
 
     deep = b"/".join([b"d"] * 3000)
-    assert write_trees([(deep, 0o100644, "a" * 40), (b"x", 0o100644, "a" * 40)], keep) == f"{3000:040x}"
-    assert len(list(folders_of(deep))) == 2999
+    assert write_tree_objects([(deep, 0o100644, "a" * 40), (b"x", 0o100644, "a" * 40)], keep) == f"{3000:040x}"
+    assert len(list(list_tree_folders(deep))) == 2999

@@ -1,4 +1,4 @@
-"""The work tree as a commit: what it holds is what git would commit."""
+"""The work tree as a commit: it contains what git would commit."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from custody.core.paths import RepoPath
-from custody.git import ChangeKind, Comparison, WorkLimits, discover
+from custody.git import ChangeKind, Comparison, WorkLimits, discover_repository
 from tests.builders.repo import Built
 from tests.unit.git.work_trees import FILES, files_of, head_tree, let_settle, put, same, tree_of
 
@@ -35,11 +35,11 @@ def test_edits_of_every_kind(work: Built, tmp_path: Path) -> None:
     assert files[b"renamed"] == (0o100644, b"two\n") and b"folder/b" not in files
 
 
-def test_all_questions_can_be_asked_about_it(work: Built) -> None:
+def test_all_methods_work_with_the_commit(work: Built) -> None:
     put(work, "a", b"one\nmore\n")
     (work.path / "folder" / "b").rename(work.path / "moved")
     head = work.head()
-    with discover(work.path).with_work_tree() as made:
+    with discover_repository(work.path).with_work_tree() as made:
         repository, commit = made.repository, made.commit
         assert [one.id for one in repository.log([commit])][:2] == [commit, head]
         assert next(iter(repository.parents([commit]))) == (commit, (head,))
@@ -54,7 +54,7 @@ def test_all_questions_can_be_asked_about_it(work: Built) -> None:
 
 
 def test_the_commit_is_as_old_as_head(work: Built) -> None:
-    with discover(work.path).with_work_tree() as made:
+    with discover_repository(work.path).with_work_tree() as made:
         (commit, head, *_) = made.repository.log([made.commit])
     assert commit.committer.at and head.committer.at
     assert commit.committer.at.seconds == head.committer.at.seconds
@@ -71,7 +71,7 @@ def test_staged_and_changed_again(work: Built, tmp_path: Path) -> None:
     assert files_of(work)[b"a"][1] == b"after\n"
 
 
-def test_intended_files(work: Built, tmp_path: Path) -> None:
+def test_files_with_intent_to_add(work: Built, tmp_path: Path) -> None:
     for name, content in (("meant", b"text\n"), ("empty", b""), ("gone", b"text\n")):
         put(work, name, content)
         work.git("add", "--intent-to-add", name)
@@ -80,8 +80,8 @@ def test_intended_files(work: Built, tmp_path: Path) -> None:
     assert {b"meant", b"empty"} <= set(files_of(work))
 
 
-def test_an_edit_that_leaves_size_and_time_as_they_were(work: Built, tmp_path: Path) -> None:
-    """The index is no older than the file, so what it remembers proves nothing."""
+def test_an_edit_that_keeps_size_and_time(work: Built, tmp_path: Path) -> None:
+    """The index is not newer than the file, so its cached stat proves nothing."""
     path = put(work, "a", b"AAA\n")
     work.git("add", "a")
     before = path.stat()
@@ -107,7 +107,7 @@ def test_only_files_with_another_stat_are_read(work: Built, monkeypatch: pytest.
     assert b"a" in opened and b"run" not in opened and b"c" not in opened
 
 
-def test_ignored_files_are_not_there(work: Built, tmp_path: Path) -> None:
+def test_ignored_files_are_not_in_the_commit(work: Built, tmp_path: Path) -> None:
     put(work, ".gitignore", b"*.log\n!kept.log\n")
     put(work, "folder/.gitignore", b"/local\n")
     for name in ("x.log", "kept.log", "folder/local", "local", "mine", "folder/build", "shown"):
@@ -133,13 +133,13 @@ def test_the_users_own_ignored_names(work: Built, monkeypatch: pytest.MonkeyPatc
     assert tree_of(work) == (head_tree(work), {})
 
 
-def test_a_tracked_file_that_is_ignored_is_there(work: Built, tmp_path: Path) -> None:
+def test_an_ignored_tracked_file_is_in_the_commit(work: Built, tmp_path: Path) -> None:
     put(work, ".gitignore", b"a\n")
     put(work, "a", b"changed\n")
     same(work, tmp_path)
 
 
-def test_files_folders_and_links_in_each_others_place(work: Built, tmp_path: Path) -> None:
+def test_files_folders_and_links_replace_each_other(work: Built, tmp_path: Path) -> None:
     (work.path / "a").unlink()
     put(work, "a/inside", b"x\n")
     shutil.rmtree(work.path / "folder")
@@ -163,7 +163,7 @@ def test_a_merge_in_progress(work: Built, tmp_path: Path) -> None:
     assert b"<<<<<<<" in files_of(work)[b"a"][1]
     _, out = tree_of(work, WorkLimits(file_bytes_max=1))
     assert b"a" in out
-    with discover(work.path).with_work_tree(limits=WorkLimits(file_bytes_max=1)) as made:
+    with discover_repository(work.path).with_work_tree(limits=WorkLimits(file_bytes_max=1)) as made:
         (changes,) = made.repository.changes([Comparison(made.commit, ours)])
         assert [change.path.raw for change in changes.files] == [b"run"], "what cannot be told is as it was for us"
 
@@ -179,7 +179,7 @@ def test_outside_a_sparse_checkout_files_are_as_in_the_index(work: Built) -> Non
 
 
 @pytest.mark.parametrize("flag", ["--skip-worktree", "--assume-unchanged"])
-def test_what_git_is_told_not_to_look_at_is_not_looked_at(work: Built, flag: str) -> None:
+def test_files_that_git_does_not_check_are_not_read(work: Built, flag: str) -> None:
     work.git("update-index", flag, "a", "run")
     put(work, "a", b"only mine\n")
     (work.path / "run").unlink()

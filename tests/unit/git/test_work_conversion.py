@@ -1,4 +1,4 @@
-"""Line endings, filters and other conversions: what git calls unmodified is unmodified, and no program ever runs."""
+"""Line endings, filters and other conversions: unmodified files as in git, and no program ever runs."""
 
 import os
 import tempfile
@@ -13,10 +13,10 @@ from custody.git.work_tree_settings import (
     Attributes,
     LineEndings,
     WorkSettings,
-    as_committed,
-    endings,
-    other_conversion,
-    parse_attributes,
+    choose_line_endings,
+    find_unsupported_conversion,
+    normalize_line_endings,
+    parse_git_attributes,
     parse_work_settings,
 )
 from tests.builders.repo import Built, a_history, a_repository
@@ -44,10 +44,10 @@ _CASES = st.lists(st.tuples(_CONTENTS, _CONTENTS, _ATTRIBUTES), min_size=4, max_
 @example([(b"a\r\n", b"a\n", ""), (b"a\r\n", b"a\r\n", ""), (b"a\r\n\x1a", b"", "text=auto")], "true")
 @example([(b"\r\n", b"\0\r\n", ""), (b"a\r\n", b"a\x01\r\n", ""), (b"a\r\n", b"\x01\r\nb", "text=auto")], "true")
 @settings(max_examples=20)
-def test_line_endings_are_those_that_git_would_commit(
+def test_line_endings_are_committed_like_git_does(
     drawn: Built, cases: list[tuple[bytes, bytes, str]], autocrlf: str
 ) -> None:
-    """Contents on disk, contents in the index and attributes, for a file each."""
+    """Each file has other contents on disk, contents in the index and attributes."""
     drawn.commit({b"%d" % number: indexed for number, (_, indexed, _) in enumerate(cases)})
     drawn.git("-c", "core.autocrlf=false", "reset", "--quiet", "--hard", "main")
     drawn.git("config", "core.autocrlf", autocrlf)
@@ -89,21 +89,21 @@ def test_tracked_attributes_and_the_users_own(work: Built, tmp_path: Path) -> No
 
 @pytest.fixture
 def filtered(work: Built) -> Built:
-    """``run`` goes through a filter whose program leaves a mark in the repository's folder."""
+    """Return a repository where ``run`` has a filter that leaves a mark when it runs."""
     (work.path / ".git" / "info" / "attributes").write_text("run filter=mine\nnew filter=mine\nfolder/* filter=other\n")
     for key in ("clean", "smudge", "process"):
         work.git("config", f"filter.mine.{key}", f"touch {work.path.parent}/ran; cat")
     return work
 
 
-def test_a_filtered_file_with_the_same_stat_is_as_the_index_has_it(filtered: Built) -> None:
+def test_an_unchanged_filtered_file_is_taken_from_the_index(filtered: Built) -> None:
     let_settle(filtered)
     (filtered.path.parent / "ran").unlink(missing_ok=True)
     assert tree_of(filtered) == (head_tree(filtered), {})
     assert not (filtered.path.parent / "ran").exists()
 
 
-def test_a_filtered_file_that_changed_is_left_out_and_named(filtered: Built) -> None:
+def test_a_changed_filtered_file_is_reported(filtered: Built) -> None:
     let_settle(filtered)
     (filtered.path.parent / "ran").unlink(missing_ok=True)
     put(filtered, "run", b"changed\n", 0o755)
@@ -114,7 +114,7 @@ def test_a_filtered_file_that_changed_is_left_out_and_named(filtered: Built) -> 
     assert not (filtered.path.parent / "ran").exists()
 
 
-def test_a_filter_that_nobody_has_set_up_changes_nothing(filtered: Built, tmp_path: Path) -> None:
+def test_a_filter_without_configuration_changes_nothing(filtered: Built, tmp_path: Path) -> None:
     put(filtered, "folder/b", b"changed\n")
     filtered.git("config", "--remove-section", "filter.mine")
     same(filtered, tmp_path)
@@ -141,19 +141,19 @@ def test_modes_that_do_not_count(work: Built, tmp_path: Path, key: str) -> None:
     assert tree_of(work)[0] == tree_by_git(work, tmp_path / "copy")
 
 
-def test_what_attributes_mean() -> None:
-    assert endings(Attributes(), guess=False) is LineEndings.KEPT
-    assert endings(Attributes(), guess=True) is LineEndings.GUESSED
-    assert endings(Attributes(text=b"unset", eol=b"crlf"), guess=True) is LineEndings.KEPT
-    assert as_committed(b"\r\r\n", LineEndings.TEXT, lambda: b"") == b"\r\n"
-    assert other_conversion(Attributes(filter=b"lfs"), {b"lfs"})
-    assert other_conversion(Attributes(filter=b"set"), {b"set"}) is None
-    assert other_conversion(Attributes(encoding=b"utf-8"), ()) is None
+def test_meaning_of_attributes() -> None:
+    assert choose_line_endings(Attributes(), guess=False) is LineEndings.KEPT
+    assert choose_line_endings(Attributes(), guess=True) is LineEndings.GUESSED
+    assert choose_line_endings(Attributes(text=b"unset", eol=b"crlf"), guess=True) is LineEndings.KEPT
+    assert normalize_line_endings(b"\r\r\n", LineEndings.TEXT, lambda: b"") == b"\r\n"
+    assert find_unsupported_conversion(Attributes(filter=b"lfs"), {b"lfs"})
+    assert find_unsupported_conversion(Attributes(filter=b"set"), {b"set"}) is None
+    assert find_unsupported_conversion(Attributes(encoding=b"utf-8"), ()) is None
     with pytest.raises(GitError):
-        list(parse_attributes([b"x\0text\0set\0x\0eol\0lf\0"]))
+        list(parse_git_attributes([b"x\0text\0set\0x\0eol\0lf\0"]))
 
 
-def test_settings_as_git_reads_them() -> None:
+def test_settings_are_parsed_like_git_does() -> None:
     assert parse_work_settings(b"") == WorkSettings()
     read = parse_work_settings(
         b"core.autocrlf\ninput\0core.filemode\nfalse\0core.filemode\nYES\0core.symlinks\n0\0core.ignorecase\0"

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from custody.core.errors import InputError
-from custody.git import discover
+from custody.git import discover_repository
 from tests.builders.repo import SUBMODULE, Built, a_clone, a_history, a_repository, a_worktree
 from tests.unit.git.work_trees import FILES, files_of, head_tree, put, same, state_of, tree_by_git, tree_of
 
 
-def test_nested_repositories_are_left_out_and_named(work: Built, tmp_path: Path) -> None:
+def test_nested_repositories_are_reported(work: Built, tmp_path: Path) -> None:
     inner = a_repository(work.path / "inner")
     inner.commit({b"x": b"1\n"})
     inner.checkout()
@@ -20,7 +20,7 @@ def test_nested_repositories_are_left_out_and_named(work: Built, tmp_path: Path)
     (work.path / "a").unlink()
     a_repository(work.path / "a")
     tree, out = tree_of(work)
-    assert out == dict.fromkeys((b"inner", b"folder/unborn", b"a"), "is a repository of its own")
+    assert out == dict.fromkeys((b"inner", b"folder/unborn", b"a"), "is a separate repository")
     for folder in ("inner", "folder/unborn", "a"):
         shutil.rmtree(work.path / folder)
     assert tree == tree_by_git(work, tmp_path / "copy")
@@ -28,7 +28,7 @@ def test_nested_repositories_are_left_out_and_named(work: Built, tmp_path: Path)
 
 @pytest.fixture
 def outer(tmp_path: Path) -> Built:
-    """With a submodule ``sub``, populated, and ``other`` that was never brought here."""
+    """Return a repository with the submodules ``sub``, checked out, and ``other``, which is not."""
     inner = a_repository(tmp_path / "inner")
     commits = a_history(inner, {b"x": b"1\n"}, {b"x": b"2\n"})
     outer = a_repository(tmp_path / "outer")
@@ -39,7 +39,7 @@ def outer(tmp_path: Path) -> Built:
     return outer
 
 
-def test_a_submodule_is_the_commit_that_it_has_checked_out(outer: Built, tmp_path: Path) -> None:
+def test_a_submodule_is_its_checked_out_commit(outer: Built, tmp_path: Path) -> None:
     assert tree_of(outer) == (head_tree(outer), {})
     Built(outer.path / "sub").git("checkout", "--quiet", "HEAD~1")
     put(outer, "sub/x", b"not committed in there\n")
@@ -49,11 +49,11 @@ def test_a_submodule_is_the_commit_that_it_has_checked_out(outer: Built, tmp_pat
     same(outer, tmp_path)
 
 
-def test_a_submodule_that_cannot_be_asked_stays_and_is_named(outer: Built) -> None:
+def test_an_unreadable_submodule_is_taken_from_the_index_and_reported(outer: Built) -> None:
     (outer.path / "sub" / ".git").write_text("gitdir: /nowhere\n")
     tree, out = tree_of(outer)
     assert tree == head_tree(outer)
-    assert list(out) == [b"sub"] and "cannot be asked" in out[b"sub"]
+    assert list(out) == [b"sub"] and "unreadable HEAD" in out[b"sub"]
 
 
 @pytest.mark.parametrize("setting", ["index.version=4", "core.splitIndex=true", "core.untrackedCache=true"])
@@ -84,12 +84,12 @@ def test_an_unborn_branch_and_an_empty_repository(tmp_path: Path) -> None:
     work.git("add", "staged")
     put(work, "new", b"y\n")
     same(work, tmp_path)
-    with discover(work.path).with_work_tree() as made:
+    with discover_repository(work.path).with_work_tree() as made:
         assert next(iter(made.repository.parents([made.commit]))) == (made.commit, ())
 
 
-def test_a_bare_repository_is_the_callers_turn(tmp_path: Path) -> None:
-    repository = discover(a_repository(tmp_path / "bare", bare=True).path)
+def test_a_bare_repository_is_an_input_error(tmp_path: Path) -> None:
+    repository = discover_repository(a_repository(tmp_path / "bare", bare=True).path)
     with pytest.raises(InputError, match="no work tree") as caught, repository.with_work_tree():
         pass
     assert caught.value.hint
@@ -115,7 +115,7 @@ def test_shallow_and_partial_clones(work: Built, tmp_path: Path) -> None:
         same(clone, tmp_path)
 
 
-def test_a_path_that_means_something_to_git(tmp_path: Path) -> None:
+def test_a_path_with_special_characters_of_git(tmp_path: Path) -> None:
     work = a_repository(tmp_path / 'a:b"c\n\udcff')
     a_history(work, FILES)
     work.checkout()
@@ -125,7 +125,7 @@ def test_a_path_that_means_something_to_git(tmp_path: Path) -> None:
     assert files[b"a"][1] == b"one\n" and b"back\\slash" in files and b"git~1" in files
 
 
-def test_what_is_in_the_place_of_something_unseen_is_left_out(work: Built) -> None:
+def test_a_file_in_place_of_a_skipped_one_is_left_out(work: Built) -> None:
     work.git("update-index", "--skip-worktree", "a", "folder/b", "folder/deep/c")
     (work.path / "a").unlink()
     shutil.rmtree(work.path / "folder")

@@ -1,4 +1,4 @@
-"""Whatever is done to a work tree: its commit has the tree that git would write, and nothing else changes."""
+"""After any edits, the commit of a work tree has the tree that git would write, and nothing else changes."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ _names = st.one_of(st.sampled_from(_SAME_PLACES), odd_names)
 
 
 def _make_way(path: bytes) -> None:
-    """Let there be a folder for ``path`` and nothing at it."""
+    """Create the folder of ``path``, and delete ``path``."""
     if os.path.islink(path) or os.path.isfile(path):
         os.unlink(path)
     elif os.path.isdir(path):

@@ -1,4 +1,4 @@
-"""The work tree: only regular files, never through a link, never outside, never git's own."""
+"""The work tree: only regular files, never through a link, never outside, never in ``.git``."""
 
 import os
 import socket
@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from custody.core.errors import InputError, WorldError
 from custody.core.paths import RepoPath
-from custody.git import NoWorkFile, Repository, WorkFile, discover
+from custody.git import NoWorkFile, Repository, WorkFile, discover_repository
 from tests.builders.repo import a_repository
 
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
-    """A work tree with a secret beside it, and links to it."""
+    """Return a work tree with links to a secret file outside."""
     (tmp_path / "secret").write_text("secret")
     tree = a_repository(tmp_path / "tree").path
     (tree / "folder").mkdir()
@@ -24,10 +24,10 @@ def repository(tmp_path: Path) -> Repository:
     (tree / "to-secret").symlink_to(tmp_path / "secret")
     (tree / "to-outside").symlink_to(tmp_path)
     (tree / "to-folder").symlink_to("folder")
-    return discover(tree)
+    return discover_repository(tree)
 
 
-def test_bytes_are_as_they_are_on_disk(repository: Repository) -> None:
+def test_files_are_read_unchanged(repository: Repository) -> None:
     path = RepoPath(b"folder/file")
     assert repository.work_file(path) == WorkFile(path, b"a\r\nb\0")
 
@@ -51,7 +51,7 @@ def test_nothing_else_is_read(repository: Repository, path: bytes, reason: str) 
     assert isinstance(answer, NoWorkFile) and reason in answer.reason
 
 
-def test_pipes_sockets_and_devices_do_not_make_us_wait(repository: Repository) -> None:
+def test_pipes_sockets_and_devices_do_not_block(repository: Repository) -> None:
     assert repository.work_tree
     os.mkfifo(repository.work_tree / "pipe")
     with socket.socket(socket.AF_UNIX) as door:
@@ -63,14 +63,14 @@ def test_pipes_sockets_and_devices_do_not_make_us_wait(repository: Repository) -
             assert repository.work_file(RepoPath(name)) == NoWorkFile(RepoPath(name), "is not a regular file")
 
 
-def test_large_files_are_refused(repository: Repository) -> None:
+def test_large_files_are_rejected(repository: Repository) -> None:
     path = RepoPath(b"folder/file")
     assert isinstance(repository.work_file(path, bytes_max=5), WorkFile)
     assert isinstance(repository.work_file(path, bytes_max=4), NoWorkFile)
     assert isinstance(repository.work_file(RepoPath(b"x" * 300)), NoWorkFile)
 
 
-def test_a_failing_disk_is_the_surroundings_turn(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_disk_is_a_world_error(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> bytes:
         raise OSError(5, "Input/output error")
 
@@ -103,9 +103,7 @@ def test_no_descriptor_is_left_open(repository: Repository) -> None:
         ("../to-inside/file", ".", b"folder/file"),
     ],
 )
-def test_paths_are_taken_from_where_the_user_stands(
-    repository: Repository, typed: str, folder: str, path: bytes
-) -> None:
+def test_paths_are_relative_to_the_current_folder(repository: Repository, typed: str, folder: str, path: bytes) -> None:
     assert repository.work_tree
     (repository.work_tree.parent / "to-tree").symlink_to(repository.work_tree)
     (repository.work_tree.parent / "to-inside").symlink_to(repository.work_tree / "folder")
@@ -129,15 +127,15 @@ def test_paths_are_taken_from_where_the_user_stands(
         "folder/..",
     ],
 )
-def test_what_is_outside_or_behind_a_link_is_refused(repository: Repository, typed: str) -> None:
+def test_paths_outside_or_behind_a_link_are_rejected(repository: Repository, typed: str) -> None:
     assert repository.work_tree
     with pytest.raises(InputError) as caught:
         repository.path(typed, repository.work_tree)
     assert caught.value.hint
 
 
-def test_a_bare_repository_takes_paths_as_typed_and_has_no_files(tmp_path: Path) -> None:
-    repository = discover(a_repository(tmp_path, bare=True).path)
+def test_a_bare_repository_keeps_paths_and_has_no_files(tmp_path: Path) -> None:
+    repository = discover_repository(a_repository(tmp_path, bare=True).path)
     assert repository.path("a/b", tmp_path) == RepoPath(b"a/b")
     with pytest.raises(InputError):
         repository.path("../b", tmp_path)
@@ -148,7 +146,7 @@ def test_a_bare_repository_takes_paths_as_typed_and_has_no_files(tmp_path: Path)
     st.lists(st.sampled_from(("..", ".", "folder", "file", "to-outside", "to-folder", "", "x")), min_size=1, max_size=6)
 )
 @settings(max_examples=200)
-def test_a_path_that_is_accepted_is_the_file_the_system_would_open(tree: Repository, parts: list[str]) -> None:
+def test_an_accepted_path_is_the_file_that_the_system_would_open(tree: Repository, parts: list[str]) -> None:
     typed = "/".join(parts)
     assert tree.work_tree
     try:
@@ -171,4 +169,4 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Repository:
     (tree / "file").write_text("")
     (tree / "to-outside").symlink_to(top)
     (tree / "to-folder").symlink_to("folder")
-    return discover(tree)
+    return discover_repository(tree)

@@ -1,11 +1,11 @@
-"""Asking for the work tree as a commit, and what plain git would commit of a copy of it."""
+"""The work tree as a commit, and what git would commit of a copy."""
 
 import hashlib
 import os
 import shutil
 from pathlib import Path
 
-from custody.git import Object, WorkLimits, discover
+from custody.git import Object, WorkLimits, discover_repository
 from tests.builders.repo import LINK, PROGRAM, Built, Files
 
 USUAL = WorkLimits()
@@ -21,9 +21,9 @@ FILES: Files = {
 
 
 def tree_of(built: Built, limits: WorkLimits = USUAL) -> tuple[str, dict[bytes, str]]:
-    """The id of the work tree's tree as custody makes it, and what was left out and why."""
+    """Return the tree id of the work tree commit, and the files left out with the reasons."""
     before = state_of(built.path)
-    with discover(built.path).with_work_tree(limits=limits) as made, made.repository.objects() as objects:
+    with discover_repository(built.path).with_work_tree(limits=limits) as made, made.repository.objects() as objects:
         commit = objects.read(made.commit)
     assert state_of(built.path) == before, "nothing of the repository was touched"
     assert isinstance(commit, Object)
@@ -31,8 +31,8 @@ def tree_of(built: Built, limits: WorkLimits = USUAL) -> tuple[str, dict[bytes, 
 
 
 def files_of(built: Built) -> dict[bytes, tuple[int, bytes]]:
-    """Modes and contents of the work tree's commit, by path; of a submodule its commit."""
-    with discover(built.path).with_work_tree() as made, made.repository.objects() as objects:
+    """Return modes and contents of the work tree commit by path; of a submodule, its commit."""
+    with discover_repository(built.path).with_work_tree() as made, made.repository.objects() as objects:
         found = {}
         for entry in made.repository.tree(made.commit):
             content = objects.read(entry.id) if entry.kind == "blob" else None
@@ -41,7 +41,7 @@ def files_of(built: Built) -> dict[bytes, tuple[int, bytes]]:
 
 
 def tree_by_git(built: Built, scratch: Path) -> str:
-    """What ``git add -A && git write-tree`` gives in a copy."""
+    """Return the result of ``git add -A && git write-tree`` in a copy."""
     shutil.rmtree(scratch, ignore_errors=True)
     shutil.copytree(built.path, scratch, symlinks=True)
     copy = Built(scratch, built.format)
@@ -50,7 +50,7 @@ def tree_by_git(built: Built, scratch: Path) -> str:
 
 
 def same(built: Built, scratch: Path) -> None:
-    """custody's tree is git's, and nothing was left out to get there."""
+    """Assert that custody's tree equals git's, and that nothing was left out."""
     assert tree_of(built) == (tree_by_git(built, scratch / "copy"), {})
 
 
@@ -59,7 +59,7 @@ def head_tree(built: Built) -> str:
 
 
 def state_of(folder: Path, *, times: bool = True) -> dict[str, tuple[object, ...]]:
-    """Everything below ``folder``, git's own files included: kind, contents, and when it was touched."""
+    """Return everything below ``folder``, including git's files: kind, contents and times."""
     seen: dict[str, tuple[object, ...]] = {}
     for path in sorted(folder.rglob("*")):
         found = path.lstat()
@@ -71,7 +71,7 @@ def state_of(folder: Path, *, times: bool = True) -> dict[str, tuple[object, ...
 
 
 def put(built: Built, name: str, content: bytes, mode: int = 0o644) -> Path:
-    """Write a file of the work tree as an editor would: the old one goes."""
+    """Write a file of the work tree like an editor that replaces the old file."""
     path = built.path / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
@@ -81,7 +81,7 @@ def put(built: Built, name: str, content: bytes, mode: int = 0o644) -> Path:
 
 
 def let_settle(built: Built) -> None:
-    """Make the index younger than the files by a few seconds, so that git trusts what it remembers of them."""
+    """Make the index a few seconds newer than the files, so that git trusts its cached stat."""
     index = Path(os.fsdecode(built.git("rev-parse", "--absolute-git-dir").rstrip(b"\n"))) / "index"
     for path in built.path.rglob("*"):
         if ".git" not in path.parts and not path.is_symlink() and path.is_file():

@@ -1,4 +1,4 @@
-"""Builders of spans and graphs: what a test does not talk about is supplied."""
+"""Builders of spans and graphs: they supply what a test is not about."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -6,17 +6,17 @@ from typing import Any
 from hypothesis import strategies as st
 
 from custody.graph.engine import GraphEngine
-from custody.graph.lessons import EdgeCounts, lessons_of
+from custody.graph.lessons import EdgeCounts, lessons_from_span_forest
 from custody.graph.model import CallSpan, EdgeKey, EdgeType, EventType, Kind, TraceEvent
 from custody.graph.rules import GraphRules
-from custody.graph.spans import forest_of
+from custody.graph.spans import build_span_forest
 
 RULES = GraphRules()
 CONTAINS, SEQUENCE, DEPENDENCY = EdgeType.CONTAINS, EdgeType.SEQUENCE, EdgeType.DEPENDENCY
 
 
 def a_span(id: str, start: int | None = None, end: int | None = None, **more: Any) -> CallSpan:
-    """A call of the tool ``s:<id>`` unless told otherwise."""
+    """A call of the tool ``s:<id>`` by default."""
     return CallSpan(**{"id": id, "kind": Kind.TOOL, "name": f"s:{id}", "start_ns": start, "end_ns": end, **more})
 
 
@@ -41,31 +41,31 @@ def _event(kind: EventType, id: str, parent: str | None, at: int | None, more: d
 
 
 def edges_of(records: Iterable[TraceEvent | CallSpan]) -> dict[EdgeKey, EdgeCounts]:
-    """What all executions of the records teach, one after another."""
-    found: dict[EdgeKey, EdgeCounts] = {}
-    for lesson in lessons_of(forest_of(records)):
-        for key, seen in lesson.edges.items():
-            found.setdefault(key, EdgeCounts()).add(seen)
-    return found
+    """The edges that all executions of the records teach, one after another."""
+    edges: dict[EdgeKey, EdgeCounts] = {}
+    for lesson in lessons_from_span_forest(build_span_forest(records)):
+        for key, counts in lesson.edges.items():
+            edges.setdefault(key, EdgeCounts()).add(counts)
+    return edges
 
 
 def pairs_of(records: Iterable[TraceEvent | CallSpan], kind: EdgeType) -> dict[tuple[str, str], int]:
-    """How often each pair of one type was seen."""
-    return {(start, end): seen.count for (start, end, type_), seen in edges_of(records).items() if type_ is kind}
+    """How often each pair of one type was observed."""
+    return {(start, end): edge.count for (start, end, type_), edge in edges_of(records).items() if type_ is kind}
 
 
 def a_graph(*edges: tuple[str, str, EdgeType, int], rules: GraphRules = RULES) -> GraphEngine:
-    """A graph in which each edge was seen so many times; 0 times means that a template has it."""
+    """A graph in which each edge was observed this often; 0 means that a template has it."""
     engine = GraphEngine(rules)
     for start, end, kind, count in edges:
-        engine.book.foresee((start, end, kind))
+        engine.book.add_template_edge((start, end, kind))
         for _ in range(count):
             engine.update_from_code_execution(observed(start, end, kind))
     return engine
 
 
 def observed(start: str, end: str, kind: EdgeType) -> list[CallSpan]:
-    """The least execution that shows an edge."""
+    """The smallest execution that shows an edge."""
     if kind is EdgeType.CONTAINS:
         return [a_span("1", name=start), a_span("2", name=end, parent="1")]
     if kind is EdgeType.DEPENDENCY:
@@ -78,6 +78,6 @@ names = st.integers(0, 9).map(lambda number: f"s:{number}")
 
 @st.composite
 def graphs(draw: st.DrawFn, kinds: tuple[EdgeType, ...] = tuple(EdgeType), edges_max: int = 30) -> GraphEngine:
-    """Small graphs of any shape; what would close a cycle is set aside by the engine itself."""
+    """Small graphs of any shape; the engine sets aside edges that would close a cycle."""
     edge = st.tuples(names, names, st.sampled_from(kinds), st.integers(0, 3))
-    return a_graph(*(one for one in draw(st.lists(edge, max_size=edges_max)) if one[0] != one[1]))
+    return a_graph(*(edge for edge in draw(st.lists(edge, max_size=edges_max)) if edge[0] != edge[1]))

@@ -1,4 +1,4 @@
-"""The kept order: an arc is refused exactly when it would close a cycle."""
+"""The maintained order: an arc is refused exactly when it would close a cycle."""
 
 import networkx as nx  # type: ignore[import-untyped]
 from hypothesis import given
@@ -9,7 +9,7 @@ from tests.unit.graph.builders import names
 
 
 class Arcs:
-    """Arcs with an order over them, as the book keeps them."""
+    """Arcs with an order over them, as the book stores them."""
 
     def __init__(self) -> None:
         self.after: dict[str, list[str]] = {}
@@ -42,7 +42,7 @@ def test_an_arc_is_refused_exactly_when_it_closes_a_cycle(pairs: list[tuple[str,
             graph.add_edge(tail, head)
 
 
-def test_a_new_node_is_placed_without_looking_around() -> None:
+def test_a_new_node_is_placed_without_a_search() -> None:
     arcs = Arcs()
     for number in range(1000):
         assert arcs.add(f"a{number}", f"a{number + 1}")

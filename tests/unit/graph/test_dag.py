@@ -1,10 +1,10 @@
-"""A graph without cycles: whatever the cycles, the rest has none, and what was removed is told."""
+"""A graph without cycles: the rest never has one, and the removed edges are listed."""
 
 import networkx as nx  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.graph.dag import strong_parts
+from custody.graph.dag import find_strong_components
 from custody.graph.engine import GraphEngine
 from tests.unit.graph.builders import CONTAINS, SEQUENCE, a_graph, graphs, names
 
@@ -31,9 +31,9 @@ def test_the_rest_never_has_a_cycle_and_no_removed_edge_could_stay(engine: Graph
 
 
 @given(graphs(edges_max=40))
-def test_the_parts_are_the_strongly_connected_ones(engine: GraphEngine) -> None:
+def test_the_components_are_the_strongly_connected_ones(engine: GraphEngine) -> None:
     graph = arcs_of(engine)
-    parts = strong_parts({node: list(graph[node]) for node in graph})
+    parts = find_strong_components({node: list(graph[node]) for node in graph})
     assert {frozenset(part) for part in parts} == {frozenset(part) for part in nx.strongly_connected_components(graph)}
 
 
@@ -52,12 +52,12 @@ def test_of_a_mutual_pair_the_heavier_mean_stays() -> None:
 
 
 @given(graphs(), st.sets(names))
-def test_it_can_be_made_of_some_nodes_only(engine: GraphEngine, wanted: set[str]) -> None:
-    dag = engine.build_dag(wanted)
-    assert set(dag.order) == wanted & engine.book.nodes.keys()
-    assert {node for edge in dag.edges for node in (edge.start, edge.end)} <= wanted
+def test_it_can_be_limited_to_some_nodes(engine: GraphEngine, selected: set[str]) -> None:
+    dag = engine.build_dag(selected)
+    assert set(dag.order) == selected & engine.book.nodes.keys()
+    assert {node for edge in dag.edges for node in (edge.start, edge.end)} <= selected
 
 
-def test_a_ring_of_many_is_no_trouble() -> None:
+def test_a_large_ring_is_fast() -> None:
     ring = [(f"s:{n}", f"s:{(n + 1) % 3000}", SEQUENCE, 0) for n in range(3000)]
     assert len(a_graph(*ring).build_dag().removed) == 1

@@ -1,4 +1,4 @@
-"""The engine: the document's calls, its examples, its acceptance criteria for the graph."""
+"""The engine: the document's functions, examples and acceptance criteria for the graph."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -73,7 +73,7 @@ def test_the_documents_test_of_edge_creation() -> None:
 
 
 def test_the_documents_test_word_for_word() -> None:
-    """Events as plain mappings, types as plain words."""
+    """Events as plain mappings, types as plain text."""
     engine = GraphEngine()
     engine.update_from_code_execution(
         [
@@ -89,9 +89,9 @@ def test_the_documents_test_word_for_word() -> None:
 
 
 @pytest.mark.parametrize("event", [{}, {"type": "tool_start"}, {"type": "begin", "trace_id": "t1"}, 7, None])
-def test_what_is_no_event_is_refused_and_nothing_is_learnt(event: Any) -> None:
+def test_an_invalid_event_is_refused_and_nothing_is_learned(event: Any) -> None:
     engine = GraphEngine()
-    with pytest.raises(InputError, match="tells of no call"):
+    with pytest.raises(InputError, match="does not describe a call"):
         engine.update_from_code_execution([started("t1"), event])
     assert engine.get_graph_snapshot().nodes == ()
 
@@ -115,15 +115,15 @@ def test_a_weight_is_that_of_the_type_times_that_of_the_source(
     kind: EdgeType, source: EdgeSource, weight: float
 ) -> None:
     assert GraphEngine().get_edge_weight(kind, source) == pytest.approx(weight)
-    seen = {TEMPLATE: 0, INFERRED: 1, OBSERVED: 3}[source]
-    edge = a_graph(("s:a", "s:b", kind, seen)).get_edge_data("s:a", "s:b")
+    count = {TEMPLATE: 0, INFERRED: 1, OBSERVED: 3}[source]
+    edge = a_graph(("s:a", "s:b", kind, count)).get_edge_data("s:a", "s:b")
     assert edge is not None and edge.source is source
     assert edge.weight == pytest.approx(weight)
 
 
 # Conformance: 004-053, 004-076, 004-083
 @pytest.mark.parametrize("kind", list(EdgeType))
-def test_at_the_third_observation_an_edge_is_observed(kind: EdgeType) -> None:
+def test_the_third_observation_makes_an_edge_observed(kind: EdgeType) -> None:
     engine = GraphEngine()
     sources = []
     for _ in range(4):
@@ -155,7 +155,7 @@ def test_what_counts_for_promotion_is_a_rule(by: str, source: EdgeSource) -> Non
     assert edge is not None and (edge.count, edge.executions, edge.source) == (5, 1, source)
 
 
-def test_templates_do_not_take_away_what_was_seen() -> None:
+def test_templates_do_not_reset_observed_edges() -> None:
     engine = a_graph(("s:a", "s:b", DEPENDENCY, 3))
     assert engine.bootstrap_from_templates([Template("deploy", (("s:a", "s:b"),))]) == ()
     edge = engine.get_edge_data("s:a", "s:b")
@@ -177,7 +177,7 @@ class TestCycles:
 
     # Conformance: 004-029
     @pytest.mark.parametrize("kind", [CONTAINS, DEPENDENCY])
-    def test_what_would_close_one_is_set_aside_counted_and_told(self, kind: EdgeType) -> None:
+    def test_an_edge_that_would_close_one_is_set_aside_counted_and_reported(self, kind: EdgeType) -> None:
         engine = a_graph(("s:a", "s:b", kind, 1), ("s:b", "s:c", kind, 1))
         for _ in range(2):
             assert engine.update_from_code_execution(observed("s:c", "s:a", kind)).aside == (("s:c", "s:a", kind),)
@@ -187,14 +187,14 @@ class TestCycles:
         assert again.get_graph_snapshot() == engine.get_graph_snapshot()
         assert again.update_from_code_execution(observed("s:c", "s:a", kind)).aside
 
-    def test_within_an_execution_its_own_order_does_not_decide_which(self) -> None:
-        """Each contains the other, in one execution; whichever is told first, the same one is set aside."""
-        one = [a_span("1", name="s:a"), a_span("2", name="s:b", parent="1")]
+    def test_within_an_execution_the_order_of_records_does_not_decide_which(self) -> None:
+        """Each contains the other, in one execution; in either order, the same edge is set aside."""
+        first = [a_span("1", name="s:a"), a_span("2", name="s:b", parent="1")]
         other = [a_span("3", name="s:b"), a_span("4", name="s:a", parent="3")]
-        for records in ([*one, *other], [*other, *one]):
+        for records in ([*first, *other], [*other, *first]):
             assert GraphEngine().update_from_code_execution(records).aside == (("s:b", "s:a", CONTAINS),)
 
-    def test_a_sequence_may_go_round(self) -> None:
+    def test_a_sequence_may_be_cyclic(self) -> None:
         engine = a_graph(("s:a", "s:b", SEQUENCE, 1), ("s:b", "s:a", SEQUENCE, 1))
         assert len(engine.get_graph_snapshot().edges) == 2
 
@@ -210,21 +210,21 @@ class TestKeeping:
 
     # Conformance: 004-016, 004-054, 004-055, 004-081
     @given(graphs())
-    def test_what_is_reloaded_is_the_same(self, engine: GraphEngine) -> None:
+    def test_a_reloaded_graph_is_the_same(self, engine: GraphEngine) -> None:
         assert reloaded(engine).get_graph_snapshot() == engine.get_graph_snapshot()
 
     # Conformance: 004-081
     @given(graphs(), names, names, st.sampled_from(EdgeType))
-    def test_learning_goes_on_after_a_restart_as_without_one(
+    def test_learning_continues_after_a_restart_as_without_one(
         self, engine: GraphEngine, start: str, end: str, kind: EdgeType
     ) -> None:
         again = reloaded(engine)
-        for one in (engine, again):
-            one.update_from_code_execution(observed(start, end, kind))
+        for graph in (engine, again):
+            graph.update_from_code_execution(observed(start, end, kind))
         assert again.get_graph_snapshot() == engine.get_graph_snapshot()
 
     # Conformance: 004-055
-    def test_only_what_changed_is_put(self) -> None:
+    def test_only_changes_are_stored(self) -> None:
         engine, shelf = a_graph(("s:a", "s:b", SEQUENCE, 1), ("s:c", "s:d", CONTAINS, 1)), Shelf()
         assert engine.persist_edges(shelf) == 2
         assert (engine.persist_edges(shelf), shelf.puts) == (0, 1)
@@ -232,7 +232,7 @@ class TestKeeping:
         assert engine.persist_edges(shelf) == 1
 
     # Conformance: 004-035, 004-036, 004-037
-    def test_a_row_of_old_is_an_inferred_sequence(self) -> None:
+    def test_an_old_row_is_an_inferred_sequence(self) -> None:
         shelf, engine = Shelf(), GraphEngine()
         shelf.put([], [Edge("s:a", "s:b", count=9)])
         engine.sync_from_database(shelf)
@@ -251,7 +251,7 @@ class TestKeeping:
 
 
 @pytest.mark.parametrize("at", [10**30, -(10**30), 2**63 - 1, -(2**63), 0])
-def test_no_clock_is_too_wrong(at: int) -> None:
+def test_any_clock_is_accepted(at: int) -> None:
     engine = GraphEngine()
     engine.update_from_code_execution([a_span("p", at, at), a_span("a", at, at, parent="p")])
     edge = engine.get_edge_data("s:p", "s:a")
@@ -274,7 +274,7 @@ def as_spans(drawn: list[list[tuple[int, int, str, int]]]) -> list[list[CallSpan
     ]
 
 
-def learnt(*batches: list[CallSpan]) -> Snapshot:
+def learned(*batches: list[CallSpan]) -> Snapshot:
     engine = GraphEngine()
     for batch in batches:
         engine.update_from_code_execution(batch)
@@ -284,15 +284,15 @@ def learnt(*batches: list[CallSpan]) -> Snapshot:
 @given(executions)
 def test_one_by_one_or_all_at_once_is_the_same(drawn: list[list[tuple[int, int, str, int]]]) -> None:
     spans = as_spans(drawn)
-    assert learnt(*spans) == learnt([span for execution in spans for span in execution])
+    assert learned(*spans) == learned([span for execution in spans for span in execution])
 
 
 @given(executions)
-def test_in_whatever_order_executions_come_the_graph_is_the_same(drawn: list[list[tuple[int, int, str, int]]]) -> None:
+def test_the_order_of_executions_does_not_change_the_graph(drawn: list[list[tuple[int, int, str, int]]]) -> None:
     spans = as_spans(drawn)
-    ahead, back = learnt(*spans), learnt(*reversed(spans))
+    ahead, back = learned(*spans), learned(*reversed(spans))
     assert ahead.nodes == back.nodes
-    # Which edge of a cycle came first decides which one is set aside; otherwise they are the same.
+    # The first edge of a cycle decides which one is set aside; otherwise they are the same.
     assert _all_edges(ahead) == _all_edges(back)
 
 
@@ -301,9 +301,9 @@ def _all_edges(graph: Snapshot) -> set[Edge]:
 
 
 @given(executions)
-def test_what_may_not_go_round_never_does(drawn: list[list[tuple[int, int, str, int]]]) -> None:
+def test_acyclic_types_never_have_a_cycle(drawn: list[list[tuple[int, int, str, int]]]) -> None:
     import networkx as nx  # type: ignore[import-untyped]
 
-    edges = learnt(*as_spans(drawn)).edges
+    edges = learned(*as_spans(drawn)).edges
     for kind in (CONTAINS, DEPENDENCY):
-        assert nx.is_directed_acyclic_graph(nx.DiGraph([(one.start, one.end) for one in edges if one.type is kind]))
+        assert nx.is_directed_acyclic_graph(nx.DiGraph([(edge.start, edge.end) for edge in edges if edge.type is kind]))

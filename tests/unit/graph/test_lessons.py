@@ -1,4 +1,4 @@
-"""What an execution teaches: containment from parents, order among siblings, needs; and nothing else."""
+"""The lesson of an execution: containment from parents, order among siblings, dependencies; and nothing else."""
 
 import random
 
@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.graph.lessons import EVIDENCE_MAX, lessons_of
+from custody.graph.lessons import EVIDENCE_MAX, lessons_from_span_forest
 from custody.graph.model import CallSpan, Status, TraceEvent
-from custody.graph.spans import forest_of
+from custody.graph.spans import build_span_forest
 from tests.unit.graph.builders import (
     CONTAINS,
     DEPENDENCY,
@@ -48,8 +48,8 @@ def test_the_documents_example_is_a_tree_and_not_a_row() -> None:
 
 # Conformance: 004-041
 @pytest.mark.parametrize("drop", [("tool_start", "capability_start"), ("tool_end", "capability_end")])
-def test_starts_alone_or_ends_alone_show_what_contains_what(drop: tuple[str, ...]) -> None:
-    left_over = [one for one in the_example() if isinstance(one, TraceEvent) and one.type.value not in drop]
+def test_starts_alone_or_ends_alone_show_containment(drop: tuple[str, ...]) -> None:
+    left_over = [event for event in the_example() if isinstance(event, TraceEvent) and event.type.value not in drop]
     assert pairs_of(left_over, CONTAINS) == {(CAP, READ): 1, (CAP, WRITE): 1}
     assert pairs_of(left_over, SEQUENCE) == {}
 
@@ -74,20 +74,20 @@ def test_only_siblings_are_in_sequence() -> None:
     assert set(pairs_of(cousins, SEQUENCE)) == {("s:p", "s:q")}
 
 
-def test_siblings_without_times_go_by_the_places_of_their_records() -> None:
+def test_siblings_without_times_are_ordered_by_their_records() -> None:
     in_turn = [entered("c"), started("a", "c"), ended("a", "c"), started("b", "c"), ended("b", "c"), left("c")]
     assert pairs_of(in_turn, SEQUENCE) == {("tool:a", "tool:b"): 1}
     at_once = [entered("c"), started("a", "c"), started("b", "c"), ended("a", "c"), ended("b", "c"), left("c")]
     assert pairs_of(at_once, SEQUENCE) == {}
 
 
-def test_children_of_a_parent_that_never_came_are_siblings() -> None:
+def test_children_of_a_missing_parent_are_siblings() -> None:
     records = [a_span("a", 0, 1, parent="gone"), a_span("b", 2, 3, parent="gone"), a_span("c", 4, 5, parent="lost")]
     assert pairs_of(records, SEQUENCE) == {("s:a", "s:b"): 1}
 
 
 class TestWithoutParents:
-    """AC8: traces of old."""
+    """AC8: old traces."""
 
     # Conformance: 004-035, 004-074, 004-084
     def test_a_row_in_the_order_of_input(self) -> None:
@@ -97,7 +97,7 @@ class TestWithoutParents:
         }
 
     # Conformance: 004-084
-    def test_by_end_where_it_is_known(self) -> None:
+    def test_by_end_if_known(self) -> None:
         assert pairs_of([ended("b", at=2), ended("a", at=1)], SEQUENCE) == {("tool:a", "tool:b"): 1}
         assert set(pairs_of([ended("c", at=5), ended("x"), ended("a", at=1)], SEQUENCE)) == {
             ("tool:a", "tool:c"),
@@ -112,34 +112,32 @@ class TestWithoutParents:
     def test_inside_one_execution_only(self) -> None:
         assert pairs_of([ended("a", execution="1"), ended("b", execution="2")], SEQUENCE) == {}
 
-    def test_who_is_known_to_overlap_is_in_no_order(self) -> None:
+    def test_calls_known_to_overlap_have_no_order(self) -> None:
         assert pairs_of([a_span("a", 0, 5), a_span("b", 1, 6), a_span("c", 7, 8)], SEQUENCE) == {
             ("s:a", "s:c"): 1,
             ("s:b", "s:c"): 1,
         }
 
     @given(st.lists(st.tuples(*[st.none() | st.integers(0, 9)] * 2), max_size=8))
-    def test_no_pair_in_a_row_contradicts_what_times_are_known(
-        self, times: list[tuple[int | None, int | None]]
-    ) -> None:
+    def test_no_pair_in_a_row_contradicts_known_times(self, times: list[tuple[int | None, int | None]]) -> None:
         spans = {str(n): a_span(str(n), first, last) for n, (first, last) in enumerate([(None, 4), *times])}
-        by_id = {span.id: span for span in forest_of(spans.values()).spans}
-        for seen in edges_of(spans.values()).values():
-            for witness in seen.evidence:
-                one, other = by_id[witness.before], by_id[witness.after]
-                befores = [at for at in (one.start_ns, one.end_ns) if at is not None]
+        by_id = {span.id: span for span in build_span_forest(spans.values()).spans}
+        for counts in edges_of(spans.values()).values():
+            for witness in counts.evidence:
+                first, other = by_id[witness.before], by_id[witness.after]
+                befores = [at for at in (first.start_ns, first.end_ns) if at is not None]
                 afters = [at for at in (other.start_ns, other.end_ns) if at is not None]
                 assert not befores or not afters or max(befores) <= min(afters)
 
 
-def test_what_is_needed_is_a_dependency() -> None:
+def test_a_needed_call_is_a_dependency() -> None:
     records = [a_span("a", 0, 5), a_span("b", 1, 6, needs=("a", "b", "gone"))]
     assert pairs_of(records, DEPENDENCY) == {("s:a", "s:b"): 1}
 
 
-def test_a_node_that_follows_or_calls_itself_is_a_counter_and_no_edge() -> None:
+def test_a_node_that_follows_or_calls_itself_is_counted_without_an_edge() -> None:
     again = [a_span("1", 0, 9, name="s:x"), *(a_span(f"{n}", n, n, name="s:x", parent="1") for n in (2, 4, 6))]
-    (lesson,) = lessons_of(forest_of(again))
+    (lesson,) = lessons_from_span_forest(build_span_forest(again))
     assert (lesson.edges, lesson.nodes["s:x"].repeats, lesson.nodes["s:x"].recursions) == ({}, 2, 3)
 
 
@@ -148,10 +146,10 @@ def test_outcomes_times_and_evidence_are_those_of_the_later_call() -> None:
     for n in range(1, 11):
         status = (Status.OK, Status.FAILED, Status.UNKNOWN)[n % 3]
         records.append(a_span(str(n), n, n, name="s:x", parent="p", status=status))
-    seen = edges_of(records)["s:p", "s:x", CONTAINS]
-    assert (seen.count, seen.successes, seen.failures, seen.first_ns, seen.last_ns) == (10, 3, 4, 1, 10)
+    counts = edges_of(records)["s:p", "s:x", CONTAINS]
+    assert (counts.count, counts.successes, counts.failures, counts.first_ns, counts.last_ns) == (10, 3, 4, 1, 10)
     newest_first = [("p", str(n)) for n in range(10, 10 - EVIDENCE_MAX, -1)]
-    assert [(one.before, one.after) for one in seen.evidence] == newest_first
+    assert [(witness.before, witness.after) for witness in counts.evidence] == newest_first
 
 
 drawn_spans = st.lists(
@@ -184,18 +182,18 @@ def test_no_edge_contradicts_the_tree_or_the_times(drawn: list[tuple[int, int, i
 
 def holds_for(spans: list[CallSpan]) -> int:
     """Every edge has a witness; a witness of containment is a parent, one of sequence a sibling that ended before."""
-    forest = forest_of(spans)
+    forest = build_span_forest(spans)
     by_id = {span.id: span for span in forest.spans}
     count = 0
-    for (start, end, kind), seen in edges_of(spans).items():
-        assert seen.evidence
-        for witness in seen.evidence:
-            one, other = by_id[witness.before], by_id[witness.after]
-            assert (one.node, other.node) == (start, end)
+    for (start, end, kind), counts in edges_of(spans).items():
+        assert counts.evidence
+        for witness in counts.evidence:
+            first, other = by_id[witness.before], by_id[witness.after]
+            assert (first.node, other.node) == (start, end)
             if kind is CONTAINS:
-                assert other.parent == one.id
+                assert other.parent == first.id
             else:
-                assert (one.parent, one.link) == (other.parent, other.link)
-                assert one.end_ns is not None and other.start_ns is not None and one.end_ns <= other.start_ns
-        count += seen.count
+                assert (first.parent, first.link) == (other.parent, other.link)
+                assert first.end_ns is not None and other.start_ns is not None and first.end_ns <= other.start_ns
+        count += counts.count
     return count

@@ -1,4 +1,4 @@
-"""The next call: chances that are chances, learnt from all sessions and from this one, explained by the graph."""
+"""The next call: valid probabilities, learned from all sessions and from this one, explained by the graph."""
 
 import math
 import random
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from custody.graph import prediction
 from custody.graph.calls import CallPlace, SequenceCall
-from custody.graph.prediction import PARTS, Grams, NextModel, SessionState, fit_weights
+from custody.graph.prediction import PARTS, Grams, NextModel, SessionState, fit_call_mixture
 from tests.unit.graph.builders import SEQUENCE, a_graph
 
 
@@ -24,9 +24,9 @@ def a_model(*sessions: Sequence[SequenceCall]) -> NextModel:
     return model
 
 
-def after(model: NextModel, *seen: SequenceCall) -> SessionState:
+def after(model: NextModel, *calls: SequenceCall) -> SessionState:
     session = SessionState()
-    for call in seen:
+    for call in calls:
         model.see(session, call)
     return session
 
@@ -50,19 +50,20 @@ def test_chances_are_positive_and_sum_to_less_than_1(past: list[list[SequenceCal
     model, session = a_model(*past), SessionState()
     for call in now:
         suggested = model.suggest(session, call.place, limit=99)
-        assert all(one.chance > 0 for one in suggested)
-        assert sum(one.chance for one in suggested) < 1
-        assert [(-one.chance, one.name) for one in suggested] == sorted((-one.chance, one.name) for one in suggested)
-        told = {one.name: one.chance for one in suggested}
+        assert all(suggestion.chance > 0 for suggestion in suggested)
+        assert sum(suggestion.chance for suggestion in suggested) < 1
+        ranks = [(-suggestion.chance, suggestion.name) for suggestion in suggested]
+        assert ranks == sorted(ranks)
+        chances = {suggestion.name: suggestion.chance for suggestion in suggested}
         chance = model.chance(session, call)
-        assert chance == pytest.approx(told.get(call.name, chance))
+        assert chance == pytest.approx(chances.get(call.name, chance))
         assert model.see(session, call) == pytest.approx(chance)
 
 
 @given(drawn_sessions)
 def test_the_same_past_gives_the_same_suggestions(past: list[list[SequenceCall]]) -> None:
-    one, other = a_model(*past), a_model(*past)
-    assert one.suggest(SessionState(), limit=99) == other.suggest(SessionState(), limit=99)
+    first, other = a_model(*past), a_model(*past)
+    assert first.suggest(SessionState(), limit=99) == other.suggest(SessionState(), limit=99)
 
 
 def test_an_empty_model_suggests_nothing_and_leaves_room_for_anything() -> None:
@@ -71,8 +72,8 @@ def test_an_empty_model_suggests_nothing_and_leaves_room_for_anything() -> None:
     assert model.chance(SessionState(), calls("a")[0]) == 1.0
 
 
-def test_a_habit_of_three_steps_is_learnt_where_one_step_does_not_show_it() -> None:
-    """After ``b`` comes what did not come before it: the last call alone is a coin."""
+def test_a_habit_of_three_steps_is_learned_where_one_step_does_not_show_it() -> None:
+    """After ``b`` comes ``c`` or ``e``, depending on the call before it: the last call alone is not enough."""
     model = a_model(*[calls("a", "b", "c", "d", "b", "e")] * 8)
     assert model.suggest(after(model, *calls("a", "b")))[0].name == "c"
     assert model.suggest(after(model, *calls("d", "b")))[0].name == "e"
@@ -85,25 +86,25 @@ def test_siblings_count_even_when_another_agent_calls_in_between() -> None:
     assert model.suggest(session, CallPlace("t", "turn"))[0].name == "b"
 
 
-def test_a_failure_changes_what_comes_next() -> None:
-    good = [SequenceCall("test", "tool:test", CallPlace("t", "turn")), *calls("commit")]
-    bad = [SequenceCall("test", "tool:test", CallPlace("t", "turn"), failed=True), *calls("edit")]
-    model = a_model(*[good, bad] * 10)
-    assert model.suggest(after(model, good[0]))[0].name == "commit"
-    assert model.suggest(after(model, bad[0]))[0].name == "edit"
+def test_a_failure_changes_the_next_call() -> None:
+    passed = [SequenceCall("test", "tool:test", CallPlace("t", "turn")), *calls("commit")]
+    broken = [SequenceCall("test", "tool:test", CallPlace("t", "turn"), failed=True), *calls("edit")]
+    model = a_model(*[passed, broken] * 10)
+    assert model.suggest(after(model, passed[0]))[0].name == "commit"
+    assert model.suggest(after(model, broken[0]))[0].name == "edit"
 
 
 def test_a_session_has_habits_of_its_own() -> None:
     model = a_model(*[calls("a", "b")] * 3)
     before = model.suggest(SessionState(), limit=99)
     session = after(model, *calls("z", "q", "z", "q", "z", "q", "z"))
-    assert "q" not in {one.name for one in before}
+    assert "q" not in {suggestion.name for suggestion in before}
     (best, *_) = model.suggest(session)
     assert best.name == "q"
     assert dict(best.parts)["follower"] == 1.0
 
 
-def test_what_is_longer_ago_counts_for_less_in_the_session() -> None:
+def test_older_calls_count_for_less_in_the_session() -> None:
     session = SessionState()
     for call in calls("a", "b"):
         session.see(call)
@@ -118,12 +119,12 @@ def test_a_long_session_does_not_overflow() -> None:
     assert session.often["a"] / session.often["b"] == pytest.approx(0.95)
 
 
-def test_the_mixture_is_fitted_on_the_middle_slice() -> None:
-    """In each half another context is right; only the slice may decide which one counts."""
+def test_the_mixture_is_fitted_on_the_middle_range() -> None:
+    """In each half another context is right; only the range decides which one counts."""
     chance = random.Random(3)
     ruled = [calls(*(chance.choice("abcd") for _ in range(6))) for _ in range(30)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(prediction, "fit_weights", lambda rows, there: fit_weights(rows, there, 0))
+        patch.setattr(prediction, "fit_call_mixture", lambda rows, active: fit_call_mixture(rows, active, 0))
         model = a_model(*ruled)
     assert {round(weight, 9) for weights in model._mixtures.values() for weight in weights if weight} == {
         0.25,
@@ -137,18 +138,21 @@ def test_the_mixture_is_fitted_on_the_middle_slice() -> None:
 
 
 @given(st.lists(st.lists(st.floats(0.01, 1), min_size=3, max_size=3), min_size=1, max_size=20), st.integers(1, 10))
-def test_more_rounds_never_make_what_came_less_likely(rows: list[list[float]], rounds: int) -> None:
+def test_more_rounds_never_make_the_data_less_likely(rows: list[list[float]], rounds: int) -> None:
     there = (True, True, True)
 
     def likelihood(weights: list[float]) -> float:
         prior = sum(math.log(weight) for weight in weights)
         return prior + sum(math.log(sum(w * part for w, part in zip(weights, row, strict=True))) for row in rows)
 
-    assert likelihood(fit_weights(rows, there, rounds + 1)) >= likelihood(fit_weights(rows, there, rounds)) - 1e-9
+    assert (
+        likelihood(fit_call_mixture(rows, there, rounds + 1))
+        >= likelihood(fit_call_mixture(rows, there, rounds)) - 1e-9
+    )
 
 
-def test_chances_are_calibrated_on_what_they_are_about() -> None:
-    """Of all calls foreseen with about this chance, about this share comes."""
+def test_probabilities_are_calibrated() -> None:
+    """Of all calls predicted with about this probability, about this share comes."""
     chance = random.Random(11)
     follows = {"a": "aab", "b": "abcd", "c": "cccd", "d": "abcd"}
 
@@ -159,14 +163,14 @@ def test_chances_are_calibrated_on_what_they_are_about() -> None:
         return calls(*names)
 
     model = a_model(*(walk(40) for _ in range(40)))
-    foreseen, came, asked = 0.0, 0, 0
+    predicted, hits, total = 0.0, 0, 0
     for session_calls in (walk(40) for _ in range(40)):
         session = SessionState()
         for call in session_calls:
             (best,) = model.suggest(session, call.place, 1)
-            foreseen, came, asked = foreseen + best.chance, came + (best.name == call.name), asked + 1
+            predicted, hits, total = predicted + best.chance, hits + (best.name == call.name), total + 1
             model.see(session, call)
-    assert foreseen / asked == pytest.approx(came / asked, abs=0.04)
+    assert predicted / total == pytest.approx(hits / total, abs=0.04)
 
 
 def test_the_graph_explains_a_suggestion() -> None:
@@ -180,11 +184,11 @@ def test_the_graph_explains_a_suggestion() -> None:
 
 
 @given(st.lists(st.tuples(st.lists(st.sampled_from("ab"), max_size=4), st.sampled_from("abc")), max_size=20))
-def test_counted_chances_of_all_calls_and_one_unknown_are_1(told: list[tuple[list[str], str]]) -> None:
+def test_counted_probabilities_of_all_calls_and_one_unknown_sum_to_1(observations: list[tuple[list[str], str]]) -> None:
     grams, places = Grams(3), {name: place for place, name in enumerate("abc")}
-    for context, call in told:
+    for context, call in observations:
         grams.add(context, call)
-    for context, _ in told:
+    for context, _ in observations:
         chances = grams.chances(context, places)
         unknown = grams.chance(context, "never seen", 3)
         assert sum(chances) + unknown == pytest.approx(1)

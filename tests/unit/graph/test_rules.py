@@ -1,4 +1,4 @@
-"""The numbers of the graph are document 004's and its page's, and they keep their relations."""
+"""The numbers of the graph are those of document 004 and its page, and their relations hold."""
 
 from typing import Any
 
@@ -15,11 +15,11 @@ RULES = GraphRules()
 
 # Conformance: 004-004, 004-013, 004-026, 004-027, 004-028, 004-029, 004-030, 004-031, 004-032, 004-033
 # Conformance: 004-034
-def test_types_and_sources_weigh_what_the_document_says() -> None:
+def test_types_and_sources_have_the_documents_weights() -> None:
     assert dict(RULES.type_weights) == {"dependency": 1.0, "contains": 0.8, "sequence": 0.5}
     assert dict(RULES.source_weights) == {"observed": 1.0, "inferred": 0.7, "template": 0.5}
-    assert tuple(RULES.type_weights) == tuple(one.value for one in EdgeType)
-    assert tuple(RULES.source_weights) == tuple(one.value for one in EdgeSource)
+    assert tuple(RULES.type_weights) == tuple(edge_type.value for edge_type in EdgeType)
+    assert tuple(RULES.source_weights) == tuple(source.value for source in EdgeSource)
 
 
 # Conformance: 004-053
@@ -45,7 +45,7 @@ def test_the_numbers_of_the_page() -> None:
         ({"settled_hours": -1.0}, "graph.settled_hours"),
     ],
 )
-def test_a_number_that_cannot_be_is_refused_by_name(wrong: dict[str, Any], rule: str) -> None:
+def test_an_invalid_number_is_refused_by_name(wrong: dict[str, Any], rule: str) -> None:
     with pytest.raises(RulesError) as caught:
         GraphRules(**wrong)
     assert caught.value.rule.startswith(rule)

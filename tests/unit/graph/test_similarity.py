@@ -1,4 +1,4 @@
-"""Likeness by common neighbours: both formulas, against their own words and against networkx."""
+"""Similarity by common neighbors: both formulas, computed directly and by networkx."""
 
 import math
 
@@ -25,14 +25,14 @@ def undirected(engine: GraphEngine) -> nx.Graph:
     return graph
 
 
-def by_hand(graph: nx.Graph, one: str, other: str, formula: Formula) -> float:
+def by_hand(graph: nx.Graph, node: str, other: str, formula: Formula) -> float:
     total = 0.0
-    for between in set(graph[one]) & set(graph[other]):
+    for between in set(graph[node]) & set(graph[other]):
         if formula == "page":
             strength = sum(data["w"] for data in graph[between].values())
-            total += math.sqrt(graph[one][between]["w"] * graph[between][other]["w"]) / math.log(1 + strength)
+            total += math.sqrt(graph[node][between]["w"] * graph[between][other]["w"]) / math.log(1 + strength)
         elif graph.degree(between) > 1:
-            total += graph[one][between]["w"] / math.log(graph.degree(between))
+            total += graph[node][between]["w"] / math.log(graph.degree(between))
     return total
 
 
@@ -41,17 +41,17 @@ def by_hand(graph: nx.Graph, one: str, other: str, formula: Formula) -> float:
 @given(engine=graphs())
 def test_the_sum_is_that_of_its_formula(formula: Formula, engine: GraphEngine) -> None:
     graph = undirected(engine)
-    for one in graph:
-        wanted = {other: by_hand(graph, one, other, formula) for other in graph if other != one}
-        found = engine.compute_adamic_adar(one, limit=99, formula=formula)
-        assert {similar.node: similar.score for similar in found} == pytest.approx(
-            {other: score for other, score in wanted.items() if score > 0}
+    for node in graph:
+        expected = {other: by_hand(graph, node, other, formula) for other in graph if other != node}
+        similar_nodes = engine.compute_adamic_adar(node, limit=99, formula=formula)
+        assert {similar.node: similar.score for similar in similar_nodes} == pytest.approx(
+            {other: score for other, score in expected.items() if score > 0}
         )
-        assert [(-similar.score, similar.node) for similar in found] == sorted(
-            (-similar.score, similar.node) for similar in found
+        assert [(-similar.score, similar.node) for similar in similar_nodes] == sorted(
+            (-similar.score, similar.node) for similar in similar_nodes
         )
-        for similar in found:
-            assert {shared.node for shared in similar.witnesses} <= set(graph[one]) & set(graph[similar.node])
+        for similar in similar_nodes:
+            assert {shared.node for shared in similar.witnesses} <= set(graph[node]) & set(graph[similar.node])
             assert similar.witnesses and all(len(shared.edges) == 2 for shared in similar.witnesses)
 
 
@@ -61,37 +61,37 @@ def test_with_equal_weights_the_documents_formula_is_that_of_adamic_and_adar(eng
     flat = GraphEngine(GraphRules(source_weights={"observed": 1, "inferred": 1, "template": 1}))
     flat.bootstrap_from_templates([])
     for edge in engine.get_graph_snapshot().edges:
-        flat.book.foresee(edge.key)
+        flat.book.add_template_edge(edge.key)
     graph, weight = undirected(engine), 0.5
-    for one in graph:
-        for similar in flat.compute_adamic_adar(one, limit=99, formula="document"):
-            ((_, _, judged),) = nx.adamic_adar_index(graph, [(one, similar.node)])
-            assert similar.score == pytest.approx(weight * judged)
+    for node in graph:
+        for similar in flat.compute_adamic_adar(node, limit=99, formula="document"):
+            ((_, _, expected),) = nx.adamic_adar_index(graph, [(node, similar.node)])
+            assert similar.score == pytest.approx(weight * expected)
 
 
-def pair_score(matrix: Matrix, one: str, other: str) -> float:
-    """How alike two nodes are: what their common neighbours add, in the order of names; 0 for a node and itself."""
-    shares = sorted(matrix.common(matrix.places[one], matrix.places[other], document=False))
-    return 0.0 if one == other else sum(share for _, share in shares)
+def pair_score(matrix: Matrix, node: str, other: str) -> float:
+    """How similar two nodes are: the sum over their common neighbors, by name; 0 for a node and itself."""
+    shares = sorted(matrix.common(matrix.places[node], matrix.places[other], document=False))
+    return 0.0 if node == other else sum(share for _, share in shares)
 
 
 @given(graphs())
 def test_the_page_formula_is_the_same_both_ways(engine: GraphEngine) -> None:
     matrix = Matrix(engine.book)
-    for one in matrix.names:
+    for node in matrix.names:
         for other in matrix.names:
-            assert pair_score(matrix, one, other) == pair_score(matrix, other, one)
-        for similar in engine.compute_adamic_adar(one, limit=99):
-            assert similar.score == pytest.approx(pair_score(matrix, one, similar.node))
+            assert pair_score(matrix, node, other) == pair_score(matrix, other, node)
+        for similar in engine.compute_adamic_adar(node, limit=99):
+            assert similar.score == pytest.approx(pair_score(matrix, node, similar.node))
 
 
 @given(graphs(), st.integers(0, 5))
 def test_a_limit_cuts_the_end_off(engine: GraphEngine, limit: int) -> None:
-    for one in engine.book.nodes:
-        assert engine.compute_adamic_adar(one, limit=limit) == engine.compute_adamic_adar(one, limit=99)[:limit]
+    for node in engine.book.nodes:
+        assert engine.compute_adamic_adar(node, limit=limit) == engine.compute_adamic_adar(node, limit=99)[:limit]
 
 
-def test_sessions_and_turns_make_nothing_alike() -> None:
+def test_sessions_and_turns_make_nothing_similar() -> None:
     engine = GraphEngine()
     engine.update_from_code_execution(
         [
@@ -105,21 +105,21 @@ def test_sessions_and_turns_make_nothing_alike() -> None:
     assert engine.compute_adamic_adar("session") == []
 
 
-def test_what_changed_is_seen_at_once() -> None:
+def test_a_change_takes_effect_at_once() -> None:
     engine = a_graph(("s:a", "s:z", CONTAINS, 1))
     assert engine.compute_adamic_adar("s:a") == []
     engine.update_from_code_execution([a_span("1", name="s:b"), a_span("2", name="s:z", parent="1")])
     (similar,) = engine.compute_adamic_adar("s:a")
     assert similar.node == "s:b"
-    # Worked out by hand: sqrt(0.56 · 0.56) / ln(1 + 1.12).
+    # Computed by hand: sqrt(0.56 · 0.56) / ln(1 + 1.12).
     assert similar.score == pytest.approx(0.7453, abs=1e-4)
 
 
-def test_nobody_knows_a_stranger() -> None:
+def test_an_unknown_node_has_no_similar_nodes() -> None:
     assert GraphEngine().compute_adamic_adar("s:a") == []
 
 
-def test_few_among_many_give_the_same_as_all() -> None:
+def test_few_nodes_among_many_give_the_same_as_all() -> None:
     many = a_graph(*((f"s:x{n}", f"s:y{n}", SEQUENCE, 0) for n in range(200)), ("s:a", "s:z", CONTAINS, 1))
     many.update_from_code_execution([a_span("1", name="s:b"), a_span("2", name="s:z", parent="1")])
     (similar,) = many.compute_adamic_adar("s:a")

@@ -1,4 +1,4 @@
-"""Spans: whatever comes in, nothing is lost, nothing raises, and every repair is told."""
+"""Spans: nothing is lost, no record raises, and every repair is counted."""
 
 from itertools import permutations
 from typing import Any
@@ -9,110 +9,110 @@ from hypothesis import strategies as st
 
 from custody.core.views import ObservedSpan, SpanPhase, SpanStatus
 from custody.graph.model import CallSpan, EventType, Kind, Status, TraceEvent
-from custody.graph.spans import SpanForest, SpanRepair, forest_of
+from custody.graph.spans import SpanForest, SpanRepair, build_span_forest
 from tests.unit.graph.builders import a_span, ended, entered, left, started
 
 
-def mended(forest: SpanForest) -> dict[str, int]:
+def repairs_of(forest: SpanForest) -> dict[str, int]:
     return {code.value: count for code, count in forest.repairs.items()}
 
 
 # Conformance: 004-009, 004-047
 def test_a_start_and_an_end_are_one_span() -> None:
-    (cap, tool) = forest_of(
+    (cap, tool) = build_span_forest(
         [entered("c", at=1), started("t", "c", 2), ended("t", "c", 3, status=Status.OK), left("c", at=4)]
     ).spans
     assert (cap.kind, cap.parent, cap.start_ns, cap.end_ns) == (Kind.CAPABILITY, None, 1, 4)
     assert (tool.kind, tool.parent, tool.start_ns, tool.end_ns, tool.status) == (Kind.TOOL, "c", 2, 3, Status.OK)
 
 
-def test_sound_records_need_no_repair() -> None:
+def test_complete_records_need_no_repair() -> None:
     records = [entered("c", at=1), started("t", "c", 2), ended("t", "c", 3), left("c", at=4)]
-    assert mended(forest_of(records)) == {}
+    assert repairs_of(build_span_forest(records)) == {}
 
 
 def test_any_order_gives_the_same_spans() -> None:
     records = [entered("c", at=1), started("t", "c", 2), ended("t", at=3), left("c", at=4)]
-    told = {
-        frozenset((span.id, span.parent, span.start_ns, span.end_ns) for span in forest_of(order).spans)
+    results = {
+        frozenset((span.id, span.parent, span.start_ns, span.end_ns) for span in build_span_forest(order).spans)
         for order in permutations(records)
     }
-    assert told == {frozenset({("c", None, 1, 4), ("t", "c", 2, 3)})}
+    assert results == {frozenset({("c", None, 1, 4), ("t", "c", 2, 3)})}
 
 
 def test_a_start_alone_is_abandoned_and_an_end_alone_has_no_start() -> None:
-    forest = forest_of([started("a", at=1), ended("b", at=2)])
+    forest = build_span_forest([started("a", at=1), ended("b", at=2)])
     begun, over = forest.spans
     assert (begun.abandoned, begun.end_ns, over.abandoned, over.start_ns) == (True, None, False, None)
-    assert mended(forest) == {"no-end": 1, "no-start": 1}
+    assert repairs_of(forest) == {"no-end": 1, "no-start": 1}
 
 
-def test_a_repeated_record_is_passed_over_and_told() -> None:
-    forest = forest_of([started("a", at=1), started("a", at=1), ended("a", at=2), ended("a", at=2)])
+def test_a_repeated_record_is_skipped_and_counted() -> None:
+    forest = build_span_forest([started("a", at=1), started("a", at=1), ended("a", at=2), ended("a", at=2)])
     assert len(forest.spans) == 1
-    assert mended(forest) == {"repeated": 2}
+    assert repairs_of(forest) == {"repeated": 2}
 
 
-def test_another_call_under_the_same_id_is_kept_apart() -> None:
-    forest = forest_of([started("a", at=1, name="s:x"), started("a", at=5, name="s:y"), started("a~2", at=7)])
+def test_another_call_with_the_same_id_gets_its_own() -> None:
+    forest = build_span_forest([started("a", at=1, name="s:x"), started("a", at=5, name="s:y"), started("a~2", at=7)])
     assert [(span.id, span.name) for span in forest.spans] == [("a", "s:x"), ("a~3", "s:y"), ("a~2", "a~2")]
-    assert mended(forest) == {"same-id": 1, "no-end": 3}
+    assert repairs_of(forest) == {"same-id": 1, "no-end": 3}
 
 
 def test_one_name_at_two_times_is_two_calls() -> None:
-    forest = forest_of([a_span("a", 1, 2), a_span("a", 5, 6)])
+    forest = build_span_forest([a_span("a", 1, 2), a_span("a", 5, 6)])
     assert [(span.id, span.start_ns, span.end_ns) for span in forest.spans] == [("a", 1, 2), ("a~2", 5, 6)]
-    begun = forest_of([started("a", at=1), started("a", at=5)])
+    begun = build_span_forest([started("a", at=1), started("a", at=5)])
     assert [span.start_ns for span in begun.spans] == [1, 5]
 
 
 def test_an_end_finds_its_call_among_those_of_one_id() -> None:
     records = [started("a", at=1, name="s:x"), started("a", at=5, name="s:y"), ended("a", at=9, name="s:y")]
-    first, second = forest_of(records).spans
+    first, second = build_span_forest(records).spans
     assert (first.end_ns, second.end_ns) == (None, 9)
 
 
-def test_time_that_runs_backwards_is_no_length_and_counted() -> None:
-    forest = forest_of([started("a", at=9), ended("a", at=4)])
+def test_a_call_that_ends_before_its_start_has_zero_length_and_is_counted() -> None:
+    forest = build_span_forest([started("a", at=9), ended("a", at=4)])
     assert (forest.spans[0].start_ns, forest.spans[0].end_ns) == (9, 9)
-    assert mended(forest) == {"backwards": 1}
+    assert repairs_of(forest) == {"backwards": 1}
 
 
-def test_a_parent_that_never_comes_is_kept_as_a_link() -> None:
-    (span,) = (forest := forest_of([a_span("a", 1, 2, parent="gone")])).spans
+def test_a_missing_parent_becomes_a_link() -> None:
+    (span,) = (forest := build_span_forest([a_span("a", 1, 2, parent="gone")])).spans
     assert (span.parent, span.link) == (None, "gone")
-    assert mended(forest) == {"no-parent": 1}
+    assert repairs_of(forest) == {"no-parent": 1}
 
 
 # Conformance: 004-049
 def test_a_late_parent_is_found() -> None:
-    forest = forest_of([a_span("a", 1, 2, parent="p"), a_span("p", 0, 3)])
+    forest = build_span_forest([a_span("a", 1, 2, parent="p"), a_span("p", 0, 3)])
     assert [span.id for span in forest.children["", "p"]] == ["a"]
-    assert mended(forest) == {}
+    assert repairs_of(forest) == {}
 
 
-def test_a_parent_of_another_execution_is_none() -> None:
-    forest = forest_of([a_span("p", 0, 3, execution="one"), a_span("a", 1, 2, parent="p", execution="two")])
-    assert mended(forest) == {"no-parent": 1}
+def test_a_parent_of_another_execution_is_missing() -> None:
+    forest = build_span_forest([a_span("p", 0, 3, execution="one"), a_span("a", 1, 2, parent="p", execution="two")])
+    assert repairs_of(forest) == {"no-parent": 1}
 
 
-def test_two_parents_of_one_call_are_told_and_the_first_counts() -> None:
-    forest = forest_of([a_span("p"), a_span("q"), started("a", "p", 1), ended("a", "q", 2)])
+def test_two_parents_of_one_call_are_counted_and_the_first_counts() -> None:
+    forest = build_span_forest([a_span("p"), a_span("q"), started("a", "p", 1), ended("a", "q", 2)])
     assert forest.spans[2].parent == "p"
-    assert mended(forest) == {"other-parent": 1}
+    assert repairs_of(forest) == {"other-parent": 1}
 
 
-def test_a_circle_of_parents_is_opened_at_the_first() -> None:
+def test_a_cycle_of_parents_is_opened_at_the_first() -> None:
     circle = [a_span("a", parent="c"), a_span("b", parent="a"), a_span("c", parent="b"), a_span("d", parent="d")]
-    forest = forest_of(circle)
+    forest = build_span_forest(circle)
     assert [span.parent for span in forest.spans] == [None, "a", "b", None]
-    assert mended(forest) == {"cycle": 2}
+    assert repairs_of(forest) == {"cycle": 2}
 
 
 def test_spans_read_again_are_the_same_and_need_no_more_repair() -> None:
     records = [a_span("a", 1, 5), a_span("b", 2, 3, parent="a"), a_span("c", 4, None, parent="x")]
-    once = forest_of(records)
-    assert forest_of(once.spans).spans == once.spans
+    once = build_span_forest(records)
+    assert build_span_forest(once.spans).spans == once.spans
 
 
 ids = st.sampled_from("abcd")
@@ -143,8 +143,8 @@ whole = st.builds(
 
 # Conformance: 004-018
 @given(st.lists(events | whole, max_size=25))
-def test_any_records_give_a_forest_in_which_nothing_is_lost(records: list[TraceEvent | CallSpan]) -> None:
-    forest = forest_of(records)
+def test_any_records_give_a_forest_without_losses(records: list[TraceEvent | CallSpan]) -> None:
+    forest = build_span_forest(records)
     spans = {(span.execution, span.id): span for span in forest.spans}
     assert len(spans) == len(forest.spans)
     for record in records:
@@ -166,39 +166,42 @@ def test_any_records_give_a_forest_in_which_nothing_is_lost(records: list[TraceE
 
 def test_one_id_for_everything_is_still_linear() -> None:
     records = [started("a", at=at, name=f"s:{at}") for at in range(20_000)]
-    assert len(forest_of(records).spans) == 20_000
+    assert len(build_span_forest(records).spans) == 20_000
 
 
-def test_a_deep_chain_of_parents_is_no_trouble() -> None:
+def test_a_deep_chain_of_parents_is_fast() -> None:
     chain = [a_span(str(n), n, 10**6 - n, parent=str(n - 1) if n else None) for n in range(50_000)]
-    assert mended(forest_of(chain)) == {}
+    assert repairs_of(build_span_forest(chain)) == {}
 
 
 class TestRecordsOfTheStore:
-    """The views of spans that the store keeps."""
+    """The views of spans that the store has."""
 
     @staticmethod
-    def seen(phase: SpanPhase, started: int | None, ended: int | None, **more: Any) -> ObservedSpan:
-        told = {"execution": "e", "id": "a", "name": "read", "kind": Kind.TOOL, "server": "fs", **more}
-        return ObservedSpan(phase=phase, started_ns=started, ended_ns=ended, **told)
+    def observed(phase: SpanPhase, started: int | None, ended: int | None, **more: Any) -> ObservedSpan:
+        fields = {"execution": "e", "id": "a", "name": "read", "kind": Kind.TOOL, "server": "fs", **more}
+        return ObservedSpan(phase=phase, started_ns=started, ended_ns=ended, **fields)
 
     def test_a_start_and_an_end_are_one_span(self) -> None:
         records = [
-            self.seen(SpanPhase.START, 1, None, attributes=(("x", 1), ("y", None))),
-            self.seen(SpanPhase.END, 1, 5, status=SpanStatus.OK),
+            self.observed(SpanPhase.START, 1, None, attributes=(("x", 1), ("y", None))),
+            self.observed(SpanPhase.END, 1, 5, status=SpanStatus.OK),
         ]
-        (span,) = (forest := forest_of(records)).spans
+        (span,) = (forest := build_span_forest(records)).spans
         assert (span.node, span.start_ns, span.end_ns, span.status) == ("fs:read", 1, 5, Status.OK)
-        assert (dict(span.attributes), span.abandoned, mended(forest)) == ({"x": 1}, False, {})
+        assert (dict(span.attributes), span.abandoned, repairs_of(forest)) == ({"x": 1}, False, {})
 
     @pytest.mark.parametrize(
-        ("status", "came_out"), [(SpanStatus.ERROR, Status.FAILED), (SpanStatus.KILLED, Status.FAILED)]
+        ("status", "outcome"), [(SpanStatus.ERROR, Status.FAILED), (SpanStatus.KILLED, Status.FAILED)]
     )
-    def test_a_call_whose_process_was_killed_failed(self, status: SpanStatus, came_out: Status) -> None:
-        (span,) = forest_of([self.seen(SpanPhase.WHOLE, 1, 5, status=status)]).spans
-        assert (span.status, span.end_ns) == (came_out, 5)
+    def test_a_call_of_a_killed_process_failed(self, status: SpanStatus, outcome: Status) -> None:
+        (span,) = build_span_forest([self.observed(SpanPhase.WHOLE, 1, 5, status=status)]).spans
+        assert (span.status, span.end_ns) == (outcome, 5)
 
     def test_an_abandoned_call_has_no_end(self) -> None:
-        records = [self.seen(SpanPhase.START, 1, None), self.seen(SpanPhase.END, 1, 5, status=SpanStatus.ABANDONED)]
-        (span,) = forest_of(records).spans
+        records = [
+            self.observed(SpanPhase.START, 1, None),
+            self.observed(SpanPhase.END, 1, 5, status=SpanStatus.ABANDONED),
+        ]
+        (span,) = build_span_forest(records).spans
         assert (span.abandoned, span.end_ns, span.status) == (True, None, Status.UNKNOWN)

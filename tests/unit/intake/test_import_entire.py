@@ -7,14 +7,19 @@ from typing import Any
 
 import pytest
 
-from custody.attribution.queries.traces import links_of_commit
-from custody.capture.claims.entire import checkpoint_of_ref, folders, session_of, trailers
+from custody.attribution.queries.traces import find_commit_session_links
+from custody.capture.claims.entire import (
+    checkpoint_from_ref,
+    collect_checkpoint_folders,
+    parse_checkpoint_session,
+    parse_checkpoint_trailers,
+)
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.core.views import LinkOrigin
-from custody.core.wire.time import ns_from
+from custody.core.wire.time import parse_timestamp
 from custody.intake import import_entire as entire
-from custody.intake.import_entire import import_entire
+from custody.intake.import_entire import import_entire_checkpoints
 from tests.builders.gemini import Gemini
 from tests.builders.in_process import custody
 from tests.builders.lines import Scene, moment, text
@@ -65,7 +70,7 @@ def test_a_transcript_answers_and_the_trailer_links(scene: Scene) -> None:
     files[b"c4/d5e6f7a8b9/0/full.jsonl"], files[b"c4/d5e6f7a8b9/0/full.jsonl.001"] = told[:whole], told[whole:]
     scene.built.commit(files, ref=V1)
     made = scene.committed(at=600, message="Add it\n\nEntire-Checkpoint: c4d5e6f7a8b9", app__py=text(ONE, TWO))
-    report = import_entire(scene.workspace)
+    report = import_entire_checkpoints(scene.workspace)
     assert (report.refs, report.checkpoints, report.sessions, report.without, report.problems) == ([V1], 2, 1, 0, [])
     assert (report.commits, report.links) == (1, 1)
     (read,) = report.transcripts
@@ -75,9 +80,9 @@ def test_a_transcript_answers_and_the_trailer_links(scene: Scene) -> None:
         ("claude-code", "claimed", SESSION),
     ]
     with scene.workspace.reading() as store:
-        (link,) = links_of_commit(store, CommitSha(made))
+        (link,) = find_commit_session_links(store, CommitSha(made))
     assert link.view.origin is LinkOrigin.IMPORTED
-    again = import_entire(scene.workspace)
+    again = import_entire_checkpoints(scene.workspace)
     assert (again.links, again.known_links, again.transcripts[0].new) == (0, 1, 0)
 
 
@@ -89,7 +94,7 @@ def test_a_recorded_call_counts_once_and_stays_recorded(scene: Scene) -> None:
     files = {b"a3/b2c4d5e6f7/0/metadata.json": metadata(), b"a3/b2c4d5e6f7/0/full.jsonl": lines_of(told)}
     scene.built.commit(files, ref=V1)
     before = scene.said()
-    import_entire(scene.workspace)
+    import_entire_checkpoints(scene.workspace)
     assert [(one.grade, one.session_id, one.claims) for one in scene.said()] == [("recorded", SESSION, [])]
     assert len(before) == 1
 
@@ -117,7 +122,7 @@ def test_every_place_of_checkpoints_is_found(scene: Scene, ref: str, below: str)
     }
     scene.built.commit({path.encode(): content for path, content in files.items()}, ref=ref)
     scene.committed(at=600, app__py=text(ONE))
-    report = import_entire(scene.workspace)
+    report = import_entire_checkpoints(scene.workspace)
     assert (report.refs, report.checkpoints, report.sessions, report.without) == ([ref], 1, 1, 0)
     assert [(one.agent, one.session_id) for one in scene.said()] == [("claude-code", SESSION)]
 
@@ -141,7 +146,7 @@ def geminis(root: Path) -> bytes:
 
 def opencodes(root: Path) -> bytes:
     """What ``opencode export`` prints: no file of the agent's own has that form."""
-    at_ms = ns_from(moment(0)) // 1_000_000
+    at_ms = parse_timestamp(moment(0)) // 1_000_000
     session = Opencode(root, SESSION_OF_OPENCODE, ms=at_ms).prompt("make it").answer().write("app.py", text(ONE))
     return json.dumps({"info": session.info(), "messages": session.messages}, indent=2).encode()
 
@@ -163,7 +168,7 @@ def test_transcripts_of_every_agent_are_read_whatever_their_files_are_called(
     }
     scene.built.commit(files, ref=V1)
     scene.committed(at=600, app__py=text(ONE))
-    report = import_entire(scene.workspace)
+    report = import_entire_checkpoints(scene.workspace)
     (read,) = report.transcripts
     assert (read.agent, read.files, read.sessions, read.edits, report.problems) == (agent, 1, 1, 1, [])
     assert [(one.agent, one.session_id) for one in scene.said()] == [(agent, session)]
@@ -182,9 +187,9 @@ def test_a_commit_is_linked_with_the_session_that_a_subagent_is_part_of(scene: S
         files[f"a3/b2c4d5e6f7/{n}/full.jsonl".encode()] = told.encode()
     scene.built.commit(files, ref=V1)
     made = scene.committed(at=600, message="Add it\n\nEntire-Checkpoint: a3b2c4d5e6f7", app__py=text(ONE))
-    import_entire(scene.workspace)
+    import_entire_checkpoints(scene.workspace)
     with scene.workspace.reading() as store:
-        links = [seen.view for seen in links_of_commit(store, CommitSha(made))]
+        links = [seen.view for seen in find_commit_session_links(store, CommitSha(made))]
     assert sorted(link.session for link in links) == [outer.session, alone.session]
 
 
@@ -204,14 +209,14 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_used(scene: Scene) -> None
     }
     scene.built.commit(files, ref=V1)
     scene.committed(at=600, message="Entire-Checkpoint: ffffffffffff\n", app__py=text(ONE))
-    report = import_entire(scene.workspace)
+    report = import_entire_checkpoints(scene.workspace)
     assert (report.checkpoints, report.sessions, report.without, report.commits, report.links) == (1, 3, 2, 1, 0)
     assert {problem.file: problem.what.split(":")[0] for problem in report.problems} == {
-        "a3b2c4d5e6f7/1": "has no transcript",
+        "a3b2c4d5e6f7/1": "no transcript",
         "a3b2c4d5e6f7/2": "not JSON",
-        "a3b2c4d5e6f7/3": "has no metadata",
-        "a3b2c4d5e6f7/4": "its transcript is in no form that is known here",
-        "a3b2c4d5e6f7/5": "metadata without a session's id",
+        "a3b2c4d5e6f7/3": "no metadata",
+        "a3b2c4d5e6f7/4": "unknown transcript format",
+        "a3b2c4d5e6f7/5": "the metadata has no session id",
     }
     (read,) = report.transcripts
     assert [(one.file, one.line) for one in read.problems] == [("a3b2c4d5e6f7/0", len(good.splitlines()) + 1)]
@@ -223,39 +228,41 @@ def test_a_checkpoint_that_does_not_say_when_it_was_made_is_read(scene: Scene, a
     good = lines_of(a_session(scene.built.path))
     scene.built.commit({b"a3/b2c4d5e6f7/0/metadata.json": metadata(at=at), b"a3/b2c4d5e6f7/0/full.jsonl": good}, ref=V1)
     scene.committed(at=600, app__py=text(ONE))
-    assert import_entire(scene.workspace).problems == []
+    assert import_entire_checkpoints(scene.workspace).problems == []
     assert [one.agent for one in scene.said()] == ["claude-code"]
 
 
 def test_another_repositorys_checkpoints_are_read_and_absent_ones_are_said(scene: Scene, tmp_path: Path) -> None:
     scene.committed(at=600, app__py=text(ONE))
     other = a_repository(tmp_path / "other")
-    assert import_entire(scene.workspace, other.path).checkpoints == 0
+    assert import_entire_checkpoints(scene.workspace, other.path).checkpoints == 0
     files = {b"0/metadata.json": metadata(), b"0/full.jsonl": lines_of(a_session(scene.built.path))}
     other.commit(files, ref=f"refs/entire/checkpoints/{ULID[-2:]}/{ULID}")
     done = custody(scene.built.path, "import", "entire", str(other.path))
-    assert done.status == 0 and "1 checkpoint(s) of 1 session(s)" in done.out
-    with pytest.raises(InputError, match="there is no reference"):
-        import_entire(scene.workspace, other.path, "refs/heads/entire/checkpoints/v9")
-    assert "no checkpoints of Entire" in custody(scene.built.path, "import", "entire").out
+    assert done.status == 0 and "Imported 1 checkpoint of 1 session" in done.out
+    with pytest.raises(InputError, match="cannot find the reference"):
+        import_entire_checkpoints(scene.workspace, other.path, "refs/heads/entire/checkpoints/v9")
+    assert "No Entire checkpoints found" in custody(scene.built.path, "import", "entire").out
 
 
 def test_a_trailer_stands_at_the_start_of_a_line() -> None:
     said = f"Fix\n\nEntire-Checkpoint: a3b2c4d5e6f7\nEntire-Checkpoint: {ULID}\nEntire-Checkpoint: a3b2c4d5e6f7\n"
-    assert trailers(said) == ["a3b2c4d5e6f7", ULID]
-    assert trailers("the Entire-Checkpoint: a3b2c4d5e6f7 in prose, Entire-Checkpoint: a3b2") == []
+    assert parse_checkpoint_trailers(said) == ["a3b2c4d5e6f7", ULID]
+    assert parse_checkpoint_trailers("the Entire-Checkpoint: a3b2c4d5e6f7 in prose, Entire-Checkpoint: a3b2") == []
 
 
 def test_a_reference_whose_name_does_not_fit_is_no_checkpoint() -> None:
-    assert checkpoint_of_ref(f"refs/entire/checkpoints/{ULID[-2:]}/{ULID}") == ULID
-    assert checkpoint_of_ref(f"refs/entire/checkpoints/AB/{ULID}") is None
-    assert checkpoint_of_ref("refs/entire/checkpoints/v2/main") is None
+    assert checkpoint_from_ref(f"refs/entire/checkpoints/{ULID[-2:]}/{ULID}") == ULID
+    assert checkpoint_from_ref(f"refs/entire/checkpoints/AB/{ULID}") is None
+    assert checkpoint_from_ref("refs/entire/checkpoints/v2/main") is None
 
 
 def test_what_stands_beside_sessions_is_their_summary() -> None:
     files = [("a3/b2c4d5e6f7/metadata.json", "1"), ("a3/b2c4d5e6f7/0/metadata.json", "2"), ("zz/1/metadata.json", "3")]
-    assert [(one.place, one.metadata) for one in folders(files).values()] == [("a3b2c4d5e6f7/0", "2")]
-    assert session_of(metadata(agent="Agent")).agent is None
+    assert [(one.place, one.metadata) for one in collect_checkpoint_folders(files).values()] == [
+        ("a3b2c4d5e6f7/0", "2")
+    ]
+    assert parse_checkpoint_session(metadata(agent="Agent")).agent is None
 
 
 def test_transcripts_take_no_more_room_than_agreed_on(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,11 +277,11 @@ def test_transcripts_take_no_more_room_than_agreed_on(scene: Scene, monkeypatch:
         b"a3/b2c4d5e6f7/2/full.jsonl.001": good,
     }
     scene.built.commit(files, ref=V1)
-    monkeypatch.setattr(entire, "LAID_OUT_BYTES_MAX", len(good) + 100)
-    report = import_entire(scene.workspace)
+    monkeypatch.setattr(entire, "LAYOUT_BYTES_MAX", len(good) + 100)
+    report = import_entire_checkpoints(scene.workspace)
     (read,) = report.transcripts
     assert (read.files, report.without) == (1, 2)
-    assert [(problem.file[-2:], "is left out" in problem.what) for problem in report.problems] == [
+    assert [(problem.file[-2:], "skipped: over the limit" in problem.what) for problem in report.problems] == [
         ("/1", True),
         ("/2", True),
     ]

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from custody.attribution.app.stats import stats
-from custody.attribution.queries.traces import sessions_with_files
+from custody.attribution.app.stats import compute_line_stats
+from custody.attribution.queries.traces import list_sessions_touching_files
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
-from custody.intake.import_git_ai import import_gitai
+from custody.intake.import_git_ai import import_git_ai_notes
 from custody.intake.import_traces import import_traces
 from tests.builders.in_process import custody
 from tests.builders.lines import Scene, text
@@ -61,7 +61,7 @@ def test_a_claim_is_about_its_commits_lines_wherever_they_are_now(scene: Noted) 
     first = scene.committed(at=5, app__py=text(ONE, TWO))
     scene.noted(first, a_note("app.py\n  s_1::t_1 2\n", s_1=CLAUDE))
     second = scene.commit_of({b"new name.py": text(THREE, ONE, TWO).encode()}, first, at=15)
-    report = import_gitai(scene.workspace)
+    report = import_git_ai_notes(scene.workspace)
     assert (report.notes, report.lines, report.new, report.known, report.problems) == (1, 1, 1, 0, [])
     claim = ("claude-code", "claude-opus-4-8", "claimed")
     assert scene.whose("app.py", first) == [(None, None, None), claim]
@@ -76,8 +76,8 @@ def test_importing_twice_changes_nothing(scene: Noted) -> None:
     first = scene.committed(at=5, app__py=text(ONE))
     scene.noted(first, a_note("app.py\n  s_1::t_1 1\n", s_1=CLAUDE))
     scene.built.git("update-ref", "refs/notes/ai-remote/origin", "refs/notes/ai")
-    assert import_gitai(scene.workspace).new == 1
-    again = import_gitai(scene.workspace)
+    assert import_git_ai_notes(scene.workspace).new == 1
+    again = import_git_ai_notes(scene.workspace)
     assert (again.new, again.known, again.refs) == (0, 1, ["refs/notes/ai", "refs/notes/ai-remote/origin"])
 
 
@@ -85,7 +85,7 @@ def test_what_was_recorded_of_the_same_session_is_one_answer_and_one_session(sce
     scene.edited("app.py", None, text(ONE), at=1, agent="claude-code", session="s1")
     first = scene.committed(at=5, app__py=text(ONE, TWO))
     before = scene.said()[0]
-    import_gitai(scene.noted(first, a_note("app.py\n  s_1::t_1 1-2\n", s_1=CLAUDE)).workspace)
+    import_git_ai_notes(scene.noted(first, a_note("app.py\n  s_1::t_1 1-2\n", s_1=CLAUDE)).workspace)
     assert [(one.agent, one.grade, one.session_id) for one in scene.said()] == [
         ("claude-code", "recorded", "s1"),
         ("claude-code", "claimed", "s1"),
@@ -94,7 +94,7 @@ def test_what_was_recorded_of_the_same_session_is_one_answer_and_one_session(sce
     assert (recorded.claims, recorded.tier, recorded.model_id) == ([], before.tier, before.model_id)
     assert recorded.trace_id == scene.said()[1].trace_id
     with scene.workspace.reading() as store:
-        assert [str(session) for session in sessions_with_files(store)] == ["s1"]
+        assert [str(session) for session in list_sessions_touching_files(store)] == ["s1"]
 
 
 def test_where_two_claim_the_same_line_both_are_shown(scene: Noted) -> None:
@@ -102,7 +102,7 @@ def test_where_two_claim_the_same_line_both_are_shown(scene: Noted) -> None:
     first = scene.committed(at=5, app__py=text(ONE, TWO))
     scene.noted(first, a_note("app.py\n  s_2::t_1 1-2\n", s_2=CURSOR))
     scene.noted(first, a_note("app.py\n  s_3::t_1 2\n", s_3={**CLAUDE, "id": "s9"}), "refs/notes/ai-remote/origin")
-    import_gitai(scene.workspace)
+    import_git_ai_notes(scene.workspace)
     captured, claimed = scene.said()
     assert (captured.agent, captured.grade) == ("claude-code", "recorded")
     assert [(one.agent, one.producer, one.grade) for one in captured.claims] == [("cursor", "git-ai", "claimed")]
@@ -113,7 +113,7 @@ def test_where_two_claim_the_same_line_both_are_shown(scene: Noted) -> None:
 
 def test_the_documents_own_profile_takes_the_note_as_a_link(scene: Noted) -> None:
     first = scene.committed(at=5, app__py=text(ONE, TWO))
-    import_gitai(scene.noted(first, a_note("app.py\n  s_1::t_1 2\n", s_1=CLAUDE)).workspace)
+    import_git_ai_notes(scene.noted(first, a_note("app.py\n  s_1::t_1 2\n", s_1=CLAUDE)).workspace)
     scene.committed(first, at=15, app__py=text(ONE, TWO, THREE))
     told = scene.report(profile="document").attributions
     assert [(one.agent, one.start_line, one.end_line) for one in told][-1] == (None, 3, 3)
@@ -138,12 +138,18 @@ def test_of_bad_notes_what_is_readable_is_read_and_the_rest_is_named(scene: Note
     scene.built.git("update-ref", "refs/notes/ai-remote/d", scene.built.git("rev-parse", "HEAD:app.py").strip())
     scene.built.git("update-ref", "-d", "refs/heads/gone")
     there = Noted(scene.built.path.parent / "there", a_clone(scene.built, scene.built.path.parent / "there"))
-    report = import_gitai(there.workspace, scene.built.path)
+    report = import_git_ai_notes(there.workspace, scene.built.path)
     assert (report.notes, report.gone, report.unreadable, report.undescribed, report.lines) == (6, 1, 2, 2, 1)
     said = " ".join(problem.what for problem in report.problems)
-    for wanted in ("beyond the end of 'app.py'", "leaves the repository", "of 'gone.py', which the commit has not"):
+    for wanted in ("beyond the end of 'app.py'", "leaves the repository", "about 'gone.py': not a file in the commit"):
         assert wanted in said
-    for wanted in ("gives lines to 's_x'", "no line is '---'", "not UTF-8", "no name that can be used", "is a blob"):
+    for wanted in (
+        "no note describes the session 's_x'",
+        "it has no line '---'",
+        "not UTF-8",
+        "session 's_9' has no valid name",
+        "but a blob",
+    ):
         assert wanted in said
     assert [one[0] for one in there.whose()] == [None, "claude-code", None]
 
@@ -154,9 +160,9 @@ def test_a_note_that_is_too_large_is_named(scene: Noted, monkeypatch: pytest.Mon
     scene.noted(first, a_note("app.py\n  s_1::t_1 1\n", s_1=CLAUDE))
     scene.noted(second, a_note("app.py\n  s_1::t_1 2\n", s_1={**CLAUDE, "model": "m" * 2000}))
     monkeypatch.setattr("custody.intake.import_git_ai.NOTE_BYTES_MAX", 1000)
-    report = import_gitai(scene.workspace)
+    report = import_git_ai_notes(scene.workspace)
     assert (report.notes, report.unreadable, report.lines) == (2, 1, 1)
-    assert [problem.what for problem in report.problems] == ["its text is too large"]
+    assert [problem.what for problem in report.problems] == ["cannot read the note: too large"]
 
 
 def test_a_file_whose_text_a_partial_clone_has_not_is_named_as_such(scene: Noted) -> None:
@@ -164,11 +170,11 @@ def test_a_file_whose_text_a_partial_clone_has_not_is_named_as_such(scene: Noted
     scene.noted(first, a_note("app.py\n  s_1::t_1 1\nlost.py\n  s_1::t_1 1\ngone.py\n  s_1::t_1 1\n", s_1=CLAUDE))
     lost = scene.built.git("rev-parse", f"{first}:lost.py").decode().strip()
     (scene.built.path / ".git" / "objects" / lost[:2] / lost[2:]).unlink()
-    report = import_gitai(scene.workspace)
+    report = import_git_ai_notes(scene.workspace)
     assert report.lines == 1
     assert [problem.what for problem in report.problems] == [
-        "claims lines of 'lost.py', whose text is missing here",
-        "claims lines of 'gone.py', which the commit has not",
+        "cannot use claims about 'lost.py': its text is missing here",
+        "cannot use claims about 'gone.py': not a file in the commit",
     ]
 
 
@@ -176,14 +182,14 @@ def test_a_session_that_another_note_describes_is_found(scene: Noted) -> None:
     first = scene.committed(at=5, app__py=text(ONE))
     second = scene.committed(first, at=15, app__py=text(ONE, TWO))
     scene.noted(first, a_note("app.py\n  s_1::t_1 1\n", s_1=CLAUDE)).noted(second, a_note("app.py\n  s_1::t_2 2\n"))
-    assert import_gitai(scene.workspace).undescribed == 0
+    assert import_git_ai_notes(scene.workspace).undescribed == 0
     assert [one[0] for one in scene.whose()] == ["claude-code", "claude-code"]
 
 
 def test_a_session_that_nobody_describes_takes_no_line_from_one_that_is_known(scene: Noted) -> None:
     first = scene.committed(at=5, app__py=text(ONE, TWO))
     scene.noted(first, a_note("app.py\n  s_1::t_1 1-2\n  s_x::t_1 2\n", s_1=CLAUDE))
-    report = import_gitai(scene.workspace)
+    report = import_git_ai_notes(scene.workspace)
     assert (report.undescribed, report.lines) == (1, 2)
     assert [one[0] for one in scene.whose()] == ["claude-code", "claude-code"]
 
@@ -193,7 +199,7 @@ def test_the_first_versions_references_are_read(scene: Noted) -> None:
     old = {"files": {"app.py": {"file": "app.py", "authors": [{"author": "Cursor", "lines": [[2, 2]]}]}}}
     blob = scene.built.git("hash-object", "-w", "--stdin", feed=json.dumps(old).encode()).decode().strip()
     scene.built.git("update-ref", f"refs/ai/authorship/{first}", blob)
-    report = import_gitai(scene.workspace)
+    report = import_git_ai_notes(scene.workspace)
     assert (report.refs, report.versions, report.lines) == (["refs/ai/authorship/"], {"authorship/0.0.1": 1}, 1)
     assert [one[0] for one in scene.whose()] == [None, "cursor"]
 
@@ -201,7 +207,7 @@ def test_the_first_versions_references_are_read(scene: Noted) -> None:
 def test_a_secret_in_a_note_is_never_kept(scene: Noted) -> None:
     secret = "ghp_" + "a8Kd0Qz7Lm3Xw9Rt5Yb1Nc6Vf2Hj4Gs8Pq0E"
     first = scene.committed(at=5, app__py=text(ONE))
-    import_gitai(scene.noted(first, a_note("app.py\n  s_1::t_1 1\n", s_1={**CLAUDE, "model": secret})).workspace)
+    import_git_ai_notes(scene.noted(first, a_note("app.py\n  s_1::t_1 1\n", s_1={**CLAUDE, "model": secret})).workspace)
     home = scene.built.path / ".git" / "custody"
     assert secret.encode() not in b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
 
@@ -213,37 +219,37 @@ def test_a_claim_makes_nothing_of_a_recorded_session_better(scene: Noted) -> Non
     scene.edited("app.py", text(ONE), text(ONE, TWO), at=11, agent="claude-code", session="s1")
     scene.committed(first, at=15, app__py=text(ONE, TWO))
     before = scene.report()
-    import_gitai(scene.noted(first, a_note("app.py\n  s_1::t_1 1\n", s_1=CLAUDE)).workspace)
+    import_git_ai_notes(scene.noted(first, a_note("app.py\n  s_1::t_1 1\n", s_1=CLAUDE)).workspace)
     assert scene.report() == before
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("git-ai",), "no notes of git-ai"),
-        (("git-ai", "nowhere"), "there is no 'nowhere'"),
-        (("git-ai", "--ref", "refs/notes/none"), "there is no reference"),
-        (("git-ai", ".", "."), "nothing else"),
-        (("git-ai", "--texts"), "nothing else"),
-        (("claude-code", "--ref", "refs/notes/ai"), "--ref goes with git-ai and entire"),
-        (("git-ai", "--ref", "--output=x"), "is not a folder of references"),
+        (("git-ai",), "No git-ai notes found"),
+        (("git-ai", "nowhere"), "cannot find 'nowhere'"),
+        (("git-ai", "--ref", "refs/notes/none"), "cannot find the reference"),
+        (("git-ai", ".", "."), "takes only a repository and --ref"),
+        (("git-ai", "--texts"), "takes only a repository and --ref"),
+        (("claude-code", "--ref", "refs/notes/ai"), "--ref works only with git-ai and entire"),
+        (("git-ai", "--ref", "--output=x"), "invalid prefix of references"),
     ],
 )
 def test_what_was_asked_wrongly_is_said(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
     built = a_repository(tmp_path / "here")
     done = custody(built.path, "import", *words)
     assert said in done.out + done.err
-    assert done.status == (0 if said.startswith("no notes") else 2)
+    assert done.status == (0 if said.startswith("No git-ai notes") else 2)
 
 
 def test_the_verb_says_what_it_did(scene: Noted) -> None:
     first = scene.committed(at=5, app__py=text(ONE, TWO))
     scene.noted(first, a_note("app.py\n  s_1::t_1 1-2\n", s_1=CLAUDE))
     done = custody(scene.built.path, "import", "git-ai")
-    assert done.out.splitlines() == ["1 note(s)", "2 line(s) of 1 session(s) are claimed: 1 new record(s), 0 known"]
+    assert done.out.splitlines() == ["Imported 1 note about 2 lines of 1 session (1 record)"]
     with pytest.raises(InputError):
-        import_gitai(scene.workspace, scene.built.path / "app.py" / "x")
-    assert stats(scene.workspace) is not None
+        import_git_ai_notes(scene.workspace, scene.built.path / "app.py" / "x")
+    assert compute_line_stats(scene.workspace) is not None
 
 
 # --- traces of the specification's own hooks --------------------------------------------------------------------------
@@ -291,6 +297,8 @@ def test_a_pipe_among_notes_is_named_and_not_waited_for(scene: Noted, tmp_path: 
     (folder / commit).write_text(a_note("app.py\n  s_1::t_1 1\n", s_1=CLAUDE))
     os.mkfifo(folder / ("f" * 40))
     (folder / ("e" * 40)).mkdir()
-    report = import_gitai(scene.workspace, folder)
+    report = import_git_ai_notes(scene.workspace, folder)
     assert (report.notes, report.unreadable, report.new) == (3, 2, 1)
-    assert [problem.what for problem in report.problems] == ["its text is unreadable: it is not a regular file"] * 2
+    assert [problem.what for problem in report.problems] == [
+        "cannot read the note: unreadable: it is not a regular file"
+    ] * 2

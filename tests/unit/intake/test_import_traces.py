@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from custody.attribution.app.export import export_agent_trace
-from custody.attribution.queries.traces import links_of_commit, traced_files
+from custody.attribution.queries.traces import find_commit_session_links, find_traced_files
 from custody.core.errors import InputError
 from custody.core.ids import PENDING, CommitSha, SessionId
 from custody.core.views import TracedFile
-from custody.intake.import_traces import SEEN, import_traces, reading_with_traces
+from custody.intake.import_traces import STAMPS_FILE, import_traces, open_store_with_own_traces
 from custody.store import Store, StoreUnwritable
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder, recorded, spool_of
@@ -31,7 +31,7 @@ def own(workspace: Workspace, *lines: dict[str, object] | str, name: str = "trac
 
 
 def traced(store: Store, trace: str = TRACE) -> list[TracedFile]:
-    return [one.view for one in traced_files(store, SessionId(trace))]
+    return [one.view for one in find_traced_files(store, SessionId(trace))]
 
 
 def kinds(store: Store) -> list[str]:
@@ -51,7 +51,7 @@ def test_traces_and_links_of_a_folder_are_kept_once(workspace: Workspace, tmp_pa
     assert (again.traces, again.links, again.known) == (0, 0, 3)
     with workspace.reading() as store:
         assert [str(file.path) for file in traced(store)] == ["src/app.py"]
-        (link,) = links_of_commit(store, CommitSha(SHA))
+        (link,) = find_commit_session_links(store, CommitSha(SHA))
         assert link.view.session == TRACE
 
 
@@ -61,7 +61,7 @@ def test_a_json_file_may_be_one_trace_or_a_list(workspace: Workspace, tmp_path: 
     many.write_text(json.dumps([a_trace("b.py", id=OTHER_TRACE), 5]))
     assert import_traces(workspace, one).traces == 1
     report = import_traces(workspace, many)
-    assert (report.traces, [(bad.line, bad.what) for bad in report.problems]) == (1, [(2, "a trace is a JSON object")])
+    assert (report.traces, [(bad.line, bad.what) for bad in report.problems]) == (1, [(2, "not a JSON object")])
 
 
 def test_a_corrupt_line_is_named_and_the_rest_is_used(workspace: Workspace, tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_corrupt_line_is_named_and_the_rest_is_used(workspace: Workspace, tmp_
     report = import_traces(workspace, file)
     assert report.traces == 2
     assert [(bad.file, bad.line) for bad in report.problems] == [(str(file), 2), (str(file), 4)]
-    assert "trace version '9.0' is not known here" in report.problems[1].what
+    assert "unknown trace version '9.0'" in report.problems[1].what
 
 
 def test_a_secret_in_a_trace_is_never_kept(workspace: Workspace, tmp_path: Path) -> None:
@@ -100,15 +100,15 @@ def test_a_repositorys_own_traces_are_kept_where_there_is_a_store(workspace: Wor
     recorded(workspace.folder, 1)
     own(workspace, a_trace())
     own(workspace, a_link(SHA, TRACE), name="commit-links.jsonl")
-    with reading_with_traces(workspace) as store:
-        assert len(traced(store)) == 1 and len(links_of_commit(store, CommitSha(SHA))) == 1
+    with open_store_with_own_traces(workspace) as store:
+        assert len(traced(store)) == 1 and len(find_commit_session_links(store, CommitSha(SHA))) == 1
     with workspace.reading() as store:
         assert sorted(kinds(store)) == ["edit", "trace", "trace_link"]
 
 
 def test_where_nothing_was_ever_recorded_they_are_only_shown(workspace: Workspace) -> None:
     own(workspace, a_trace())
-    with reading_with_traces(workspace) as store:
+    with open_store_with_own_traces(workspace) as store:
         assert len(traced(store)) == 1
     assert not (workspace.folder / ".git" / "custody").exists()
 
@@ -116,21 +116,21 @@ def test_where_nothing_was_ever_recorded_they_are_only_shown(workspace: Workspac
 def test_unchanged_traces_are_not_read_again(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded(workspace.folder, 1)
     own(workspace, a_trace())
-    with reading_with_traces(workspace):
+    with open_store_with_own_traces(workspace):
         pass
-    monkeypatch.setattr("custody.intake.import_traces._content", lambda *_: pytest.fail("it was read again"))
-    with reading_with_traces(workspace) as store:
+    monkeypatch.setattr("custody.intake.import_traces._read_trace_content", lambda *_: pytest.fail("it was read again"))
+    with open_store_with_own_traces(workspace) as store:
         assert len(traced(store)) == 1
 
 
 def test_what_is_appended_is_read_and_nothing_twice(workspace: Workspace) -> None:
     recorded(workspace.folder, 1)
     file = own(workspace, a_trace())
-    with reading_with_traces(workspace):
+    with open_store_with_own_traces(workspace):
         pass
     with file.open("a") as more:
         more.write(json.dumps(a_trace("b.py", id=OTHER_TRACE)) + "\n")
-    with reading_with_traces(workspace) as store:
+    with open_store_with_own_traces(workspace) as store:
         assert len(traced(store)) == 1 and len(traced(store, OTHER_TRACE)) == 1
         assert kinds(store).count("trace") == 2
 
@@ -138,12 +138,12 @@ def test_what_is_appended_is_read_and_nothing_twice(workspace: Workspace) -> Non
 def test_another_store_reads_them_anew(workspace: Workspace) -> None:
     recorded(workspace.folder, 1)
     own(workspace, a_trace())
-    with reading_with_traces(workspace):
+    with open_store_with_own_traces(workspace):
         pass
     for file in (workspace.folder / ".git" / "custody").glob("custody.db*"):
         file.unlink()
     recorded(workspace.folder, 1)
-    with reading_with_traces(workspace) as store:
+    with open_store_with_own_traces(workspace) as store:
         assert len(traced(store)) == 1
 
 
@@ -151,8 +151,8 @@ def test_a_damaged_note_of_what_was_read_only_costs_time(workspace: Workspace) -
     recorded(workspace.folder, 1)
     own(workspace, a_trace())
     for damage in ("", "[]", '{"store": null}', '{"files": {"a": 5}}'):
-        (workspace.folder / ".git" / "custody" / SEEN).write_text(damage)
-        with reading_with_traces(workspace) as store:
+        (workspace.folder / ".git" / "custody" / STAMPS_FILE).write_text(damage)
+        with open_store_with_own_traces(workspace) as store:
             assert kinds(store).count("trace") == 1
 
 
@@ -161,10 +161,10 @@ def test_corrupt_lines_are_told_once_with_their_number(tmp_path: Path) -> None:
     workspace = Workspace(recorded(a_git_folder(tmp_path / "repository"), 1), talk=heard.append)
     own(workspace, "{", a_trace())
     for _ in range(2):
-        with reading_with_traces(workspace) as store:
+        with open_store_with_own_traces(workspace) as store:
             assert len(traced(store)) == 1
     assert len(heard) == 1
-    assert "1 line(s) of traces could not be used: line 1 of '.agent-trace/traces.jsonl': not JSON" in heard[0]
+    assert "cannot use 1 line of traces: line 1 of '.agent-trace/traces.jsonl': not JSON" in heard[0]
 
 
 def test_a_store_that_refuses_to_be_written_shows_them_in_memory(
@@ -182,7 +182,7 @@ def test_a_store_that_refuses_to_be_written_shows_them_in_memory(
         return append(store, arrivals, chain=PENDING)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Store, "append", refuse)
-    with reading_with_traces(workspace) as store:
+    with open_store_with_own_traces(workspace) as store:
         assert len(traced(store)) == 1
 
 
@@ -196,12 +196,12 @@ def test_traces_behind_a_trap_are_not_read(workspace: Workspace, tmp_path: Path,
         (folder / "traces.jsonl").symlink_to(target)
     else:
         (folder / "traces.jsonl").mkdir()
-    with reading_with_traces(workspace) as store:
+    with open_store_with_own_traces(workspace) as store:
         assert traced(store) == []
 
 
 def test_a_repository_without_traces_is_simply_read(workspace: Workspace) -> None:
-    with reading_with_traces(workspace) as store:
+    with open_store_with_own_traces(workspace) as store:
         assert kinds(store) == []
 
 

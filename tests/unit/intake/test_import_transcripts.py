@@ -13,7 +13,7 @@ from custody.attribution.app.blame import blame
 from custody.capture import TRANSCRIPT_READERS
 from custody.capture import line_reader as lines
 from custody.core.paths import RepoPath
-from custody.core.view_merge import merge_calls, merge_session
+from custody.core.view_merge import merge_call_views, merge_session_views
 from custody.core.views import (
     CallStatus,
     CommitLink,
@@ -27,9 +27,9 @@ from custody.core.views import (
     View,
 )
 from custody.core.wire.report import ImportTranscriptsReport
-from custody.core.wire.time import text_from
+from custody.core.wire.time import format_timestamp
 from custody.intake.import_transcripts import import_transcripts
-from custody.ledger.sessions import log, log_session
+from custody.ledger.sessions import list_session_log, show_session_log
 from custody.store import Store
 from custody.workspace.workspace import Progress, Workspace
 from tests.builders.hooks import a_hook_event, an_edit, installed, run_hook
@@ -83,11 +83,11 @@ def a_session(built: Built, session: str = S) -> Transcript:
 def test_a_session_its_prompt_its_calls_and_its_edits(built: Built, folder: Path) -> None:
     a_session(built).says("sure").edit("src/app.py", "one\n", "one", "two").put(folder)
     report = imported(built, folder)
-    session = merge_session(views(built, Session))
+    session = merge_session_views(views(built, Session))
     assert session is not None and (session.id, session.model, session.ended_ns) == (S, "claude-opus-4-6", None)
     (prompt,) = views(built, Prompt)
     assert prompt.text.content == "make it two"
-    (call,) = merge_calls(views(built, ToolCall))
+    (call,) = merge_call_views(views(built, ToolCall))
     assert (call.name, call.status, call.model) == ("Edit", CallStatus.OK, "claude-opus-4-6")
     assert call.ended_ns is not None and call.ended_ns > call.started_ns
     (edit,) = views(built, FileEdit)
@@ -153,7 +153,7 @@ def test_hooks_and_transcripts_of_the_same_call_are_one(built: Built, folder: Pa
     imported(built, folder)
     assert len(views(built, FileEdit)) == 2
     assert len({(edit.agent, edit.session, edit.id) for edit in views(built, FileEdit)}) == 1
-    assert len(merge_calls(views(built, ToolCall))) == 1
+    assert len(merge_call_views(views(built, ToolCall))) == 1
 
 
 def test_what_a_person_changed_in_several_edits_of_one_call_is_not_the_agents(built: Built, folder: Path) -> None:
@@ -171,7 +171,7 @@ def test_what_a_person_changed_in_several_edits_of_one_call_is_not_the_agents(bu
 def test_a_transcript_of_what_a_hook_recorded_changes_neither_the_answer_nor_the_count(
     built: Built, folder: Path
 ) -> None:
-    session = a_transcript(S, built.path, at=text_from(time.time_ns())).prompt("make it two")
+    session = a_transcript(S, built.path, at=format_timestamp(time.time_ns())).prompt("make it two")
     session.edit("src/app.py", "one\n", "one", "two_of_them()").put(folder)
     run_hook(installed(built.path), a_hook_event("UserPromptSubmit", built.path, prompt="make it two"))
     run_hook(
@@ -184,15 +184,15 @@ def test_a_transcript_of_what_a_hook_recorded_changes_neither_the_answer_nor_the
     assert [(one.kind, one.tier, one.grade, one.signals) for one in both] == [
         (one.kind, one.tier, one.grade, one.signals) for one in hooked
     ]
-    assert (both[0].grade, log(Workspace(built.path), limit=1).sessions[0].prompts) == ("recorded", 1)
-    assert len(log_session(Workspace(built.path), S).prompts) == 1
+    assert (both[0].grade, list_session_log(Workspace(built.path), limit=1).sessions[0].prompts) == ("recorded", 1)
+    assert len(show_session_log(Workspace(built.path), S).prompts) == 1
 
 
 def test_a_call_that_failed_edits_nothing(built: Built, folder: Path) -> None:
     a_session(built).edit("src/app.py", "one\n", "one", "two", failed=True).put(folder)
     imported(built, folder)
     assert views(built, FileEdit) == []
-    assert merge_calls(views(built, ToolCall))[0].status is CallStatus.FAILED
+    assert merge_call_views(views(built, ToolCall))[0].status is CallStatus.FAILED
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_an_edit_whose_words_say_that_it_was_not_made_edits_nothing(built: Built
     session.put(folder)
     assert imported(built, folder).edits == 0
     assert views(built, FileEdit) == []
-    assert {call.status for call in merge_calls(views(built, ToolCall))} == {CallStatus.FAILED}
+    assert {call.status for call in merge_call_views(views(built, ToolCall))} == {CallStatus.FAILED}
 
 
 def test_without_a_structured_result_the_input_tells_the_edit(built: Built, folder: Path) -> None:
@@ -289,7 +289,7 @@ def test_a_commit_is_linked_whole_or_abbreviated(built: Built, folder: Path) -> 
         a_session(built, f"s{n}").bash("git commit -m x", git=git).put(folder)
     report = imported(built, folder)
     assert [(link.session, link.commit) for link in views(built, CommitLink)] == [("s0", head), ("s1", head)]
-    assert [problem.what for problem in report.problems] == ["made a commit '0123456' that is not in this repository"]
+    assert [problem.what for problem in report.problems] == ["commit '0123456' is not in this repository"]
     assert len(views(built, PullRequestFact)) == 3
 
 
@@ -317,7 +317,7 @@ def test_calls_of_a_subagent_know_who_started_it(built: Built, folder: Path, way
     if way == "meta":
         (folder / S / "subagents" / "agent-a1b2c3.meta.json").write_text(json.dumps({"toolUseId": parent}))
     report = imported(built, folder)
-    task, edit = merge_calls(views(built, ToolCall))
+    task, edit = merge_call_views(views(built, ToolCall))
     assert (task.name, task.subagent, task.parent) == ("Task", None, None)
     assert (edit.name, edit.subagent, edit.parent) == ("Edit", "a1b2c3", parent if way != "unknown" else None)
     assert (report.subagents, report.subagents_unattached) == (1, int(way == "unknown"))
@@ -334,7 +334,7 @@ def test_a_subagent_of_a_subagent(built: Built, folder: Path) -> None:
     session.subagents.append(inner)
     session.put(folder)
     imported(built, folder)
-    calls = {call.name: call for call in merge_calls(views(built, ToolCall)) if call.name != "Task"}
+    calls = {call.name: call for call in merge_call_views(views(built, ToolCall)) if call.name != "Task"}
     assert (calls["Bash"].subagent, calls["Bash"].parent) == ("inner", outer.started_by(inner))
 
 
@@ -347,7 +347,7 @@ def test_older_files_have_subagents_in_them_without_a_name(built: Built, folder:
     session.subagents.clear()
     session.put(folder)
     imported(built, folder)
-    bash = next(call for call in merge_calls(views(built, ToolCall)) if call.name == "Bash")
+    bash = next(call for call in merge_call_views(views(built, ToolCall)) if call.name == "Bash")
     assert (bash.subagent, bash.parent) == (agent.lines[0]["uuid"], session.started_by(agent))
 
 
@@ -464,7 +464,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_used(
     report = imported(built, folder)
     assert [(problem.line, problem.what.split(":")[0]) for problem in report.problems] == [
         (2, "written by version 3.0.0, newer than this reader knows"),
-        (3, "'yesterday' is not a moment"),
+        (3, "invalid timestamp 'yesterday'"),
         (4, "not a valid event"),
         (5, "not a JSON object"),
         (6, "not UTF-8 at byte 0"),
@@ -543,7 +543,7 @@ def test_who_started_a_subagent_may_become_known_later(built: Built, folder: Pat
     session.subagent_done(agent).put(folder)
     assert imported(built, folder).new == 2
     assert imported(built, folder).new == 0
-    bash = next(call for call in merge_calls(views(built, ToolCall)) if call.name == "Bash")
+    bash = next(call for call in merge_call_views(views(built, ToolCall)) if call.name == "Bash")
     assert bash.parent == session.started_by(agent)
 
 

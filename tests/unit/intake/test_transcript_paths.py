@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from custody.capture import ChangedFile
-from custody.git import discover
-from custody.intake.backfill import Paths, paths_of_history
+from custody.git import discover_repository
+from custody.intake.backfill import Paths, list_history_paths
 from tests.builders.repo import a_history, a_repository
 
 HISTORY = frozenset(("src/app.py", "app.py", "README.md", "lib/deep/x.py"))
@@ -80,8 +80,8 @@ def test_every_path_of_every_branch_is_known(tmp_path: Path) -> None:
     built = a_repository(tmp_path / "r")
     first, _ = a_history(built, {b"gone.py": b"x"}, {b"dir/kept.py": b"y"})
     built.commit({b"gone.py": b"x", b"elsewhere.py": b"z"}, first, ref="refs/heads/other")
-    assert paths_of_history(discover(built.path)) == {"gone.py", "dir/kept.py", "elsewhere.py"}
+    assert list_history_paths(discover_repository(built.path)) == {"gone.py", "dir/kept.py", "elsewhere.py"}
 
 
 def test_an_empty_repository_has_no_paths(tmp_path: Path) -> None:
-    assert paths_of_history(discover(a_repository(tmp_path / "r").path)) == frozenset()
+    assert list_history_paths(discover_repository(a_repository(tmp_path / "r").path)) == frozenset()

@@ -16,10 +16,10 @@ class Files:
     """A server that answers."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.requests: list[tuple[str, dict[str, Any]]] = []
 
     async def call_tool(self, name: str, arguments: dict[str, Any]) -> Any:
-        self.asked.append((name, arguments))
+        self.requests.append((name, arguments))
         await asyncio.sleep(0)
         match name:
             case "read_file":
@@ -58,7 +58,7 @@ def execute(code: str, *, limits: BridgeLimits = QUICK, **more: Any) -> Executio
     assert list(done.traces) == bridge.get_traces()
     starts = [event.trace_id for event in done.traces if event.type.endswith("_start")]
     ends = [event.trace_id for event in done.traces if event.type.endswith("_end")]
-    assert sorted(starts) == sorted(ends), "every call that began has ended"
+    assert sorted(starts) == sorted(ends), "every started call has ended"
     return done
 
 
@@ -67,7 +67,7 @@ def events(done: Execution, type_: str) -> list[CallTraceEvent]:
 
 
 def gone(pid: int) -> bool:
-    """Whether a process has ended, once it has had a moment to."""
+    """Return whether a process ends within a short time."""
     stat = Path(f"/proc/{pid}/stat")
     for _ in range(1000):
         try:

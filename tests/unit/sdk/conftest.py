@@ -1,4 +1,4 @@
-"""Every test has a tracer of its own that keeps what it is given."""
+"""Every test has its own tracer, which stores the exported spans."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,8 +13,8 @@ from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 
 
-class Kept:
-    """What was exported."""
+class ExportedSpans:
+    """The exported spans."""
 
     def __init__(self) -> None:
         self._spans: list[SpanRecord] = []
@@ -30,8 +30,8 @@ class Kept:
 
     def one(self, name: str) -> SpanRecord:
         """The only span of that name."""
-        (found,) = (span for span in self.spans if span.name == name)
-        return found
+        (span,) = (span for span in self.spans if span.name == name)
+        return span
 
     def parents(self) -> dict[str, str | None]:
         """The name of each span's parent, by its name."""
@@ -40,10 +40,10 @@ class Kept:
 
 
 @pytest.fixture
-def kept() -> Iterator[Kept]:
-    made = Kept()
-    configure(exporter=made)
-    yield made
+def exported() -> Iterator[ExportedSpans]:
+    spans = ExportedSpans()
+    configure(exporter=spans)
+    yield spans
     configure(exporter=lambda _: None)
     assert running.get() is None, "a test left a span running"
 
@@ -54,6 +54,6 @@ def repository(tmp_path: Path) -> Path:
 
 
 def spans_in(repository: Path) -> list[ObservedSpan]:
-    """What a store has of spans, oldest first."""
+    """The stored spans, oldest first."""
     with Workspace(repository).reading() as store:
-        return [one.view for one in store.views.look_up(ObservedSpan, "seq > ?", (0,))]
+        return [record.view for record in store.views.look_up(ObservedSpan, "seq > ?", (0,))]

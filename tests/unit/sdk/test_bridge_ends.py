@@ -1,4 +1,4 @@
-"""Workers that are stopped, left, killed, or lie: nothing of them goes on, and every call has an end."""
+"""Workers that are stopped, abandoned, killed, or forge messages: they end, and every call has an end."""
 
 import asyncio
 import subprocess
@@ -10,19 +10,19 @@ import pytest
 
 from custody.sdk.bridge import BridgeLimits, Execution, WorkerBridge
 from tests.unit.sdk.code_run import CAPABILITIES, QUICK, Files, execute, gone
-from tests.unit.sdk.conftest import Kept
+from tests.unit.sdk.conftest import ExportedSpans
 
 
-def test_what_is_left_open_when_code_ends_is_abandoned(kept: Kept) -> None:
+def test_calls_open_at_the_end_of_the_code_are_abandoned(exported: ExportedSpans) -> None:
     done = execute(
         "import asyncio\ntask = asyncio.ensure_future(capabilities.waits())\nawait asyncio.sleep(0.1)\nreturn 'done'"
     )
     assert done.success
-    ended = {one.name: one.status for one in kept.spans if one.phase == "end"}
+    ended = {record.name: record.status for record in exported.spans if record.phase == "end"}
     assert ended == {"hang": "abandoned", "waits": "abandoned", "code": "ok"}
 
 
-def test_a_cancelled_execution_kills_its_worker(kept: Kept, tmp_path: Path) -> None:
+def test_a_cancelled_execution_kills_its_worker(exported: ExportedSpans, tmp_path: Path) -> None:
     note = tmp_path / "pid"
 
     async def main() -> None:
@@ -37,10 +37,10 @@ def test_a_cancelled_execution_kills_its_worker(kept: Kept, tmp_path: Path) -> N
 
     asyncio.run(main())
     assert gone(int(note.read_text()))
-    assert {one.status for one in kept.spans if one.phase == "end"} == {"killed"}
+    assert {record.status for record in exported.spans if record.phase == "end"} == {"killed"}
 
 
-def test_what_the_worker_started_ends_with_it(tmp_path: Path) -> None:
+def test_processes_started_by_the_worker_end_with_it(tmp_path: Path) -> None:
     note = tmp_path / "pid"
     code = f"""
 import subprocess
@@ -62,7 +62,7 @@ def test_a_worker_ends_when_its_bridge_is_killed(tmp_path: Path) -> None:
     assert gone(int(note.read_text()))
 
 
-def test_a_client_that_cannot_be_stopped_does_not_hold_the_call() -> None:
+def test_a_client_that_ignores_cancellation_does_not_block_the_call() -> None:
     class Stubborn:
         async def call_tool(self, name: str, arguments: dict[str, Any]) -> Any:
             for _ in range(3):
@@ -75,7 +75,7 @@ def test_a_client_that_cannot_be_stopped_does_not_hold_the_call() -> None:
         limits = BridgeLimits(time_seconds=20, call_seconds=0.1)
         return await WorkerBridge({"s": Stubborn()}, limits=limits).execute("await tools.s.t()")
 
-    assert "no answer in 0.1 s" in (asyncio.run(main()).error or "")
+    assert "did not answer in 0.1 s" in (asyncio.run(main()).error or "")
 
 
 FORGED = {
@@ -92,16 +92,16 @@ FORGED = {
 
 
 @pytest.mark.parametrize("what", FORGED)
-def test_a_worker_that_says_what_makes_no_sense_is_ended(what: str) -> None:
+def test_a_worker_with_invalid_messages_is_ended(what: str) -> None:
     code = (
         f"import os, sys, gc\nfor w in gc.get_objects():\n  if type(w).__name__ == 'Wire': w._out.write({FORGED[what]})"
     )
     done = execute(code + "\nwhile True: pass")
     assert not done.success
-    assert "makes no sense" in (done.error or "")
+    assert "invalid message from the worker: " in (done.error or "")
 
 
-def test_a_worker_that_makes_calls_without_end_is_ended(monkeypatch: pytest.MonkeyPatch, kept: Kept) -> None:
+def test_a_worker_with_too_many_calls_is_ended(monkeypatch: pytest.MonkeyPatch, exported: ExportedSpans) -> None:
     monkeypatch.setattr("custody.sdk.execution.EVENTS_MAX", 100)
     done = execute("while True: await capabilities.read_one(path='a')")
-    assert done.error == "it made more calls than are kept"
+    assert done.error == "too many calls"

@@ -12,8 +12,8 @@ import pytest
 
 from custody.core.errors import InputError, WorldError
 from custody.sdk.bridge import BridgeLimits, Execution, WorkerBridge
-from custody.sdk.script_run import open_server
-from custody.sdk.server_file import McpServer, read_servers
+from custody.sdk.script_run import open_mcp_server
+from custody.sdk.server_file import McpServer, parse_mcp_servers
 from tests.builders import cli
 from tests.builders.cli import a_git_folder
 from tests.builders.in_process import custody
@@ -27,14 +27,16 @@ def through(
 ) -> Execution:
     async def main() -> Execution:
         async with AsyncExitStack() as stack:
-            clients = {name: await stack.enter_async_context(open_server(name, SMALL, sys.stderr)) for name in servers}
+            clients = {
+                name: await stack.enter_async_context(open_mcp_server(name, SMALL, sys.stderr)) for name in servers
+            }
             bridge = WorkerBridge(clients, limits=BridgeLimits(time_seconds=60, call_seconds=call_seconds))
             return await bridge.execute(code, capabilities=capabilities)
 
     return asyncio.run(main())
 
 
-def test_what_real_servers_give_comes_as_plain_json() -> None:
+def test_results_of_real_servers_are_plain_json() -> None:
     code = """
 [await tools.small.echo(text='é'), await tools.small.add(a=1, b=2), (await tools.small.describe(name='n'))['name'],
  await tools.other.echo({'text': 'other'})]
@@ -44,28 +46,28 @@ def test_what_real_servers_give_comes_as_plain_json() -> None:
 
 
 # Conformance: 004-099
-def test_a_server_is_told_in_which_span_it_was_called() -> None:
+def test_a_server_gets_the_span_of_its_call() -> None:
     done = through("await capabilities.asks()", "small", capabilities={"asks": "return await tools.small.caller()"})
     capability, tool = (event for event in done.traces if event.type.endswith("_start"))
     assert done.result == f"00-{done.id}-{tool.trace_id}-01"
     assert tool.parent_trace_id == capability.trace_id
 
 
-def test_servers_that_fail_hang_and_die_give_failed_calls() -> None:
+def test_servers_that_fail_hang_or_die_give_failed_calls() -> None:
     code = """
-said = []
+texts = []
 for name in ('fail', 'nothing', 'hang', 'die', 'echo'):
     try:
-        said.append(await tools.small[name]())
+        texts.append(await tools.small[name]())
     except ToolError as error:
-        said.append(str(error))
-said
+        texts.append(str(error))
+texts
 """
     done = through(code, "small", call_seconds=3)
     failed, unknown, hung, died, after = done.result
     assert "Error executing tool fail" in failed
     assert "failed" in unknown
-    assert hung == "'small:hang' gave no answer in 3 s"
+    assert hung == "'small:hang' did not answer in 3 s"
     assert "Connection closed" in died
     assert "failed" in after
     ends = [event for event in done.traces if event.type == "tool_end"]
@@ -79,22 +81,22 @@ said
 )
 def test_a_server_that_does_not_start_is_named(server: McpServer) -> None:
     async def main() -> None:
-        async with open_server("mine", server, sys.stderr):
+        async with open_mcp_server("mine", server, sys.stderr):
             pass
 
     with pytest.raises(WorldError, match="cannot start the MCP server 'mine'"):
         asyncio.run(main())
 
 
-def test_a_server_that_never_greets_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_silent_server_times_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from custody.sdk import configure
-    from custody.sdk.script_run import run_script
+    from custody.sdk.script_run import run_traced_script
 
     monkeypatch.setattr("custody.sdk.script_run.START_SECONDS", 1.0)
     config = a_config(tmp_path, args=["-m", "tests.support.mcp_server", "--silent"])
     (tmp_path / "s.py").write_text("1")
-    with pytest.raises(WorldError, match="said nothing in 1 s"):
-        run_script(tmp_path, tmp_path / "s.py", config, BridgeLimits(), sys.stderr)
+    with pytest.raises(WorldError, match="no answer in 1 s"):
+        run_traced_script(tmp_path, tmp_path / "s.py", config, BridgeLimits(), sys.stderr)
     configure(exporter=lambda _: None)
 
 
@@ -117,9 +119,9 @@ def a_config(folder: Path, **fields: Any) -> Path:
 @pytest.mark.parametrize(
     "data", [b"{}", b"[]", b"no", b'{"mcpServers": {"a": {"url": "https://example.org"}}}', b'{"mcpServers": {"a": 1}}']
 )
-def test_what_is_no_configuration_is_refused(data: bytes) -> None:
+def test_an_invalid_configuration_is_refused(data: bytes) -> None:
     with pytest.raises(InputError):
-        read_servers(data)
+        parse_mcp_servers(data)
 
 
 SCRIPT = """
@@ -136,11 +138,11 @@ class TestVerb:
         ran = custody(repository, "graph", "run", "plan.py", "--mcp", str(a_config(repository)))
         assert (ran.status, ran.err) == (0, "")
         first, result, *tree = ran.out.splitlines()
-        assert (first, result, tree[0]) == ("working", 'result: ["a","b"]', "execution STORE: 2 call(s)")
+        assert (first, result, tree[0]) == ("working", 'result: ["a","b"]', "execution STORE: 2 calls")
         assert [line.split("  ")[1] for line in tree[1:]] == ["small:echo", "small:echo"]
         assert "span" in custody(repository, "records").out
 
-    def test_outside_a_repository_it_says_that_nothing_was_recorded(self, tmp_path: Path) -> None:
+    def test_outside_a_repository_it_reports_that_nothing_was_recorded(self, tmp_path: Path) -> None:
         (tmp_path / "plan.py").write_text("await tools.gone.away()")
         ran = custody(tmp_path, "graph", "run", "plan.py")
         assert (ran.status, "not recorded" in ran.err) == (1, True)
@@ -154,7 +156,7 @@ class TestVerb:
         assert (report["report"], report["outcome"], report["result"]) == ("graph-run", "fine", ["a", "b"])
         assert [call["node"] for call in report["calls"]] == ["small:echo", "small:echo"]
 
-    def test_a_script_that_fails_exits_with_one_and_says_where(self, tmp_path: Path) -> None:
+    def test_a_failing_script_exits_with_one_and_shows_where(self, tmp_path: Path) -> None:
         repository = a_git_folder(tmp_path)
         (repository / "plan.py").write_text("x = 1\nraise ValueError('mine')\n")
         ran = custody(repository, "graph", "run", "plan.py")
@@ -163,19 +165,19 @@ class TestVerb:
         assert 'File "<plan.py>", line 2' in ran.out
 
     @pytest.mark.parametrize(
-        ("words", "says"),
+        ("arguments", "message"),
         [
             (["gone.py"], "cannot read 'gone.py'"),
             (["plan.py", "--mcp", "gone.json"], "cannot read 'gone.json'"),
-            (["plan.py", "--mcp", "plan.py"], "not a configuration of MCP servers"),
+            (["plan.py", "--mcp", "plan.py"], "invalid configuration of MCP servers"),
         ],
     )
-    def test_what_cannot_be_read_is_named(self, tmp_path: Path, words: list[str], says: str) -> None:
+    def test_an_unreadable_file_is_named(self, tmp_path: Path, arguments: list[str], message: str) -> None:
         repository = a_git_folder(tmp_path)
         (repository / "plan.py").write_text("1")
-        ran = custody(repository, "graph", "run", *words)
+        ran = custody(repository, "graph", "run", *arguments)
         assert ran.status == 2
-        assert says in ran.err
+        assert message in ran.err
 
     def test_without_the_extra_it_is_named(self, tmp_path: Path) -> None:
         repository = a_git_folder(tmp_path)
@@ -186,18 +188,18 @@ class TestVerb:
         words = ("graph", "run", "plan.py")
         ran = cli.custody(repository, *words, "--mcp", str(a_config(repository)), PYTHONPATH=str(hidden))
         assert ran.status == 2
-        assert "pip install 'custody[mcp]'" in ran.err
+        assert "pip install 'git-custody[mcp]'" in ran.err
         assert cli.custody(repository, *words, PYTHONPATH=str(hidden)).status == 0
 
 
-def test_no_answer_is_made_up_from_an_odd_one() -> None:
+def test_an_unusual_answer_is_not_reinterpreted() -> None:
     from types import SimpleNamespace
 
-    from custody.sdk.worker_messages import ToolFailed, plain_result
+    from custody.sdk.worker_messages import ToolFailed, tool_result_to_plain
 
     block: Callable[[str], Any] = lambda text: SimpleNamespace(text=text)  # noqa: E731 - a builder
-    assert plain_result(SimpleNamespace(content=[block("a"), block("b")])) == ["a", "b"]
-    assert plain_result(SimpleNamespace(content=[block("a")], structuredContent={"n": 1})) == {"n": 1}
-    assert plain_result({"content": "mine"}) == {"content": "mine"}
+    assert tool_result_to_plain(SimpleNamespace(content=[block("a"), block("b")])) == ["a", "b"]
+    assert tool_result_to_plain(SimpleNamespace(content=[block("a")], structuredContent={"n": 1})) == {"n": 1}
+    assert tool_result_to_plain({"content": "mine"}) == {"content": "mine"}
     with pytest.raises(ToolFailed, match="no"):
-        plain_result(SimpleNamespace(content=[block("no")], isError=True))
+        tool_result_to_plain(SimpleNamespace(content=[block("no")], isError=True))

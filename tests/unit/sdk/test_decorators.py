@@ -1,4 +1,4 @@
-"""Decorated functions of every kind: the same results, the same exceptions, the same signature, one span a call."""
+"""Decorated functions of every kind: the same results, the same exceptions, the same signature, one span per call."""
 
 import asyncio
 import functools
@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from custody.sdk import capability, span, tool
-from tests.unit.sdk.conftest import Kept
+from tests.unit.sdk.conftest import ExportedSpans
 
 
-def test_kinds_names_and_servers(kept: Kept) -> None:
+def test_kinds_names_and_servers(exported: ExportedSpans) -> None:
     @capability
     def plan() -> None: ...
 
@@ -31,19 +31,19 @@ def test_kinds_names_and_servers(kept: Kept) -> None:
 
     for call in (plan, named, read, write, listed):
         call()
-    assert [(one.kind, one.server, one.name) for one in kept.spans] == [
+    assert [(record.kind, record.server, record.name) for record in exported.spans] == [
         ("capability", None, "plan"),
         ("capability", None, "other name"),
         ("tool", "local", "read"),
         ("tool", "filesystem", "write"),
         ("tool", "filesystem", "list"),
     ]
-    assert kept.one("other name").attributes == {"owner": "ana"}
+    assert exported.one("other name").attributes == {"owner": "ana"}
 
 
-def test_what_inspect_says_stays_true() -> None:
+def test_inspect_gives_the_same_answers() -> None:
     def plain(a: int, *, b: str = "x") -> str:
-        """Say something."""
+        """Return a text."""
         return b * a
 
     async def coroutine() -> None: ...
@@ -55,16 +55,16 @@ def test_what_inspect_says_stays_true() -> None:
         yield 1
 
     for fn in (plain, coroutine, generator, async_generator):
-        made: Any = capability(fn)
+        traced: Any = capability(fn)
         for asks in (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction):
-            assert asks(made) == asks(fn)
-        assert asyncio.iscoroutinefunction(made) == asyncio.iscoroutinefunction(fn)
-        assert inspect.signature(made) == inspect.signature(fn)
-        assert (made.__name__, made.__doc__, made.__module__) == (fn.__name__, fn.__doc__, fn.__module__)
-        assert made.__wrapped__ is fn
+            assert asks(traced) == asks(fn)
+        assert asyncio.iscoroutinefunction(traced) == asyncio.iscoroutinefunction(fn)
+        assert inspect.signature(traced) == inspect.signature(fn)
+        assert (traced.__name__, traced.__doc__, traced.__module__) == (fn.__name__, fn.__doc__, fn.__module__)
+        assert traced.__wrapped__ is fn
 
 
-def test_methods_of_every_kind_are_traced(kept: Kept) -> None:
+def test_methods_of_every_kind_are_traced(exported: ExportedSpans) -> None:
     class Robot:
         @tool
         def hand(self) -> str:
@@ -86,10 +86,10 @@ def test_methods_of_every_kind_are_traced(kept: Kept) -> None:
             return "still"
 
     assert (Robot().hand(), Robot.of_class(), Robot.under(), Robot.still()) == ("Robot", "Robot", "Robot", "still")
-    assert [one.name for one in kept.spans] == ["hand", "of_class", "under", "still"]
+    assert [record.name for record in exported.spans] == ["hand", "of_class", "under", "still"]
 
 
-def test_partials_and_objects_that_can_be_called(kept: Kept) -> None:
+def test_partials_and_objects_that_can_be_called(exported: ExportedSpans) -> None:
     class Doubler:
         async def __call__(self, n: int) -> int:
             return 2 * n
@@ -100,10 +100,10 @@ def test_partials_and_objects_that_can_be_called(kept: Kept) -> None:
     assert asyncio.run(tool(functools.partial(add, 1))(2)) == 3
     assert asyncio.run(tool(Doubler())(2)) == 4
     assert tool(len)([1]) == 1
-    assert [one.name for one in kept.spans] == ["partial", "Doubler", "len"]
+    assert [record.name for record in exported.spans] == ["partial", "Doubler", "len"]
 
 
-def test_an_exception_keeps_its_identity_and_its_place(kept: Kept) -> None:
+def test_an_exception_keeps_its_identity_and_its_traceback(exported: ExportedSpans) -> None:
     @capability
     def fails() -> None:
         raise LookupError("here")
@@ -112,10 +112,10 @@ def test_an_exception_keeps_its_identity_and_its_place(kept: Kept) -> None:
         fails()
     assert "raise LookupError" in "".join(traceback.format_tb(caught.value.__traceback__))
     assert caught.value.__cause__ is caught.value.__context__ is None
-    assert kept.one("fails").status == "error"
+    assert exported.one("fails").status == "error"
 
 
-def test_a_coroutine_is_a_parent_over_its_awaits(kept: Kept) -> None:
+def test_a_coroutine_is_a_parent_over_its_awaits(exported: ExportedSpans) -> None:
     @tool
     async def inner(n: int) -> int:
         await asyncio.sleep(0)
@@ -126,11 +126,11 @@ def test_a_coroutine_is_a_parent_over_its_awaits(kept: Kept) -> None:
         return [await inner(1), *await asyncio.gather(inner(2), inner(3))]
 
     assert asyncio.run(outer()) == [1, 2, 3]
-    outer_span = kept.one("outer")
-    assert [one.parent for one in kept.spans if one.name == "inner"] == [outer_span.span] * 3
+    outer_span = exported.one("outer")
+    assert [record.parent for record in exported.spans if record.name == "inner"] == [outer_span.span] * 3
 
 
-def test_a_cancelled_call_is_abandoned(kept: Kept) -> None:
+def test_a_cancelled_call_is_abandoned(exported: ExportedSpans) -> None:
     @capability
     async def waits() -> None:
         await asyncio.Event().wait()
@@ -143,10 +143,10 @@ def test_a_cancelled_call_is_abandoned(kept: Kept) -> None:
             await task
 
     asyncio.run(main())
-    assert kept.one("waits").status == "abandoned"
+    assert exported.one("waits").status == "abandoned"
 
 
-def test_a_generator_is_the_parent_of_what_it_does_and_not_of_what_its_user_does(kept: Kept) -> None:
+def test_a_generator_is_the_parent_of_its_own_work_and_not_of_its_users(exported: ExportedSpans) -> None:
     @capability
     def produces() -> Iterator[int]:
         for n in range(2):
@@ -160,14 +160,14 @@ def test_a_generator_is_the_parent_of_what_it_does_and_not_of_what_its_user_does
     for n in produces():
         with span(f"uses {n}"):
             pass
-    assert kept.parents() == {
+    assert exported.parents() == {
         "makes 0": "produces", "uses 0": None, "holds 0": "produces", "after 0": "holds 0",
         "makes 1": "produces", "uses 1": None, "holds 1": "produces", "after 1": "holds 1", "produces": None,
     }  # fmt: skip
-    assert kept.one("produces").status == "ok"
+    assert exported.one("produces").status == "ok"
 
 
-def test_a_generator_takes_and_gives_what_it_did() -> None:
+def test_a_generator_accepts_and_returns_the_same_values() -> None:
     def talks() -> Any:
         heard = []
         try:
@@ -189,7 +189,7 @@ def test_a_generator_takes_and_gives_what_it_did() -> None:
     assert conversation(capability(talks)()) == conversation(talks())
 
 
-def test_a_generator_that_is_left_early_is_closed_and_abandoned(kept: Kept) -> None:
+def test_a_generator_that_is_left_early_is_closed_and_abandoned(exported: ExportedSpans) -> None:
     closed = []
 
     @capability
@@ -203,10 +203,10 @@ def test_a_generator_that_is_left_early_is_closed_and_abandoned(kept: Kept) -> N
     for _ in endless():
         break
     assert closed == [True]
-    assert kept.one("endless").status == "abandoned"
+    assert exported.one("endless").status == "abandoned"
 
 
-def test_a_generator_that_fails_says_so(kept: Kept) -> None:
+def test_a_generator_that_fails_says_so(exported: ExportedSpans) -> None:
     @capability
     def fails() -> Iterator[int]:
         yield 1
@@ -214,10 +214,12 @@ def test_a_generator_that_fails_says_so(kept: Kept) -> None:
 
     with pytest.raises(LookupError):
         list(fails())
-    assert kept.one("fails").status == "error"
+    assert exported.one("fails").status == "error"
 
 
-def test_an_async_generator_is_the_parent_of_what_it_does_and_not_of_what_its_user_does(kept: Kept) -> None:
+def test_an_async_generator_is_the_parent_of_what_it_does_and_not_of_what_its_user_does(
+    exported: ExportedSpans,
+) -> None:
     @capability
     async def produces() -> AsyncIterator[int]:
         for n in range(2):
@@ -233,13 +235,13 @@ def test_an_async_generator_is_the_parent_of_what_it_does_and_not_of_what_its_us
                 await asyncio.sleep(0)
 
     asyncio.run(main())
-    assert kept.parents() == {
+    assert exported.parents() == {
         "uses 0": None, "holds 0": "produces", "after 0": "holds 0",
         "uses 1": None, "holds 1": "produces", "after 1": "holds 1", "produces": None,
     }  # fmt: skip
 
 
-def test_an_async_generator_takes_and_gives_what_it_did(kept: Kept) -> None:
+def test_an_async_generator_takes_and_gives_what_it_did(exported: ExportedSpans) -> None:
     async def talks() -> Any:
         try:
             heard = yield 1
@@ -254,10 +256,10 @@ def test_an_async_generator_takes_and_gives_what_it_did(kept: Kept) -> None:
         return said
 
     assert asyncio.run(conversation(capability(talks)())) == asyncio.run(conversation(talks()))
-    assert kept.one("talks").status == "ok"
+    assert exported.one("talks").status == "ok"
 
 
-def test_an_async_generator_that_is_closed_early_runs_its_finally_and_is_abandoned(kept: Kept) -> None:
+def test_an_async_generator_that_is_closed_early_runs_its_finally_and_is_abandoned(exported: ExportedSpans) -> None:
     closed = []
 
     @capability
@@ -276,10 +278,10 @@ def test_an_async_generator_that_is_closed_early_runs_its_finally_and_is_abandon
 
     asyncio.run(main())
     assert closed == [True]
-    assert kept.one("endless").status == "abandoned"
+    assert exported.one("endless").status == "abandoned"
 
 
-def test_steps_of_an_async_generator_may_be_taken_by_different_tasks(kept: Kept) -> None:
+def test_steps_of_an_async_generator_may_be_taken_by_different_tasks(exported: ExportedSpans) -> None:
     @capability
     async def produces() -> Any:
         for n in range(3):
@@ -292,6 +294,6 @@ def test_steps_of_an_async_generator_may_be_taken_by_different_tasks(kept: Kept)
             await asyncio.ensure_future(anext(generator, None))
 
     asyncio.run(main())
-    assert {name: parent for name, parent in kept.parents().items() if name != "produces"} == {
+    assert {name: parent for name, parent in exported.parents().items() if name != "produces"} == {
         f"step {n}": "produces" for n in range(3)
     }

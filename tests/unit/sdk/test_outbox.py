@@ -1,4 +1,4 @@
-"""Spans leave: all of them, whatever the exporter, the disk, a fork or the end of the program do."""
+"""Every span is exported, whatever the exporter, the disk, a fork or the end of the program do."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ from custody.core.views import SpanStatus
 from custody.sdk import configure, flush, lost, shutdown, span
 from custody.sdk.outbox import QUEUE
 from tests.builders.cli import spool_of
-from tests.unit.sdk.conftest import Kept, spans_in
+from tests.unit.sdk.conftest import ExportedSpans, spans_in
 
 
 def ran(folder: Path, code: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -25,12 +25,12 @@ def ran(folder: Path, code: str, **environment: str) -> subprocess.CompletedProc
 
 def test_a_program_s_spans_reach_the_store_when_it_ends(repository: Path) -> None:
     ran(repository, "from custody.sdk import span\nwith span('outer'):\n  with span('inner', a=1): pass")
-    inner, outer = sorted(spans_in(repository), key=lambda one: one.name)
+    inner, outer = sorted(spans_in(repository), key=lambda record: record.name)
     assert (inner.parent, inner.execution, inner.attributes) == (outer.id, outer.execution, (("a", 1),))
     assert len(spool_of(repository).names()) == 0
 
 
-def test_outside_a_repository_nothing_is_kept_and_nothing_said(tmp_path: Path) -> None:
+def test_outside_a_repository_nothing_is_stored_or_printed(tmp_path: Path) -> None:
     done = ran(
         tmp_path, "from custody.sdk import span, flush\nwith span('x'): pass\nprint(flush())\nwith span('y'): pass"
     )
@@ -38,17 +38,17 @@ def test_outside_a_repository_nothing_is_kept_and_nothing_said(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_open_at_the_end_is_abandoned(repository: Path) -> None:
+def test_spans_open_at_the_end_are_abandoned(repository: Path) -> None:
     code = "from custody.sdk import span\nhold = span('left open'); hold.__enter__()"
     assert ran(repository, code).stderr == ""
     (left,) = spans_in(repository)
     assert (left.name, left.status) == ("left open", SpanStatus.ABANDONED)
 
 
-def test_what_was_flushed_survives_a_kill(repository: Path) -> None:
-    code = "import os\nfrom custody.sdk import *\nwith span('kept'): pass\nassert flush()\nos.kill(os.getpid(), 9)"
+def test_flushed_spans_survive_a_kill(repository: Path) -> None:
+    code = "import os\nfrom custody.sdk import *\nwith span('flushed'): pass\nassert flush()\nos.kill(os.getpid(), 9)"
     assert subprocess.run([sys.executable, "-c", code], cwd=repository, check=False).returncode == -9
-    assert [one.name for one in spans_in(repository)] == ["kept"]
+    assert [record.name for record in spans_in(repository)] == ["flushed"]
 
 
 def test_a_program_that_fails_fails_as_before(repository: Path) -> None:
@@ -56,7 +56,7 @@ def test_a_program_that_fails_fails_as_before(repository: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=repository, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.endswith("LookupError: mine\n")
-    assert [one.status for one in spans_in(repository)] == [SpanStatus.ERROR]
+    assert [record.status for record in spans_in(repository)] == [SpanStatus.ERROR]
 
 
 def test_many_spans_need_few_files(repository: Path) -> None:
@@ -112,13 +112,13 @@ stop.set()
 }
 
 
-def test_what_waits_at_a_fork_is_handed_over_by_one_side_alone(tmp_path: Path) -> None:
+def test_spans_waiting_at_a_fork_are_exported_once(tmp_path: Path) -> None:
     code = """
 import os
 from custody.sdk import configure, span, flush
 def write(batch):
-    for one in batch:
-        os.write(1, (one.name + '\\n').encode())
+    for record in batch:
+        os.write(1, (record.name + '\\n').encode())
 configure(exporter=write)
 with span('first'): pass
 if os.fork() == 0:
@@ -143,39 +143,39 @@ with span('second'): pass
 """
     done = ran(repository, code)
     assert (done.stdout, done.stderr) == ("2\n1\n", "")
-    assert sorted(one.name for one in spans_in(repository)) == ["first", "second"]
+    assert sorted(record.name for record in spans_in(repository)) == ["first", "second"]
 
 
-@pytest.mark.parametrize("way", FORKS)
-def test_after_a_fork_both_go_on_and_nothing_is_told_twice(way: str, repository: Path) -> None:
-    done = ran(repository, "import warnings\nwarnings.simplefilter('ignore')\n" + FORKS[way])
+@pytest.mark.parametrize("fork", FORKS)
+def test_after_a_fork_both_sides_continue_and_nothing_is_exported_twice(fork: str, repository: Path) -> None:
+    done = ran(repository, "import warnings\nwarnings.simplefilter('ignore')\n" + FORKS[fork])
     assert done.stderr == ""
-    spans = [one for one in spans_in(repository) if one.name != "noise"]
-    (before,) = (one for one in spans if one.name == "before")
-    children = [one for one in spans if one.name == "child"]
-    assert len(children) == (5 if way == "busy" else 1)
-    assert {one.parent for one in spans if one is not before} == {before.id}
-    assert len({one.id for one in spans}) == len(spans)
+    spans = [record for record in spans_in(repository) if record.name != "noise"]
+    (before,) = (record for record in spans if record.name == "before")
+    children = [record for record in spans if record.name == "child"]
+    assert len(children) == (5 if fork == "busy" else 1)
+    assert {record.parent for record in spans if record is not before} == {before.id}
+    assert len({record.id for record in spans}) == len(spans)
 
 
-def test_an_exporter_that_raises_is_asked_again_with_the_same(kept: Kept) -> None:
+def test_an_exporter_that_raises_is_called_again_with_the_same_batch(exported: ExportedSpans) -> None:
     refuse = [True]
 
     def exporter(batch: Any) -> None:
         if refuse:
             raise OSError("full")
-        kept(batch)
+        exported(batch)
 
     configure(exporter=exporter)
-    with span("kept for later"):
+    with span("later"):
         pass
     assert not flush()
     refuse.clear()
-    assert [one.name for one in kept.spans] == ["kept for later"]
+    assert [record.name for record in exported.spans] == ["later"]
     assert lost() == 0
 
 
-def test_only_when_the_exporter_refuses_and_the_queue_is_full_something_is_lost_and_counted(
+def test_spans_are_lost_and_counted_only_when_the_exporter_fails_and_the_queue_is_full(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("custody.sdk.spans.QUEUE_MAX", 10)
@@ -193,35 +193,37 @@ def test_only_when_the_exporter_refuses_and_the_queue_is_full_something_is_lost_
             pass
     assert lost() == 10
     assert not shutdown()
-    assert capsys.readouterr().err == "custody: 21 span(s) could not be kept\n"
+    assert capsys.readouterr().err == "custody: 21 spans could not be stored\n"
     assert not QUEUE
     configure(exporter=lambda _: None)
 
 
-def test_a_slow_exporter_makes_callers_wait_and_loses_nothing(monkeypatch: pytest.MonkeyPatch, kept: Kept) -> None:
+def test_a_slow_exporter_makes_callers_wait_and_loses_nothing(
+    monkeypatch: pytest.MonkeyPatch, exported: ExportedSpans
+) -> None:
     monkeypatch.setattr("custody.sdk.spans.QUEUE_MAX", 100)
     monkeypatch.setattr("custody.sdk.outbox.QUEUE_MAX", 100)
     for n in range(5_000):
         with span(str(n)):
             pass
-    assert [one.name for one in kept.spans] == [str(n) for n in range(5_000)]
+    assert [record.name for record in exported.spans] == [str(n) for n in range(5_000)]
     assert lost() == 0
 
 
-def test_an_exporter_may_trace_and_flush_itself(kept: Kept) -> None:
+def test_an_exporter_may_trace_and_flush_itself(exported: ExportedSpans) -> None:
     def exporter(batch: Any) -> None:
-        if not kept._spans:
+        if not exported._spans:
             with span("of the exporter"):
                 assert not flush()
-        kept(batch)
+        exported(batch)
 
     configure(exporter=exporter)
     with span("mine"):
         pass
-    assert [one.name for one in kept.spans] == ["mine", "of the exporter"]
+    assert [record.name for record in exported.spans] == ["mine", "of the exporter"]
 
 
-def test_spans_end_in_many_threads_while_others_flush(kept: Kept) -> None:
+def test_spans_end_in_many_threads_while_others_flush(exported: ExportedSpans) -> None:
     def work() -> None:
         for n in range(500):
             with span("work"):
@@ -234,18 +236,18 @@ def test_spans_end_in_many_threads_while_others_flush(kept: Kept) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(kept.spans) == 4_000
+    assert len(exported.spans) == 4_000
 
 
-def test_after_the_end_spans_are_written_at_once(kept: Kept) -> None:
+def test_after_shutdown_spans_are_written_at_once(exported: ExportedSpans) -> None:
     shutdown()
     with span("late"):
         pass
-    assert [one.name for one in kept._spans] == ["late"]
-    configure(exporter=kept)
+    assert [record.name for record in exported._spans] == ["late"]
+    configure(exporter=exported)
 
 
-def test_importing_it_imports_nothing_of_the_rest() -> None:
+def test_the_import_loads_nothing_else() -> None:
     code = (
         "import sys, custody.sdk; print(*(m for m in sys.modules if m.startswith(('custody', 'msgspec', 'asyncio'))))"
     )

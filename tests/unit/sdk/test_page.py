@@ -1,4 +1,4 @@
-"""The examples of the page run as they stand there."""
+"""The examples of the page run unchanged."""
 
 import os
 import re
@@ -27,15 +27,15 @@ def test_an_example_runs(number: int, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_first_example_records_what_the_page_says(tmp_path: Path) -> None:
+def test_the_first_example_records_the_spans_of_the_page(tmp_path: Path) -> None:
     repository = a_git_folder(tmp_path)
     subprocess.run([sys.executable, "-c", EXAMPLES[0]], cwd=repository, check=True)
     with Workspace(repository).reading() as store:
-        seen = [one.view for one in store.views.look_up(ObservedSpan, "seq > ?", (0,))]
-    by_id = {one.id: one for one in seen}
-    assert sorted((one.node, by_id[one.parent].node if one.parent else "") for one in seen) == [
-        ("capability:summarise", ""),
+        spans = [record.view for record in store.views.look_up(ObservedSpan, "seq > ?", (0,))]
+    by_id = {record.id: record for record in spans}
+    assert sorted((record.node, by_id[record.parent].node if record.parent else "") for record in spans) == [
+        ("capability:summarize", ""),
         ("filesystem:read_file", "llm:ask the model"),
         ("filesystem:read_file", "llm:ask the model"),
-        ("llm:ask the model", "capability:summarise"),
+        ("llm:ask the model", "capability:summarize"),
     ]

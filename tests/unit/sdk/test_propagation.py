@@ -1,4 +1,4 @@
-"""The running span across processes, in every form, and what is done with a parent that nobody can follow."""
+"""The running span across processes, in every form, and parents in an unknown format."""
 
 import os
 import re
@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.sdk import continued, current_traceparent, span, to_environment, to_headers, to_meta, to_rpc
-from custody.sdk.propagation import pair_of, read_parent
+from custody.sdk.propagation import parse_traceparent, read_carrier_parent
 from tests.builders.drawn import json_values
-from tests.unit.sdk.conftest import Kept
+from tests.unit.sdk.conftest import ExportedSpans
 
 FORMS = {
     "headers": to_headers,
@@ -24,14 +24,14 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_whoever_gets_it_goes_on_where_the_sender_was(form: str, kept: Kept) -> None:
+def test_the_receiver_continues_the_span_of_the_sender(form: str, exported: ExportedSpans) -> None:
     make: Any = FORMS[form]
     with span("here"):
         carrier = make()
     with continued(carrier), span("there"):
         pass
-    assert kept.parents() == {"here": None, "there": "here"}
-    assert kept.one("there").execution == kept.one("here").execution
+    assert exported.parents() == {"here": None, "there": "here"}
+    assert exported.one("there").execution == exported.one("here").execution
 
 
 def test_outside_any_span_nothing_is_added() -> None:
@@ -41,27 +41,27 @@ def test_outside_any_span_nothing_is_added() -> None:
     )  # fmt: skip
 
 
-def test_it_is_written_as_w3c_writes_it(kept: Kept) -> None:
+def test_it_is_written_as_w3c_writes_it(exported: ExportedSpans) -> None:
     with span("here"):
-        said = to_meta({"name": "t", "_meta": {"progressToken": 1}})
-    assert said["_meta"]["progressToken"] == 1
-    assert re.fullmatch(r"00-[0-9a-f]{32}-[0-9a-f]{16}-01", said["_meta"]["traceparent"])
+        params = to_meta({"name": "t", "_meta": {"progressToken": 1}})
+    assert params["_meta"]["progressToken"] == 1
+    assert re.fullmatch(r"00-[0-9a-f]{32}-[0-9a-f]{16}-01", params["_meta"]["traceparent"])
 
 
 @pytest.mark.parametrize(
-    "said",
+    "parent",
     ["cap1", "00-" + "0" * 32 + "-" + "1" * 16 + "-01", "ff-" + "1" * 32 + "-" + "1" * 16 + "-01", "00-X", "é" * 500],
 )
-def test_a_parent_that_cannot_be_followed_becomes_a_link(said: str, kept: Kept) -> None:
-    with continued({"parent_trace_id": said}), span("there"), span("inside"):
+def test_a_parent_that_cannot_be_followed_becomes_a_link(parent: str, exported: ExportedSpans) -> None:
+    with continued({"parent_trace_id": parent}), span("there"), span("inside"):
         pass
-    there = kept.one("there")
-    assert (there.parent, there.links) == (None, ((None, said[:200]),))
-    assert kept.one("inside").links == ()
+    there = exported.one("there")
+    assert (there.parent, there.links) == (None, ((None, parent[:200]),))
+    assert exported.one("inside").links == ()
 
 
-def test_names_of_headers_are_read_whatever_their_case() -> None:
-    assert read_parent({"TraceParent": "x"}) == "x"
+def test_names_of_headers_are_case_insensitive() -> None:
+    assert read_carrier_parent({"TraceParent": "x"}) == "x"
 
 
 @given(st.dictionaries(st.text(), json_values) | st.builds(dict, _meta=json_values, traceparent=json_values))
@@ -71,11 +71,11 @@ def test_no_carrier_does_harm(carrier: dict[str, Any]) -> None:
 
 
 @given(st.text())
-def test_no_text_does_harm(said: str) -> None:
-    assert pair_of(said) is None or re.match(r"\s*[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}", said)
+def test_no_text_does_harm(text: str) -> None:
+    assert parse_traceparent(text) is None or re.match(r"\s*[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}", text)
 
 
-def test_a_program_that_is_started_inside_a_span_belongs_to_it(kept: Kept) -> None:
+def test_a_program_that_is_started_inside_a_span_belongs_to_it(exported: ExportedSpans) -> None:
     code = "from custody.sdk import span, current_traceparent\nwith span('x'): print(current_traceparent())"
     with span("starts it") as outer:
         environment = to_environment()

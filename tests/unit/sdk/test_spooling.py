@@ -1,4 +1,4 @@
-"""Spans in the spool: whatever a program says can be read again, nothing secret is written, nothing lost in silence."""
+"""Spans in the spool: any value can be read again, no secret is written, and losses are reported."""
 
 import os
 from pathlib import Path
@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.capture.hook.event_home import gaps_in
+from custody.capture.hook.event_home import read_capture_gaps
 from custody.capture.spool import Spool
 from custody.core.ids import EventId
 from custody.core.views import ObservedSpan
-from custody.core.wire.arrival import arrival_of
-from custody.core.wire.canonical import parse
-from custody.core.wire.event_views import views_of
+from custody.core.wire.arrival import arrival_from_bytes
+from custody.core.wire.canonical import parse_json_bytes
+from custody.core.wire.event_views import views_from_event_payload
 from custody.intake.span_spool import SpoolExporter
 from custody.sdk import SpanRecord, configure, flush, shutdown, span
 from tests.builders.cli import spool_of
@@ -22,7 +22,7 @@ from tests.builders.in_process import custody
 from tests.unit.sdk.conftest import spans_in
 
 
-def test_a_spool_that_cannot_be_written_has_the_user_s_own_beside_it(repository: Path) -> None:
+def test_the_users_spool_replaces_one_that_cannot_be_written(repository: Path) -> None:
     (repository / ".git" / "custody").write_text("in the way")
     exporter = SpoolExporter(str(repository / ".git" / "custody"))
     exporter([a_span()])
@@ -30,19 +30,19 @@ def test_a_spool_that_cannot_be_written_has_the_user_s_own_beside_it(repository:
     assert isinstance(Spool(fallback.parent).oldest(1).arrivals[0].entry.event, str)
 
 
-def test_when_no_disk_takes_them_it_is_counted_as_a_gap(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spans_that_cannot_be_written_are_recorded_as_a_gap(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
     configure(folder=repository)
     with monkeypatch.context() as patch:
-        patch.setattr("custody.capture.spool.write_event", full)
+        patch.setattr("custody.capture.spool.write_spool_event", full)
         with span("lost"):
             pass
         assert not shutdown()
-    (gap,) = gaps_in(repository / ".git" / "custody")
-    assert gap.endswith("1 span(s) could not be kept")
-    assert "1 span(s) could not be kept" in custody(repository, "doctor").out
+    (gap,) = read_capture_gaps(repository / ".git" / "custody")
+    assert gap.endswith("1 span could not be stored")
+    assert "1 span could not be stored" in custody(repository, "doctor").out
     configure(exporter=lambda _: None)
 
 
@@ -73,7 +73,7 @@ odd_texts = st.text(st.characters(), max_size=300)
     st.integers(0, 2**62),
     st.integers(0, 2**62),
 )
-def test_whatever_a_program_says_becomes_an_event_that_can_be_read(
+def test_any_span_becomes_an_event_that_can_be_read(
     name: str, kind: str, attributes: dict[str, Any], started: int, ended: int
 ) -> None:
     for phase in ("start", "end", "whole"):
@@ -81,22 +81,22 @@ def test_whatever_a_program_says_becomes_an_event_that_can_be_read(
             name=name, kind=kind, server=name, attributes=attributes, phase=phase, started_ns=started, ended_ns=ended,
             status=kind or None, links=((None, name), (kind, name)),
         )  # fmt: skip
-        event, said = SpoolExporter("/nowhere", kind, name)._made(given_)
-        arrival = arrival_of(EventId("e"), event)
-        view = views_of(parse(arrival.payload))[0]
+        event, said = SpoolExporter("/nowhere", kind, name)._encode_span(given_)
+        arrival = arrival_from_bytes(EventId("e"), event)
+        view = views_from_event_payload(parse_json_bytes(arrival.payload))[0]
         assert isinstance(view, ObservedSpan)
         assert b"\n" not in event
         assert all(piece in event for piece in [said[1:20]])
 
 
-def test_a_span_that_cannot_be_written_is_counted_and_holds_up_nothing(repository: Path) -> None:
+def test_a_span_that_cannot_be_written_is_counted_and_blocks_nothing(repository: Path) -> None:
     SpoolExporter(str(repository / ".git" / "custody"))([a_span(started_ns=10**40), a_span(span="3" * 16)])
     assert len(spool_of(repository).oldest(10).arrivals) == 1
-    (gap,) = gaps_in(repository / ".git" / "custody")
+    (gap,) = read_capture_gaps(repository / ".git" / "custody")
     assert "1 span could not be written" in gap
 
 
-def test_names_of_any_kind_are_written_down_somehow(repository: Path) -> None:
+def test_names_of_any_type_are_stored_as_text(repository: Path) -> None:
     class Broken:
         __hash__ = None  # type: ignore[assignment]
 
@@ -110,7 +110,7 @@ def test_names_of_any_kind_are_written_down_somehow(repository: Path) -> None:
         with span(name, kind=kind, server=server):
             pass
     assert flush()
-    assert {(one.name, one.kind.value) for one in spans_in(repository)} == {
+    assert {(record.name, record.kind.value) for record in spans_in(repository)} == {
         ("<Broken that raises ZeroDivisionError>", "tool"), ("x", "workflow"), ("y", "tool"), ("3", "llm"),
     }  # fmt: skip
     configure(exporter=lambda _: None)
@@ -125,7 +125,7 @@ def test_secrets_in_attributes_never_reach_the_disk(repository: Path) -> None:
     assert len(spool.oldest(10).arrivals) == 2
 
 
-def test_what_stands_for_secrets_never_makes_a_span_too_long(repository: Path) -> None:
+def test_placeholders_for_secrets_never_make_a_span_too_long(repository: Path) -> None:
     words = " ".join(f"token=ghp_{number:02}{'a1B2c3D4e5F6' * 3}" for number in range(40))
     spans = [a_span(name=words, attributes={"note": words}), a_span(span="3" * 16)]
     SpoolExporter(str(repository / ".git" / "custody"))(spans)

@@ -1,4 +1,4 @@
-"""Thousands of nested calls at once: every parent right, over tasks and over threads."""
+"""Thousands of nested concurrent calls: every parent is right, in tasks and in threads."""
 
 import asyncio
 import random
@@ -9,25 +9,25 @@ from time import sleep
 
 from custody.sdk import ContextExecutor, bind, capability, span, tool
 from custody.sdk.spans import LATE_MAX, LATE_THREADS_MAX, _late, running
-from tests.unit.sdk.conftest import Kept
+from tests.unit.sdk.conftest import ExportedSpans
 
 CALLS = 10_000
 WIDTH = 50
 
 
-def check(kept: Kept, roots: int, under_each: int) -> None:
+def check(exported: ExportedSpans, roots: int, under_each: int) -> None:
     """Every tool's name begins with that of its capability, whose name begins with that of its root."""
-    spans = kept.spans
+    spans = exported.spans
     assert len(spans) == roots * (1 + 2 * under_each)
-    by_id = {one.span: one for one in spans}
+    by_id = {record.span: record for record in spans}
     assert len(by_id) == len(spans), "ids are unique"
-    for one in spans:
-        above, _, _ = one.name.rpartition("/")
-        assert (by_id[one.parent].name if one.parent else "") == above
-        assert one.parent is None or by_id[one.parent].execution == one.execution
+    for record in spans:
+        above, _, _ = record.name.rpartition("/")
+        assert (by_id[record.parent].name if record.parent else "") == above
+        assert record.parent is None or by_id[record.parent].execution == record.execution
 
 
-def test_ten_thousand_calls_in_tasks(kept: Kept) -> None:
+def test_ten_thousand_calls_in_tasks(exported: ExportedSpans) -> None:
     chance = random.Random(7)
 
     async def leaf(name: str) -> None:
@@ -48,10 +48,10 @@ def test_ten_thousand_calls_in_tasks(kept: Kept) -> None:
         await asyncio.gather(*(root(n) for n in range(CALLS // WIDTH)))
 
     asyncio.run(main())
-    check(kept, CALLS // WIDTH, WIDTH)
+    check(exported, CALLS // WIDTH, WIDTH)
 
 
-def test_ten_thousand_calls_in_threads(kept: Kept) -> None:
+def test_ten_thousand_calls_in_threads(exported: ExportedSpans) -> None:
     def branch(name: str) -> None:
         with span(name), span(f"{name}/tool", kind="tool"):
             pass
@@ -64,10 +64,10 @@ def test_ten_thousand_calls_in_threads(kept: Kept) -> None:
     with ContextExecutor(8) as pool, ThreadPoolExecutor(4) as roots:
         for done in [roots.submit(root, pool, n) for n in range(CALLS // WIDTH)]:
             done.result()
-    check(kept, CALLS // WIDTH, WIDTH)
+    check(exported, CALLS // WIDTH, WIDTH)
 
 
-def test_a_plain_pool_loses_the_parent_and_bind_keeps_it(kept: Kept) -> None:
+def test_a_plain_pool_loses_the_parent_and_bind_keeps_it(exported: ExportedSpans) -> None:
     def work(name: str) -> None:
         with span(name):
             pass
@@ -76,20 +76,20 @@ def test_a_plain_pool_loses_the_parent_and_bind_keeps_it(kept: Kept) -> None:
         pool.submit(work, "plain").result()
         pool.submit(bind(work), "bound").result()
         list(pool.map(bind(work), ["one", "two"]))
-    assert kept.parents() == {"plain": None, "bound": "root", "one": "root", "two": "root", "root": None}
+    assert exported.parents() == {"plain": None, "bound": "root", "one": "root", "two": "root", "root": None}
 
 
-def test_map_of_the_executor_carries_too(kept: Kept) -> None:
+def test_map_of_the_executor_carries_too(exported: ExportedSpans) -> None:
     def work(name: str) -> str:
         with span(name):
             return name
 
     with ContextExecutor(2) as pool, span("root"):
         assert list(pool.map(work, ["one", "two"])) == ["one", "two"]
-    assert kept.parents() == {"one": "root", "two": "root", "root": None}
+    assert exported.parents() == {"one": "root", "two": "root", "root": None}
 
 
-def test_what_is_bound_can_run_many_times_at_once(kept: Kept) -> None:
+def test_a_bound_function_can_run_concurrently(exported: ExportedSpans) -> None:
     together = threading.Barrier(4)
 
     def work() -> None:
@@ -104,11 +104,11 @@ def test_what_is_bound_can_run_many_times_at_once(kept: Kept) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    root = kept.one("root")
-    assert [one.parent for one in kept.spans if one.name == "work"] == [root.span] * 4
+    root = exported.one("root")
+    assert [record.parent for record in exported.spans if record.name == "work"] == [root.span] * 4
 
 
-def test_a_bound_coroutine_runs_inside_in_another_loop(kept: Kept) -> None:
+def test_a_bound_coroutine_runs_inside_in_another_loop(exported: ExportedSpans) -> None:
     @tool
     async def work(n: int) -> int:
         return n
@@ -125,10 +125,10 @@ def test_a_bound_coroutine_runs_inside_in_another_loop(kept: Kept) -> None:
 
     outer()
     assert results == [3]
-    assert kept.parents() == {"work": "outer", "outer": None}
+    assert exported.parents() == {"work": "outer", "outer": None}
 
 
-def test_spans_left_out_of_turn_in_many_threads_do_no_harm(kept: Kept) -> None:
+def test_spans_ended_out_of_order_in_many_threads_do_no_harm(exported: ExportedSpans) -> None:
     def work() -> None:
         for _ in range(2 * LATE_MAX):
             outer, inner = span("outer"), span("inner")
@@ -145,12 +145,12 @@ def test_spans_left_out_of_turn_in_many_threads_do_no_harm(kept: Kept) -> None:
     for thread in threads:
         thread.join()
     assert ended == [None] * 4
-    assert len(kept.spans) == 16 * LATE_MAX
+    assert len(exported.spans) == 16 * LATE_MAX
     assert all(len(late) <= LATE_MAX for late in _late.values())
     _late.clear()
 
 
-def test_spans_left_out_of_turn_are_forgotten_with_the_oldest_threads(kept: Kept) -> None:
+def test_spans_ended_out_of_order_are_forgotten_with_the_oldest_threads(exported: ExportedSpans) -> None:
     def work() -> None:
         outer, inner = span("outer"), span("inner")
         outer.__enter__()
@@ -158,7 +158,7 @@ def test_spans_left_out_of_turn_are_forgotten_with_the_oldest_threads(kept: Kept
         outer.__exit__(None, None, None)
         inner.__exit__(None, None, None)
         ended.append(running.get())
-        done.wait()  # so that no number of a thread is used twice
+        done.wait()  # so that no thread id is used twice
 
     ended: list[object] = []
     done = threading.Event()

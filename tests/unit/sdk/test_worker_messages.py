@@ -1,4 +1,4 @@
-"""What a worker may say, and nothing else."""
+"""The messages that a worker may send, and no others."""
 
 import json
 from typing import Any
@@ -15,13 +15,13 @@ from custody.sdk.worker_messages import (
     RpcCall,
     RpcResult,
     Task,
-    parse_child_message,
-    write,
+    encode_worker_message,
+    parse_worker_message,
 )
 from tests.builders.drawn import json_values
 
 ID = "0123456789abcdef"
-SAID: dict[str, tuple[dict[str, Any], type]] = {
+MESSAGES: dict[str, tuple[dict[str, Any], type]] = {
     "rpc_call": ({"id": 1, "server": "s", "tool": "t", "args": {"a": [1]}, "parent_trace_id": "cap1"}, RpcCall),
     "capability_start": ({"trace_id": ID, "parent_trace_id": None, "name": "c"}, CapabilityStart),
     "capability_end": ({"trace_id": ID, "parent_trace_id": ID, "name": "c", "success": True}, CapabilityEnd),
@@ -30,14 +30,14 @@ SAID: dict[str, tuple[dict[str, Any], type]] = {
 
 
 def line(type_: str, **fields: Any) -> bytes:
-    return json.dumps({"type": type_, **SAID[type_][0], **fields}).encode() + b"\n"
+    return json.dumps({"type": type_, **MESSAGES[type_][0], **fields}).encode() + b"\n"
 
 
-@pytest.mark.parametrize("type_", SAID)
+@pytest.mark.parametrize("type_", MESSAGES)
 def test_every_message_is_read(type_: str) -> None:
-    said = parse_child_message(line(type_))
-    assert type(said) is SAID[type_][1]
-    assert {name: getattr(said, name) for name in SAID[type_][0]} == SAID[type_][0]
+    message = parse_worker_message(line(type_))
+    assert type(message) is MESSAGES[type_][1]
+    assert {name: getattr(message, name) for name in MESSAGES[type_][0]} == MESSAGES[type_][0]
 
 
 @pytest.mark.parametrize(
@@ -56,24 +56,24 @@ def test_every_message_is_read(type_: str) -> None:
         ("result", {"error": 1}),
     ],
 )
-def test_what_is_out_of_shape_is_refused(type_: str, fields: dict[str, Any]) -> None:
+def test_an_invalid_message_is_refused(type_: str, fields: dict[str, Any]) -> None:
     with pytest.raises(InputError):
-        parse_child_message(line(type_, **fields))
+        parse_worker_message(line(type_, **fields))
 
 
-def test_a_message_that_was_cut_is_refused() -> None:
-    with pytest.raises(InputError, match="without an end"):
-        parse_child_message(line("result")[:-1])
+def test_a_truncated_message_is_refused() -> None:
+    with pytest.raises(InputError, match="incomplete or too long"):
+        parse_worker_message(line("result")[:-1])
 
 
 @given(st.binary() | json_values.map(lambda value: json.dumps(value).encode()))
 def test_no_bytes_do_harm(data: bytes) -> None:
     with pytest.raises(InputError):
-        parse_child_message(data + b"\n")
+        parse_worker_message(data + b"\n")
 
 
-def test_what_we_say_is_one_line_of_json() -> None:
-    assert b"\n" not in write(Task("a\nb", "f", {}, {"c": "d\n"}))
+def test_our_messages_are_one_line_of_json() -> None:
+    assert b"\n" not in encode_worker_message(Task("a\nb", "f", {}, {"c": "d\n"}))
     for odd in (object(), {1j: 2}, "\udc80"):
         with pytest.raises(InputError):
-            write(RpcResult(1, success=True, result=odd))
+            encode_worker_message(RpcResult(1, success=True, result=odd))

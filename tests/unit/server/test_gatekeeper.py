@@ -214,8 +214,8 @@ def test_the_token_of_a_start_opens_its_project_and_others_are_asked_of_others(s
         keeper.workspace("other") is service.keeper.workspaces["other"]
         and keeper.workspace("default") is service.workspace
     )
-    keeper.noted_read(own, "x")
-    keeper.noted_read(service.keeper.grants[OTHER], "y")
+    keeper.record_text_read(own, "x")
+    keeper.record_text_read(service.keeper.grants[OTHER], "y")
     assert service.keeper.reads == [("t-other", "y")]
 
 

@@ -81,7 +81,7 @@ def test_one_whose_body_does_not_come(port: int, keeper: TestKeeper) -> None:
 def test_one_that_says_less_than_it_sends(port: int, keeper: TestKeeper) -> None:
     answer = said(port, HEAD, b"content-length: 10\r\n\r\n", BODY)
 
-    assert status(answer) in (400, 422), "the body is no JSON, and what follows is no request"
+    assert status(answer) in (400, 422), "the body is not JSON, and the rest is not a request"
     assert b"HTTP/1.1 400" in answer
     assert kept(keeper) == 0
 

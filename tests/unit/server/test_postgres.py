@@ -12,7 +12,7 @@ from custody.server.app.tenancy import (
     TokenRequest,
     TokenScope,
     create_token,
-    init_database,
+    init_team_database,
     revoke_token,
 )
 from custody.server.auth import Settings
@@ -52,7 +52,7 @@ def test_the_service_connects_again(fresh_postgres: str, postgres_url: str, tmp_
 
 def test_kept_tokens_open_their_project(fresh_postgres: str, tmp_path: Path) -> None:
     workspace = Workspace(a_git_folder(tmp_path), fresh_postgres)
-    init_database(workspace, None)
+    init_team_database(workspace, None)
     writes, reads = (
         create_token(workspace, TokenRequest("default", scopes, "1d", "t"))
         for scopes in ((TokenScope.WRITE,), (TokenScope.READ,))

@@ -1,4 +1,4 @@
-"""The threads that questions run in: what takes long holds nobody up, and is not begun twice."""
+"""The reader threads: a long question blocks no other, and is not started twice."""
 
 import asyncio
 import subprocess
@@ -13,7 +13,7 @@ from custody.server.writer_queue import LONG_THREADS, Readers
 from tests.builders.service import TestKeeper
 
 
-def test_questions_that_never_end_hold_no_other_up_and_are_not_begun_again(keeper: TestKeeper) -> None:
+def test_long_questions_block_no_other_and_are_not_started_again(keeper: TestKeeper) -> None:
     go_on = threading.Event()
     begun: list[int] = []
 
@@ -32,7 +32,7 @@ def test_questions_that_never_end_hold_no_other_up_and_are_not_begun_again(keepe
             for n in range(LONG_THREADS + 1):
                 with pytest.raises(TimeoutError):
                     await ask(readers, n)
-            assert begun == list(range(LONG_THREADS)), "the last one waited, and was given up"
+            assert begun == list(range(LONG_THREADS)), "the last one waited and was cancelled"
             with pytest.raises(HttpProblem) as refused:
                 await ask(readers, 0)
             assert (refused.value.status, refused.value.remedy) == (503, LATER)

@@ -32,7 +32,7 @@ ELSEWHERE = {
     "record by key",
     "record by digest",
     "changes behind a cursor",  # no change is indexed
-    "origins of a file",  # nobody pushed any
+    "origins of a file",  # none were pushed
     "duplicates of a change",  # these need the project's repository
     "why a line",
     "audit by a session",

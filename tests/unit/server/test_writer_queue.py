@@ -63,14 +63,14 @@ def test_what_waits_is_committed_together(keeper: TestKeeper, monkeypatch: pytes
 
 def test_none_fails_for_another(keeper: TestKeeper, monkeypatch: pytest.MonkeyPatch) -> None:
     held = Held(monkeypatch)
-    real = ingest.keep
+    real = ingest.commit_request_arrivals
 
     def keep(store: object, group: Sequence[Arrival]) -> list[IngestResult]:
         if any("poison" in str(one.entry.key) for one in group):
             raise StoreError("no row can hold this")
         return real(store, group)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(ingest, "keep", keep)
+    monkeypatch.setattr(ingest, "commit_request_arrivals", keep)
 
     async def run() -> list[list[IngestResult] | BaseException]:
         writer = Writer(keeper.workspaces["default"], Metrics(), 1000)
@@ -123,7 +123,7 @@ def test_what_waits_at_the_end_is_written(keeper: TestKeeper, monkeypatch: pytes
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_bug_is_said_and_the_next_request_is_answered(service: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(ingest, "keep", lambda *_: 1 / 0)
+        patch.setattr(ingest, "commit_request_arrivals", lambda *_: 1 / 0)
         answer = service.send("traces", a_trace())
         assert answer.status_code == 500
         assert "ZeroDivision" not in answer.text
@@ -143,7 +143,7 @@ def test_a_store_that_cannot_be_used_is_a_503_until_it_is_back(
             raise StoreError(f"{away} is gone")
 
         with monkeypatch.context() as patch:
-            patch.setattr(ingest, "keep", gone)
+            patch.setattr(ingest, "commit_request_arrivals", gone)
             patch.setattr("custody.workspace.workspace.open_sqlite", gone)
             for answer in (made.send("traces", a_trace()), made.get("/ready"), made.get("/api/v1/traces")):
                 assert answer.status_code == 503

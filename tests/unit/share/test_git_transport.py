@@ -12,10 +12,10 @@ from custody.core.errors import GitError, InputError
 from custody.core.wire.report import encode_report
 from custody.gate.app.gate import GateRequest, gate
 from custody.git import Exchange, RemoteMoveError
-from custody.ledger.records import erase, show
-from custody.ledger.verify import verify
-from custody.share.export import export_to, import_export
-from custody.share.sync import pull_git, push_git
+from custody.ledger.records import erase_record_bodies, show_named_records
+from custody.ledger.verify import verify_ledger
+from custody.share.export import export_chains_to_file, import_chain_export
+from custody.share.sync import pull_from_git, push_to_git
 from custody.share.wire import PullReport, PushReport
 from custody.why.why import why
 from custody.workspace.workspace import Workspace
@@ -36,8 +36,8 @@ def ana(team: Team) -> Workspace:
 
 
 def _ungraded(report: dict[str, Any]) -> list[tuple[Any, ...]]:
-    told = ("start_line", "end_line", "class", "share", "session_id", "tool_call_id", "commits", "reason")
-    return [tuple(one[name] for name in told) for one in report.get("attributions", ())]
+    names = ("start_line", "end_line", "class", "share", "session_id", "tool_call_id", "commits", "reason")
+    return [tuple(block[name] for name in names) for block in report.get("attributions", ())]
 
 
 def outcomes(report: PushReport | PullReport) -> list[tuple[str, int]]:
@@ -46,155 +46,157 @@ def outcomes(report: PushReport | PullReport) -> list[tuple[str, int]]:
 
 def test_a_fresh_clone_answers_the_same_without_the_texts(team: Team, ana: Workspace) -> None:
     first = answers(ana)
-    classes = {one["class"] for answer in first for one in answer.get("attributions", ())}
+    classes = {block["class"] for answer in first for block in answer.get("attributions", ())}
     assert classes == {"agent", "mixed", "person", "none"}, "there is something to compare"
-    assert outcomes(push_git(ana, None)) == [("sent", 10)]
+    assert outcomes(push_to_git(ana, None)) == [("sent", 10)]
     bob = team.clone("bob")
     assert answers(bob) != first
-    assert outcomes(pull_git(bob, None)) == [("taken", 10)]
+    assert outcomes(pull_from_git(bob, None)) == [("taken", 10)]
     assert answers(bob) == first
-    checked = verify(bob)
+    checked = verify_ledger(bob)
     assert (checked.outcome, checked.records, checked.findings, checked.withheld) == ("fine", 10, [], 7)
 
 
-def test_a_team_database_takes_chains_as_any_store_does(team: Team, ana: Workspace, fresh_postgres: str) -> None:
-    push_git(ana, None)
+def test_a_team_database_pulls_chains_like_any_store(team: Team, ana: Workspace, fresh_postgres: str) -> None:
+    push_to_git(ana, None)
     bob = replace(team.clone("bob"), database=fresh_postgres)
-    assert outcomes(pull_git(bob, None)) == [("taken", 10)]
+    assert outcomes(pull_from_git(bob, None)) == [("taken", 10)]
     assert answers(bob) == answers(ana)
-    assert (verify(bob).findings, verify(bob).withheld) == ([], 7)
+    assert (verify_ledger(bob).findings, verify_ledger(bob).withheld) == ([], 7)
 
 
-def test_no_text_leaves_without_being_asked_for(team: Team, ana: Workspace) -> None:
-    push_git(ana, None)
+def test_texts_are_shared_only_on_request(team: Team, ana: Workspace) -> None:
+    push_to_git(ana, None)
     shared = b"".join(team.shared(team.ref(ana)).values()).decode()
     assert not [word for word in SECRETS if word in shared]
     assert '"reason":"fine"' in shared.replace("\\", ""), "decisions are shared as they are"
-    push_git(ana, None, texts=True)
+    push_to_git(ana, None, texts=True)
     shared = b"".join(team.shared(team.ref(ana)).values()).decode()
     assert "a_secret_line_7" in shared
 
 
-def test_a_plain_clone_brings_no_evidence(team: Team, ana: Workspace) -> None:
-    push_git(ana, None)
+def test_a_plain_clone_fetches_no_evidence(team: Team, ana: Workspace) -> None:
+    push_to_git(ana, None)
     bob = team.clone("bob")
     assert not list(bob.repository.refs("refs/custody/"))
     assert not list(ana.repository.refs("refs/custody/")), "nothing is written to the repository itself"
 
 
-def test_why_says_that_the_prompt_was_withheld(team: Team, ana: Workspace) -> None:
-    push_git(ana, None)
+def test_why_reports_that_the_prompt_was_withheld(team: Team, ana: Workspace) -> None:
+    push_to_git(ana, None)
     bob = team.clone("bob")
-    pull_git(bob, None)
-    told = json.loads(encode_report(why(bob, "like.py", 4)))
+    pull_from_git(bob, None)
+    away = json.loads(encode_report(why(bob, "like.py", 4)))
     at_home = json.loads(encode_report(why(ana, "like.py", 4)))
-    assert "the prompt '1' was withheld by the store that shared it" in json.dumps(told)
-    kinds = [[one["what"] for one in report["chain"] if one["what"] != "prompt"] for report in (at_home, told)]
+    assert "the prompt '1' was withheld by the store that shared it" in json.dumps(away)
+    kinds = [[step["what"] for step in report["chain"] if step["what"] != "prompt"] for report in (at_home, away)]
     assert kinds[1] == [*kinds[0], "end"], "nothing else is missing"
 
 
 def test_the_gate_judges_the_same_but_for_decisions_of_others(team: Team, ana: Workspace) -> None:
-    push_git(ana, None)
+    push_to_git(ana, None)
     bob = team.clone("bob")
-    pull_git(bob, None)
+    pull_from_git(bob, None)
     home, there = (
         json.loads(encode_report(gate(workspace, GateRequest(change="HEAD~1..HEAD")))) for workspace in (ana, bob)
     )
-    reasons = [[one for one in report["reasons"] if not one["code"].startswith("TRUST")] for report in (home, there)]
+    reasons = [
+        [reason for reason in report["reasons"] if not reason["code"].startswith("TRUST")] for report in (home, there)
+    ]
     assert reasons[0] == reasons[1]
     assert (home["level"], home["added"]) == (there["level"], there["added"])
-    # What others decided lets nothing land unseen: it makes a verdict stricter, never milder.
-    assert {one["code"] for one in home["reasons"]} <= {one["code"] for one in there["reasons"]}
+    # Decisions of others cannot approve a change: they make a verdict stricter, never milder.
+    assert {reason["code"] for reason in home["reasons"]} <= {reason["code"] for reason in there["reasons"]}
 
 
-def test_what_is_known_of_a_withheld_record_is_shown(team: Team, ana: Workspace) -> None:
-    push_git(ana, None)
+def test_the_outline_of_a_withheld_record_is_shown(team: Team, ana: Workspace) -> None:
+    push_to_git(ana, None)
     bob = team.clone("bob")
-    pull_git(bob, None)
-    (payload,) = show(bob, "event-1").payloads
+    pull_from_git(bob, None)
+    (payload,) = show_named_records(bob, "event-1").payloads
     assert payload["$withheld"][0]["view"] == "Prompt"
     assert payload["$withheld"][0]["text"]["content"] is None
 
 
-def test_pushing_and_pulling_again_changes_nothing_and_goes_on(team: Team, ana: Workspace) -> None:
-    push_git(ana, None)
-    assert outcomes(push_git(ana, None)) == [("same", 0)]
+def test_pushing_and_pulling_again_changes_nothing_and_continues(team: Team, ana: Workspace) -> None:
+    push_to_git(ana, None)
+    assert outcomes(push_to_git(ana, None)) == [("same", 0)]
     bob = team.clone("bob")
-    pull_git(bob, None)
-    assert outcomes(pull_git(bob, None)) == [("same", 0)]
+    pull_from_git(bob, None)
+    assert outcomes(pull_from_git(bob, None)) == [("same", 0)]
     recorded(ana, an_edit_event("app.py", NEW, NEW + "one_more_line = 1\n", at=50), prefix="later")
-    assert outcomes(push_git(ana, None, dry_run=True)) == [("waits", 1)]
-    assert outcomes(pull_git(bob, None)) == [("same", 0)]
-    assert outcomes(push_git(ana, None)) == [("sent", 1)]
-    assert outcomes(pull_git(bob, None, dry_run=True)) == [("waits", 1)]
-    assert verify(bob).records == 10
-    assert outcomes(pull_git(bob, None)) == [("taken", 1)]
+    assert outcomes(push_to_git(ana, None, dry_run=True)) == [("waits", 1)]
+    assert outcomes(pull_from_git(bob, None)) == [("same", 0)]
+    assert outcomes(push_to_git(ana, None)) == [("sent", 1)]
+    assert outcomes(pull_from_git(bob, None, dry_run=True)) == [("waits", 1)]
+    assert verify_ledger(bob).records == 10
+    assert outcomes(pull_from_git(bob, None)) == [("taken", 1)]
     assert answers(bob) == answers(ana)
 
 
 def test_full_chunks_are_sent_once(team: Team, ana: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("custody.share.git_transport.CHUNK_RECORDS", 4)
     monkeypatch.setattr("custody.share.wire.CHUNK_RECORDS", 4)
-    push_git(ana, None)
+    push_to_git(ana, None)
     before = team.remote.git("ls-tree", "-r", team.ref(ana)).decode()
     recorded(ana, an_event("prompt", id="p9", text="more", at=moment(60)), prefix="later")
-    push_git(ana, None)
+    push_to_git(ana, None)
     after = team.remote.git("ls-tree", "-r", team.ref(ana)).decode()
     chunks = [[line for line in tree.splitlines() if "\tchain/" in line] for tree in (before, after)]
     assert chunks[0][:2] == chunks[1][:2]
     assert chunks[0][2] != chunks[1][2]
-    assert len(team.remote.git("rev-list", team.ref(ana)).decode().split()) == 2, "one goes on from the other"
+    assert len(team.remote.git("rev-list", team.ref(ana)).decode().split()) == 2, "the second commit has a parent"
     bob = team.clone("bob")
-    assert outcomes(pull_git(bob, None)) == [("taken", 11)]
+    assert outcomes(pull_from_git(bob, None)) == [("taken", 11)]
     assert answers(bob) == answers(ana)
 
 
-def test_texts_may_come_later_and_go_again(team: Team, ana: Workspace) -> None:
-    push_git(ana, None)
+def test_texts_can_be_shared_later_and_removed_again(team: Team, ana: Workspace) -> None:
+    push_to_git(ana, None)
     bob = team.clone("bob")
-    pull_git(bob, None)
+    pull_from_git(bob, None)
     first = answers(bob)
-    assert outcomes(push_git(ana, None, texts=True)) == [("sent", 0)]
-    assert outcomes(pull_git(bob, None)) == [("taken", 0)]
+    assert outcomes(push_to_git(ana, None, texts=True)) == [("sent", 0)]
+    assert outcomes(pull_from_git(bob, None)) == [("taken", 0)]
     assert answers(bob) == first
-    checked = verify(bob)
+    checked = verify_ledger(bob)
     assert (checked.findings, checked.withheld) == ([], 0)
     summary = blame(bob, "like.py").report.attributions[-1].conversation_summary
     assert summary == blame(ana, "like.py").report.attributions[-1].conversation_summary is not None
-    assert outcomes(push_git(ana, None)) == [("sent", 0)]
+    assert outcomes(push_to_git(ana, None)) == [("sent", 0)]
     assert len(team.remote.git("rev-list", team.ref(ana)).decode().split()) == 1, "the texts are not in its history"
-    pull_git(bob, None)
-    assert (verify(bob).findings, verify(bob).withheld) == ([], 0), "what is here stays here"
+    pull_from_git(bob, None)
+    assert (verify_ledger(bob).findings, verify_ledger(bob).withheld) == ([], 0), "pulled texts stay"
     assert answers(bob) == first
 
 
-def test_what_was_erased_leaves_the_reference_and_its_history(team: Team, ana: Workspace) -> None:
-    push_git(ana, None, texts=True)
-    erase(ana, ["event-6"], who="ana", why="a secret")
-    push_git(ana, None, texts=True)
+def test_erased_bodies_leave_the_reference_and_its_history(team: Team, ana: Workspace) -> None:
+    push_to_git(ana, None, texts=True)
+    erase_record_bodies(ana, ["event-6"], who="ana", why="a secret")
+    push_to_git(ana, None, texts=True)
     assert b"a_secret_line_7" not in b"".join(team.shared(team.ref(ana)).values())
     assert len(team.remote.git("rev-list", team.ref(ana)).decode().split()) == 1
     bob = team.clone("bob")
-    assert outcomes(pull_git(bob, None)) == [("taken", 12)]
-    assert (verify(bob).findings, verify(bob).erased) == ([], 2)
+    assert outcomes(pull_from_git(bob, None)) == [("taken", 12)]
+    assert (verify_ledger(bob).findings, verify_ledger(bob).erased) == ([], 2)
     assert answers(bob) == answers(ana)
 
 
-def test_what_its_owner_erased_goes_from_copies_without_texts_too(team: Team, ana: Workspace) -> None:
-    push_git(ana, None)
+def test_erased_bodies_leave_copies_without_texts_too(team: Team, ana: Workspace) -> None:
+    push_to_git(ana, None)
     bob = team.clone("bob")
-    pull_git(bob, None)
-    erase(ana, ["event-3"], who="ana", why="a secret")
-    push_git(ana, None)
-    pull_git(bob, None)
+    pull_from_git(bob, None)
+    erase_record_bodies(ana, ["event-3"], who="ana", why="a secret")
+    push_to_git(ana, None)
+    pull_from_git(bob, None)
     carl = team.clone("carl")
-    pull_git(carl, None)
+    pull_from_git(carl, None)
     assert answers(carl) == answers(bob) == answers(ana)
-    assert [verify(workspace).findings for workspace in (bob, carl)] == [[], []]
+    assert [verify_ledger(workspace).findings for workspace in (bob, carl)] == [[], []]
 
 
 def test_several_colleagues_see_each_other(team: Team, ana: Workspace) -> None:
-    push_git(ana, None)
+    push_to_git(ana, None)
     bob = team.clone("bob")
     more = NEW + text("added_by_bobs_agent = value_of(bob)", "second_of_bobs_agent = 2")
     recorded(bob, an_edit_event("new_name.py", NEW, more, at=100, session="bobs"), prefix="bobs")
@@ -203,29 +205,29 @@ def test_several_colleagues_see_each_other(team: Team, ana: Workspace) -> None:
     built.checkout()
     built.git("push", "--quiet", "origin", "main")
     assert made
-    pull_git(bob, None)
-    push_git(bob, None)
+    pull_from_git(bob, None)
+    push_to_git(bob, None)
     a_repository(ana.folder).git("pull", "--quiet", "--ff-only", "origin", "main")
-    assert sorted(outcomes(pull_git(ana, None))) == [("own", 0), ("taken", 1)]
+    assert sorted(outcomes(pull_from_git(ana, None))) == [("own", 0), ("taken", 1)]
     carl = team.clone("carl")
-    assert sorted(outcomes(pull_git(carl, None))) == [("taken", 1), ("taken", 10)]
+    assert sorted(outcomes(pull_from_git(carl, None))) == [("taken", 1), ("taken", 10)]
     reports = [json.loads(encode_report(blame(workspace, "new_name.py").report)) for workspace in (ana, bob, carl)]
     for report in reports:
-        for one in report["attributions"]:
-            one.pop("conversation_summary")
+        for block in report["attributions"]:
+            block.pop("conversation_summary")
     assert reports[0] == reports[1] == reports[2]
-    assert {one["session_id"] for one in reports[0]["attributions"]} >= {"bobs", "s1"}
+    assert {block["session_id"] for block in reports[0]["attributions"]} >= {"bobs", "s1"}
 
 
-def test_an_export_of_what_was_pulled_gives_the_same_answers(team: Team, ana: Workspace, tmp_path: Path) -> None:
-    push_git(ana, None)
+def test_an_export_of_pulled_chains_gives_the_same_answers(team: Team, ana: Workspace, tmp_path: Path) -> None:
+    push_to_git(ana, None)
     bob, carl = team.clone("bob"), team.clone("carl")
-    pull_git(bob, None)
-    export_to(bob, tmp_path / "out.jsonl")
-    assert import_export(carl, tmp_path / "out.jsonl").outcome == "fine"
-    assert [_ungraded(one) for one in answers(carl)] == [_ungraded(one) for one in answers(ana)]
-    assert {one["grade"] for one in answers(carl)[0]["attributions"]} == {None, "claimed"}, "a file is a claim"
-    export_to(carl, tmp_path / "again.jsonl")
+    pull_from_git(bob, None)
+    export_chains_to_file(bob, tmp_path / "out.jsonl")
+    assert import_chain_export(carl, tmp_path / "out.jsonl").outcome == "fine"
+    assert [_ungraded(answer) for answer in answers(carl)] == [_ungraded(answer) for answer in answers(ana)]
+    assert {block["grade"] for block in answers(carl)[0]["attributions"]} == {None, "claimed"}, "a file is a claim"
+    export_chains_to_file(carl, tmp_path / "again.jsonl")
     assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "out.jsonl").read_bytes()
 
 
@@ -233,7 +235,7 @@ def test_an_export_of_what_was_pulled_gives_the_same_answers(team: Team, ana: Wo
 
 
 def tampered(team: Team, ref: str, name: str, old: bytes, new: bytes) -> None:
-    """Somebody who may write to the remote changed what a reference holds."""
+    """Change the content of a reference, like somebody with write access to the remote."""
     files = {path.encode(): data for path, data in team.shared(ref).items()}
     assert old in files[name.encode()]
     files[name.encode()] = files[name.encode()].replace(old, new)
@@ -258,28 +260,28 @@ def tampered(team: Team, ref: str, name: str, old: bytes, new: bytes) -> None:
 def test_a_chain_that_does_not_verify_is_refused_whole(
     team: Team, ana: Workspace, name: str, old: bytes, new: bytes
 ) -> None:
-    push_git(ana, None)
+    push_to_git(ana, None)
     tampered(team, team.ref(ana), name, old, new)
     bob = team.clone("bob")
-    report = pull_git(bob, None)
+    report = pull_from_git(bob, None)
     assert (report.outcome, outcomes(report)) == ("found", [("refused", 0)])
     assert report.chains[0].findings
-    assert verify(bob).records == 0
+    assert verify_ledger(bob).records == 0
 
 
 def test_one_refused_chain_does_not_stop_the_others(team: Team, ana: Workspace) -> None:
-    push_git(ana, None)
+    push_to_git(ana, None)
     dora = recorded(team.clone("dora"), an_event("prompt", text="hello"))
-    push_git(dora, None)
+    push_to_git(dora, None)
     tampered(team, team.ref(ana), "about.json", b'"seq":10', b'"seq":11')
-    report = pull_git(team.clone("bob"), None)
+    report = pull_from_git(team.clone("bob"), None)
     assert sorted(outcomes(report)) == [("refused", 0), ("taken", 1)]
 
 
-def test_a_chain_that_was_made_again_is_refused_and_named(team: Team, ana: Workspace) -> None:
-    push_git(ana, None)
+def test_a_rewritten_chain_is_refused_and_named(team: Team, ana: Workspace) -> None:
+    push_to_git(ana, None)
     bob = team.clone("bob")
-    pull_git(bob, None)
+    pull_from_git(bob, None)
     first = answers(bob)
     with ana.reading() as store:
         own = store.own()
@@ -287,134 +289,134 @@ def test_a_chain_that_was_made_again_is_refused_and_named(team: Team, ana: Works
     recorded(other, *(an_event("prompt", id=str(n), text="forged", at=moment(n)) for n in range(12)), prefix="forged")
     ref = team.ref(ana)
     team.remote.git("update-ref", "-d", ref)
-    push_git(other, None)
-    report = pull_git(bob, None)
-    assert [one.code for one in report.chains[0].findings] == ["CHAIN-FORK", "CHAIN-LINK"]
-    assert (verify(bob).findings, answers(bob)) == ([], first)
-    refused = push_git(ana, None)
+    push_to_git(other, None)
+    report = pull_from_git(bob, None)
+    assert [finding.code for finding in report.chains[0].findings] == ["CHAIN-FORK", "CHAIN-LINK"]
+    assert (verify_ledger(bob).findings, answers(bob)) == ([], first)
+    refused = push_to_git(ana, None)
     assert (refused.outcome, outcomes(refused)) == ("found", [("refused", 0)])
 
 
-def test_our_own_chain_is_never_taken_from_elsewhere(team: Team, ana: Workspace) -> None:
-    push_git(ana, None)
+def test_a_chain_of_this_store_is_never_pulled(team: Team, ana: Workspace) -> None:
+    push_to_git(ana, None)
     with ana.reading() as store:
         own = store.own()
     other = replace(team.clone("mallory"), token=lambda: str(own))
-    pull_git(other, None)
+    pull_from_git(other, None)
     recorded(other, an_event("prompt", id="x", text="planted", at=moment(99)), prefix="planted")
-    assert outcomes(pull_git(ana, None)) == [("own", 0)]
-    assert verify(ana).records == 10
+    assert outcomes(pull_from_git(ana, None)) == [("own", 0)]
+    assert verify_ledger(ana).records == 10
 
 
 def test_a_reference_that_names_another_store_is_refused(team: Team, ana: Workspace) -> None:
-    push_git(ana, None)
+    push_to_git(ana, None)
     team.remote.git("update-ref", f"refs/custody/{'f' * 32}", team.ref(ana))
-    report = pull_git(team.clone("bob"), None)
+    report = pull_from_git(team.clone("bob"), None)
     assert sorted(outcomes(report)) == [("refused", 0), ("taken", 10)]
 
 
-def test_references_that_are_no_chains_are_passed_over_or_refused(team: Team, ana: Workspace) -> None:
+def test_references_that_are_not_chains_are_skipped_or_refused(team: Team, ana: Workspace) -> None:
     team.remote.git("update-ref", "refs/custody/notes", "refs/heads/main")
     team.remote.git("update-ref", f"refs/custody/{'e' * 32}", "refs/heads/main")
-    report = pull_git(team.clone("bob"), None)
+    report = pull_from_git(team.clone("bob"), None)
     assert outcomes(report) == [("refused", 0)]
 
 
-def test_two_who_push_at_once_both_arrive(team: Team, ana: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    push_git(ana, None)
+def test_two_concurrent_pushes_both_arrive(team: Team, ana: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    push_to_git(ana, None)
     recorded(ana, an_event("prompt", id="p9", text="more", at=moment(60)), prefix="later")
     pushed = Exchange.push
     races: list[int] = []
 
-    def raced(self: Exchange, address: object, name: str, commit: str, old: str | None) -> None:
+    def raced(self: Exchange, url: object, name: str, commit: str, old: str | None) -> None:
         if not races:
             races.append(1)
             monkeypatch.setattr(Exchange, "push", pushed)
             quicker = replace(ana, now_ns=lambda: (NOON + 901) * NS)
-            assert outcomes(push_git(quicker, None)) == [("sent", 1)]
+            assert outcomes(push_to_git(quicker, None)) == [("sent", 1)]
             monkeypatch.setattr(Exchange, "push", raced)
-        pushed(self, address, name, commit, old)  # type: ignore[arg-type]
+        pushed(self, url, name, commit, old)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Exchange, "push", raced)
-    assert outcomes(push_git(ana, None)) == [("same", 0)]
+    assert outcomes(push_to_git(ana, None)) == [("same", 0)]
     assert races == [1]
 
 
-def test_a_push_never_overwrites_what_it_has_not_seen(team: Team, ana: Workspace) -> None:
-    push_git(ana, None)
+def test_a_push_never_overwrites_a_state_it_has_not_fetched(team: Team, ana: Workspace) -> None:
+    push_to_git(ana, None)
     exchange = ana.repository.exchange(team.folder / "x")
-    address = ana.repository.address(team.url)
-    (ref,) = exchange.fetch(address)
+    url = ana.repository.resolve_remote_url(team.url)
+    (ref,) = exchange.fetch(url)
     other = exchange.commit({b"x": exchange.keep(b"x")}, [], "another", 0)
-    for seen in (None, "1" * 40):
+    for expected in (None, "1" * 40):
         with pytest.raises(RemoteMoveError):
-            exchange.push(address, ref.name.decode(), other, seen)
-    assert exchange.fetch(address) == [ref]
+            exchange.push(url, ref.name.decode(), other, expected)
+    assert exchange.fetch(url) == [ref]
 
 
-def test_a_remote_that_refuses_is_told_in_its_words(team: Team, ana: Workspace) -> None:
+def test_the_reason_of_a_refusing_remote_is_shown(team: Team, ana: Workspace) -> None:
     team.remote.git("config", "receive.denyDeletes", "true")
     team.remote.git("config", "transfer.hideRefs", "refs/custody")
     with pytest.raises(GitError, match="hidden ref") as caught:
-        push_git(ana, None)
+        push_to_git(ana, None)
     assert "refs/custody" in str(caught.value.hint)
 
 
-def test_a_remote_that_is_gone_loses_nothing(team: Team, ana: Workspace) -> None:
+def test_a_missing_remote_loses_nothing(team: Team, ana: Workspace) -> None:
     team.remote.path.rename(team.folder / "moved.git")
-    for verb in (push_git, pull_git):
+    for verb in (push_to_git, pull_from_git):
         with pytest.raises(GitError) as caught:
             verb(ana, None)
         assert "nothing was lost" in str(caught.value.hint)
-    assert verify(ana).records == 10
+    assert verify_ledger(ana).records == 10
 
 
 @pytest.mark.parametrize(
     "url", ["ext::sh -c x", "http://example.invalid/x", "git://example.invalid/x", "-x", "", "fd::3", "ftp://x/y"]
 )
-def test_other_ways_to_a_remote_are_refused(team: Team, ana: Workspace, url: str) -> None:
+def test_other_transports_are_refused(team: Team, ana: Workspace, url: str) -> None:
     a_repository(ana.folder).git("config", "remote.origin.url", url)
     with pytest.raises(InputError):
-        push_git(ana, None)
+        push_to_git(ana, None)
 
 
-def test_the_remote_is_the_one_that_the_branch_follows(team: Team, ana: Workspace) -> None:
+def test_the_default_remote_is_the_one_that_the_branch_follows(team: Team, ana: Workspace) -> None:
     built = a_repository(ana.folder)
     built.git("remote", "rename", "origin", "upstream")
     built.git("config", "branch.main.remote", "upstream")
-    assert push_git(ana, None).remote == "upstream"
-    with pytest.raises(InputError, match="no remote called 'elsewhere'"):
-        push_git(ana, "elsewhere")
+    assert push_to_git(ana, None).remote == "upstream"
+    with pytest.raises(InputError, match="unknown remote 'elsewhere'"):
+        push_to_git(ana, "elsewhere")
 
 
-def test_nothing_recorded_is_nothing_to_push(team: Team, ana: Workspace) -> None:
-    assert push_git(team.clone("bob"), None).chains == []
-    assert pull_git(ana, None).chains == []
+def test_nothing_recorded_means_nothing_to_push(team: Team, ana: Workspace) -> None:
+    assert push_to_git(team.clone("bob"), None).chains == []
+    assert pull_from_git(ana, None).chains == []
 
 
-def test_a_lone_clock_is_no_part_of_what_is_shared(team: Team, ana: Workspace) -> None:
-    push_git(ana, None)
+def test_the_clock_alone_changes_nothing_shared(team: Team, ana: Workspace) -> None:
+    push_to_git(ana, None)
     later = replace(ana, now_ns=lambda: (NOON + 90_000) * NS)
-    assert outcomes(push_git(later, None)) == [("same", 0)]
+    assert outcomes(push_to_git(later, None)) == [("same", 0)]
 
 
-def test_a_push_that_is_cut_off_leaves_nothing_half(
+def test_an_interrupted_push_leaves_nothing_half_done(
     team: Team, ana: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("push", "commit", "keep"):
         with monkeypatch.context() as patch:
             patch.setattr(Exchange, name, _cut_off)
             with pytest.raises(KeyboardInterrupt):
-                push_git(ana, None)
+                push_to_git(ana, None)
         assert not team.remote.git("for-each-ref", "refs/custody/")
-    assert outcomes(push_git(ana, None)) == [("sent", 10)]
+    assert outcomes(push_to_git(ana, None)) == [("sent", 10)]
     bob = team.clone("bob")
     with monkeypatch.context() as patch:
-        patch.setattr("custody.share.sync.take", _cut_off)
+        patch.setattr("custody.share.sync.store_shared_chain", _cut_off)
         with pytest.raises(KeyboardInterrupt):
-            pull_git(bob, None)
-    assert verify(bob).records == 0
-    assert outcomes(pull_git(bob, None)) == [("taken", 10)]
+            pull_from_git(bob, None)
+    assert verify_ledger(bob).records == 0
+    assert outcomes(pull_from_git(bob, None)) == [("taken", 10)]
     assert answers(bob) == answers(ana)
 
 

@@ -1,23 +1,23 @@
-"""What every sketch of some small texts must be, for ever.
+"""The sketches of some small texts, which must never change.
 
-``python -m tests.unit.sketch.golden`` prints it; ``golden.json`` was written by it once. Everything but the MinHash
-values is also worked out by the slow code beside this file.
+``python -m tests.unit.sketch.golden`` prints them; ``golden.json`` was written by it once. Everything except the
+MinHash values is also computed by the slow reference implementations.
 """
 
 import json
 from collections.abc import Sequence
 
-from custody.sketch.hashing import bands_of, bottom_of, hash32, hash64
-from custody.sketch.minhash import MINHASH_VERSION, minhash_of
+from custody.sketch.hashing import compute_lsh_bands, hash32, hash64, make_bottom_sketch
+from custody.sketch.minhash import MINHASH_VERSION, compute_minhash
 from custody.sketch.tokens import (
-    identifiers_of,
+    identifiers_from_tokens,
     mask_literals,
-    normalised_line,
-    shingles_of,
+    normalize_line_spacing,
+    shingle_tokens,
     split_message_words,
-    tokens_of,
+    tokenize_text,
 )
-from custody.sketch.winnow import chosen_runs, run_hashes
+from custody.sketch.winnow import hash_token_runs, select_window_minima
 
 TEXTS = {
     "typescript": "export const limit = (n: number): string => `${n ?? 10}ms`;\nif (a?.b !== c) { i += 0x1F; }\n",
@@ -28,44 +28,44 @@ TEXTS = {
 
 
 def placed(tokens: Sequence[str], k: int, window: int) -> list[tuple[int, int]]:
-    """The fingerprints of tokens, each with the place of its first token, from 0."""
+    """Return the fingerprints of tokens, each with the position of its first token."""
     if not tokens:
         return []
-    runs = run_hashes(tokens, min(k, len(tokens)))
-    return [(runs[at], at) for at in chosen_runs(runs, min(window, len(runs)))]
+    runs = hash_token_runs(tokens, min(k, len(tokens)))
+    return [(runs[at], at) for at in select_window_minima(runs, min(window, len(runs)))]
 
 
 def vectors() -> dict[str, object]:
-    """Everything by text, in JSON's own types."""
+    """Return all sketches by text, in JSON types."""
     return {"minhash_version": MINHASH_VERSION, "texts": {name: of_text(text) for name, text in TEXTS.items()}}
 
 
 def of_text(text: str) -> dict[str, object]:
-    tokens = tokens_of(text)
-    shingles = shingles_of(tokens, 5)
-    signature = minhash_of(shingles, 128)
+    tokens = tokenize_text(text)
+    shingles = shingle_tokens(tokens, 5)
+    signature = compute_minhash(shingles, 128)
     assert signature is not None
-    bottom = bottom_of([hash32("token", token) for token in tokens], 8)
+    bottom = make_bottom_sketch([hash32("token", token) for token in tokens], 8)
     hashes = [hash32("token", token) for token in tokens]
     terms = [hash64("token", token) for token in tokens]
     return {
         "tokens": tokens,
         "masked": mask_literals(tokens),
-        "identifiers": identifiers_of(tokens),
+        "identifiers": identifiers_from_tokens(tokens),
         "words": split_message_words(text),
-        "lines": [normalised_line(line) for line in text.split("\n")],
+        "lines": [normalize_line_spacing(line) for line in text.split("\n")],
         "shingles": shingles,
         "hash64": terms,
         "hash32": hashes,
         "minhash": signature.hex(),
-        "bands": bands_of(signature, 16),
+        "bands": compute_lsh_bands(signature, 16),
         "bottom": b"".join(n.to_bytes(4, "little") for n in (bottom.size, *bottom.values)).hex(),
         "fingerprints": placed(tokens, 3, 4),
     }
 
 
 def dumped() -> str:
-    """The text of ``golden.json``; lone surrogates are escaped."""
+    """Return the text of ``golden.json``; lone surrogates are escaped."""
     return json.dumps(vectors(), indent=1) + "\n"
 
 

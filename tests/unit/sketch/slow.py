@@ -1,24 +1,23 @@
-"""The same results by other means: one sign, one set, one window at a time, and no thought for speed."""
+"""Slow reference implementations: one character, one set, one window at a time."""
 
 from collections.abc import Sequence
 from fractions import Fraction
 from hashlib import blake2b
 
-SIGNS = "-=!+*/%&|^<>?:~@."
 OPERATORS = set(
     ">>>= <<= >>= >>> === !== **= &&= ||= ??= //= ... ..= <=> => -> :: == != <= >= && || ?? ?. ++ -- += -= *= /= %= &="
     " |= ^= ~= << >> ** // /* */ := .. <- |> =~ @@".split()
 )
-CONTRACTED = ("t", "s", "d", "m", "re", "ve", "ll")
+CONTRACTIONS = ("t", "s", "d", "m", "re", "ve", "ll")
 PRIME, BASE = 2**61 - 1, 0x1B87_3593_CC9E_2D51
 
 
-def is_word(sign: str) -> bool:
-    return sign.isalnum() or sign in "_$" or "\udc80" <= sign <= "\udcff"
+def is_word(character: str) -> bool:
+    return character.isalnum() or character in "_$" or "\udc80" <= character <= "\udcff"
 
 
-def is_plain_word(sign: str) -> bool:
-    return sign.isalnum() or sign == "_"
+def is_plain_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
 def digit(text: str, at: int) -> bool:
@@ -26,14 +25,14 @@ def digit(text: str, at: int) -> bool:
 
 
 def tokens(text: str) -> list[str]:
-    found: list[str] = []
+    result: list[str] = []
     at = 0
     while at < len(text):
         end = at + 1 if text[at].isspace() else token_end(text, at)
         if not text[at].isspace():
-            found.append(text[at:end])
+            result.append(text[at:end])
         at = end
-    return found
+    return result
 
 
 def token_end(text: str, at: int) -> int:
@@ -81,7 +80,7 @@ def is_contraction(text: str, at: int) -> bool:
     if text[at] != "'" or at < 2 or not (is_plain_word(text[at - 1]) and is_plain_word(text[at - 2])):
         return False
     end = run_end(text, at + 1, is_plain_word)
-    return text[at + 1 : end] in CONTRACTED and text[end : end + 1] != "'"
+    return text[at + 1 : end] in CONTRACTIONS and text[end : end + 1] != "'"
 
 
 def shingles(tokens: Sequence[str], k: int) -> list[str]:
@@ -113,7 +112,7 @@ def run_hashes(tokens: Sequence[str], k: int) -> list[int]:
 
 
 def winnowed(tokens: Sequence[str], k: int, window: int) -> list[tuple[int, int]]:
-    """The chosen hashes with the places of their runs: every window is looked through whole."""
+    """Return the chosen hashes with the positions of their runs, by a search of every window."""
     if not tokens:
         return []
     runs = run_hashes(tokens, k)

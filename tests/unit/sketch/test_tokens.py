@@ -1,11 +1,18 @@
-"""Tokens, lines and words of any text, and that a look at a text is one look."""
+"""Tokens, lines and words of any text, in linear time."""
 
 import re
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.sketch.tokens import _TOKEN, identifiers_of, mask_literals, normalised_line, split_message_words, tokens_of
+from custody.sketch.tokens import (
+    _TOKEN,
+    identifiers_from_tokens,
+    mask_literals,
+    normalize_line_spacing,
+    split_message_words,
+    tokenize_text,
+)
 from tests.builders.table import table
 from tests.unit.sketch import slow
 
@@ -21,28 +28,30 @@ MANY = 400_000
 
 
 @given(CODE | ANY)
-def test_tokens_are_those_of_a_reader_that_goes_sign_by_sign(text: str) -> None:
-    assert tokens_of(text) == [token for line in re.split("[\r\n]", text) for token in slow.tokens(line.rstrip())]
+def test_tokens_match_the_slow_reference(text: str) -> None:
+    assert tokenize_text(text) == [token for line in re.split("[\r\n]", text) for token in slow.tokens(line.rstrip())]
 
 
 @given(CODE | ANY)
-def test_nothing_but_white_space_is_left_out(text: str) -> None:
-    found = tokens_of(text)
-    assert "".join("".join(found).split()) == "".join(text.split())
-    assert all(token.strip() and "\n" not in token and "\r" not in token for token in found)
+def test_only_white_space_is_left_out(text: str) -> None:
+    result = tokenize_text(text)
+    assert "".join("".join(result).split()) == "".join(text.split())
+    assert all(token.strip() and "\n" not in token and "\r" not in token for token in result)
 
 
 @given(CODE, CODE, st.sampled_from([" ", "\t", "\r", "\u2028"]))
-def test_lines_are_read_each_for_itself_and_without_their_ends(one: str, other: str, space: str) -> None:
+def test_lines_are_tokenized_independently(one: str, other: str, space: str) -> None:
     assert (
-        tokens_of(f"{one}\n{other}") == tokens_of(f"{one}{space}\n{other}{space}") == tokens_of(one) + tokens_of(other)
+        tokenize_text(f"{one}\n{other}")
+        == tokenize_text(f"{one}{space}\n{other}{space}")
+        == tokenize_text(one) + tokenize_text(other)
     )
 
 
 @given(CODE, st.booleans(), st.booleans())
-def test_a_masked_view_stays_the_same_when_it_is_masked_again(text: str, numbers: bool, strings: bool) -> None:
-    found = mask_literals(tokens_of(text), numbers=numbers, strings=strings)
-    assert mask_literals(found, numbers=numbers, strings=strings) == found
+def test_masking_is_idempotent(text: str, numbers: bool, strings: bool) -> None:
+    result = mask_literals(tokenize_text(text), numbers=numbers, strings=strings)
+    assert mask_literals(result, numbers=numbers, strings=strings) == result
 
 
 # Conformance: 002-017
@@ -67,13 +76,13 @@ def test_a_masked_view_stays_the_same_when_it_is_masked_again(text: str, numbers
         (" \n\t", []),
     ],
 )
-def test_tokens_end_where_a_reader_would_end_them(text: str, tokens: list[str]) -> None:
-    assert tokens_of(text) == tokens
+def test_tokens_of_examples(text: str, tokens: list[str]) -> None:
+    assert tokenize_text(text) == tokens
 
 
 # Conformance: 002-016
-def test_masks_make_numbers_alike_and_strings_alike() -> None:
-    tokens = tokens_of("wait(30, 'ms', 0x1F, `a`)")
+def test_numbers_and_strings_are_masked() -> None:
+    tokens = tokenize_text("wait(30, 'ms', 0x1F, `a`)")
     assert mask_literals(tokens, strings=False) == [
         "wait",
         "(",
@@ -101,13 +110,13 @@ def test_masks_make_numbers_alike_and_strings_alike() -> None:
 
 
 @given(CODE | ANY)
-def test_every_sign_begins_a_token_at_the_first_try(text: str) -> None:
+def test_every_character_except_white_space_starts_a_token(text: str) -> None:
     text = text.rstrip()
     at = 0
     while at < len(text):
-        found = _TOKEN.match(text, at)
-        assert text[at].isspace() if found is None else found.end() > at
-        at = at + 1 if found is None else found.end()
+        result = _TOKEN.match(text, at)
+        assert text[at].isspace() if result is None else result.end() > at
+        at = at + 1 if result is None else result.end()
 
 
 @table(
@@ -129,30 +138,30 @@ def test_every_sign_begins_a_token_at_the_first_try(text: str) -> None:
         ("\udce9\x00" * MANY, 2 * MANY),
     ],
 )
-def test_a_hostile_line_of_any_length_is_read(line: str, count: int) -> None:
-    found = tokens_of(line)
-    assert len(found) == count
-    assert sum(map(len, found)) == len(line) - line.count(" ")
+def test_hostile_long_lines_are_tokenized(line: str, count: int) -> None:
+    result = tokenize_text(line)
+    assert len(result) == count
+    assert sum(map(len, result)) == len(line) - line.count(" ")
 
 
-def test_names_are_neither_words_of_the_language_nor_numbers_nor_texts() -> None:
-    tokens = mask_literals(tokens_of("return this.größe + _x + $y + 'name' + 12 + na\udcefve + \udcc4nderung + ☃"))
-    assert identifiers_of(tokens) == ["größe", "_x", "$y", "na\udcefve", "\udcc4nderung"]
-    assert identifiers_of(iter(["a", "b", "a", "if", "<NUM>", "<STR>"])) == ["a", "b", "a"]
+def test_identifiers_exclude_keywords_numbers_and_strings() -> None:
+    tokens = mask_literals(tokenize_text("return this.größe + _x + $y + 'name' + 12 + na\udcefve + \udcc4nderung + ☃"))
+    assert identifiers_from_tokens(tokens) == ["größe", "_x", "$y", "na\udcefve", "\udcc4nderung"]
+    assert identifiers_from_tokens(iter(["a", "b", "a", "if", "<NUM>", "<STR>"])) == ["a", "b", "a"]
 
 
 @given(CODE)
-def test_names_keep_their_order_and_their_repetitions(text: str) -> None:
-    tokens = tokens_of(text)
-    names = set(identifiers_of(tokens))
-    assert identifiers_of(tokens) == [token for token in tokens if token in names]
+def test_identifiers_keep_order_and_repetitions(text: str) -> None:
+    tokens = tokenize_text(text)
+    names = set(identifiers_from_tokens(tokens))
+    assert identifiers_from_tokens(tokens) == [token for token in tokens if token in names]
 
 
 # Conformance: 002-015
 @given(ANY)
-def test_a_normalised_line_is_normal(line: str) -> None:
-    normal = normalised_line(line)
-    assert normalised_line(normal) == normal
+def test_line_normalization_is_idempotent(line: str) -> None:
+    normal = normalize_line_spacing(line)
+    assert normalize_line_spacing(normal) == normal
     assert not re.search(r"^\s|\s$|\s\s|[^\S ]", normal)
 
 
@@ -172,10 +181,13 @@ def test_a_normalised_line_is_normal(line: str) -> None:
         ("", []),
     ],
 )
-def test_words_are_taken_out_of_names(text: str, words: list[str]) -> None:
+def test_identifiers_are_split_into_words(text: str, words: list[str]) -> None:
     assert split_message_words(text) == words
 
 
 @given(ANY)
-def test_words_hold_letters_and_digits_only_and_all_of_them(text: str) -> None:
-    assert "".join(split_message_words(text)) == "".join(sign for sign in text if sign.isalnum()).lower() or "Σ" in text
+def test_words_have_all_letters_and_digits_and_nothing_else(text: str) -> None:
+    assert (
+        "".join(split_message_words(text)) == "".join(character for character in text if character.isalnum()).lower()
+        or "Σ" in text
+    )

@@ -1,4 +1,4 @@
-"""Winnowing: what is common shows, wherever it stands."""
+"""Winnowing: common runs are found, wherever they are."""
 
 from itertools import pairwise
 from random import Random
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.sketch.winnow import fingerprints_of
+from custody.sketch.winnow import winnow_fingerprints
 from tests.unit.sketch import slow
 from tests.unit.sketch.golden import placed
 
@@ -17,14 +17,14 @@ LONG = 200_000
 
 
 @given(TOKENS, SIZES, SIZES)
-def test_fingerprints_are_those_of_a_look_through_every_window(tokens: list[str], k: int, window: int) -> None:
+def test_fingerprints_match_the_slow_reference(tokens: list[str], k: int, window: int) -> None:
     assert placed(tokens, k, window) == slow.winnowed(tokens, k, window)
-    assert list(fingerprints_of(tokens, k, window)) == [hash_ for hash_, _ in slow.winnowed(tokens, k, window)]
+    assert list(winnow_fingerprints(tokens, k, window)) == [hash_ for hash_, _ in slow.winnowed(tokens, k, window)]
 
 
 # Conformance: 002-059
 @given(TOKENS, TOKENS, TOKENS, TOKENS, TOKENS, SIZES, SIZES)
-def test_a_shared_run_that_is_long_enough_shows(
+def test_a_long_shared_run_shares_a_fingerprint(
     before: list[str], after: list[str], head: list[str], tail: list[str], run: list[str], k: int, window: int
 ) -> None:
     least = k + window - 1
@@ -38,7 +38,7 @@ def test_a_shared_run_that_is_long_enough_shows(
 
 
 @given(TOKENS, SIZES, SIZES)
-def test_no_window_is_without_a_fingerprint(tokens: list[str], k: int, window: int) -> None:
+def test_every_window_has_a_fingerprint(tokens: list[str], k: int, window: int) -> None:
     places = [place for _, place in placed(tokens, k, window)]
     runs = len(tokens) - k + 1
     assert places == sorted(set(places))
@@ -47,48 +47,48 @@ def test_no_window_is_without_a_fingerprint(tokens: list[str], k: int, window: i
     assert runs < window or (places[0] < window and places[-1] >= runs - window)
 
 
-def test_few_places_are_chosen_of_a_long_text() -> None:
+def test_few_positions_of_a_long_text_are_chosen() -> None:
     random = Random("winnow")
     tokens = [f"name{random.randrange(500)}" for _ in range(LONG // 10)]
-    chosen = len(fingerprints_of(tokens, 5, 9))
+    chosen = len(winnow_fingerprints(tokens, 5, 9))
     assert chosen / len(tokens) == pytest.approx(2 / 10, rel=0.1)
 
 
-def test_a_long_row_of_one_token_does_not_choose_every_place() -> None:
-    assert len(fingerprints_of(["x"] * LONG, 5, 10)) == (LONG - 4) // 10
+def test_a_long_repetition_chooses_few_positions() -> None:
+    assert len(winnow_fingerprints(["x"] * LONG, 5, 10)) == (LONG - 4) // 10
 
 
-class Counted(str):
-    """A token that counts how often any of its kind is hashed or compared."""
+class CountingToken(str):
+    """A token that counts hashes and comparisons of all instances."""
 
     __slots__ = ()
-    looks = 0
+    accesses = 0
 
     def __hash__(self) -> int:
-        Counted.looks += 1
+        CountingToken.accesses += 1
         return super().__hash__()
 
     def __eq__(self, other: object) -> bool:
-        Counted.looks += 1
+        CountingToken.accesses += 1
         return super().__eq__(other)
 
 
-def looks_for(count: int) -> int:
-    Counted.looks = 0
-    fingerprints_of((Counted("x" if at % 3 else "y") for at in range(count)), 20, 50)
-    return Counted.looks
+def count_accesses(count: int) -> int:
+    CountingToken.accesses = 0
+    winnow_fingerprints((CountingToken("x" if at % 3 else "y") for at in range(count)), 20, 50)
+    return CountingToken.accesses
 
 
-def test_every_token_is_looked_at_as_often_in_a_long_text_as_in_a_short_one() -> None:
-    short, long = looks_for(2_000), looks_for(20_000)
+def test_winnowing_takes_linear_time() -> None:
+    short, long = count_accesses(2_000), count_accesses(20_000)
     assert long <= 10.5 * short
 
 
-def test_nothing_has_no_fingerprints() -> None:
-    assert fingerprints_of([], 5, 4) == ()
+def test_an_empty_text_has_no_fingerprints() -> None:
+    assert winnow_fingerprints([], 5, 4) == ()
 
 
 @pytest.mark.parametrize(("k", "window"), [(0, 4), (4, 0), (-1, -1)])
-def test_runs_and_windows_of_nothing_are_refused(k: int, window: int) -> None:
-    with pytest.raises(ValueError, match="no run"):
-        fingerprints_of(["a"], k, window)
+def test_empty_runs_and_windows_are_rejected(k: int, window: int) -> None:
+    with pytest.raises(ValueError, match="invalid run"):
+        winnow_fingerprints(["a"], k, window)

@@ -8,7 +8,7 @@ import pytest
 from custody.core.ids import StoreId
 from custody.core.record import ChainTip, Record
 from custody.store import DerivedTables, RecordReader, Store, ViewWiring, open_sqlite
-from custody.workspace.wiring import DERIVED, READERS, import_name
+from custody.workspace.wiring import DERIVED, READERS, import_wired_name
 from tests.builders.events import an_arrival
 from tests.builders.stores import surroundings
 
@@ -92,4 +92,4 @@ def test_views_are_current_only_when_derived_tables_are(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", DERIVED)
 def test_every_wired_name_is_a_class_of_derived_tables(name: str) -> None:
-    assert issubclass(import_name(name), DerivedTables)
+    assert issubclass(import_wired_name(name), DerivedTables)

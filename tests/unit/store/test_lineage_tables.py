@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from custody.attribution.queries.lineage import PROBED, VOTERS_MAX, LineageTables, StateAuthor, StateRow
+from custody.attribution.queries.lineage import KEYS_PER_STATEMENT_MAX, VOTERS_MAX, LineageTables, StateAuthor, StateRow
 from custody.core.ids import AgentName, CommitSha, RecordRef, Seq, SessionId, StoreId
 from custody.core.paths import RepoPath
 from custody.store import Store
@@ -27,7 +27,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def a_state(id_: int = 1, *, path: RepoPath = PATH, at_ns: int = 10, **fields: Any) -> StateRow:
     ref = RecordRef(CHAIN, Seq(id_))
-    told = StateAuthor(
+    author = StateAuthor(
         ref=ref,
         at_ns=at_ns,
         observed=f"robot s1 e{id_}",
@@ -38,16 +38,16 @@ def a_state(id_: int = 1, *, path: RepoPath = PATH, at_ns: int = 10, **fields: A
         kind="hook",
     )
     usual: dict[str, Any] = {"n": 0, "text": None, "keys": (1, -2, 2**63 - 1, -(2**63)), "origins": b"\0\1"}
-    return StateRow(id=id_, path=path, told=told, **{**usual, **fields})
+    return StateRow(id=id_, path=path, author=author, **{**usual, **fields})
 
 
 def test_a_state_comes_back_as_it_was(store: Store) -> None:
     state = a_state(7, path=OTHER, text="caf\udce9 = 1\n")
     LineageTables(store).put(state, [1, 2, 1])
     assert LineageTables(store).states([7, 8]) == [state]
-    assert LineageTables(store).read_state_author(7) == state.told
+    assert LineageTables(store).read_state_author(7) == state.author
     assert LineageTables(store).read_state_author(8) is None
-    bare = replace(a_state(9), told=replace(a_state(9).told, session=None, call=None, revision=None))
+    bare = replace(a_state(9), author=replace(a_state(9).author, session=None, call=None, revision=None))
     LineageTables(store).put(bare, [])
     assert LineageTables(store).states([9]) == [bare]
 
@@ -81,19 +81,19 @@ def test_how_many_there_are_and_since_when(store: Store) -> None:
 def test_states_are_voted_for_by_the_lines_that_they_brought(store: Store) -> None:
     LineageTables(store).put(a_state(1), [11, 12, 12])
     LineageTables(store).put(a_state(2), [12])
-    assert LineageTables(store).voted([11, 12, 13]) == {1: 2, 2: 1}
-    assert LineageTables(store).voted([]) == {}
+    assert LineageTables(store).count_line_votes([11, 12, 13]) == {1: 2, 2: 1}
+    assert LineageTables(store).count_line_votes([]) == {}
 
 
 def test_what_very_many_states_brought_asks_only_the_latest(store: Store) -> None:
     for n in range(1, VOTERS_MAX + 3):
         LineageTables(store).put(a_state(n), [11])
-    assert sorted(LineageTables(store).voted([11])) == list(range(3, VOTERS_MAX + 3))
+    assert sorted(LineageTables(store).count_line_votes([11])) == list(range(3, VOTERS_MAX + 3))
 
 
 def test_newer_states_with_one_of_very_many_lines_are_found(store: Store) -> None:
-    LineageTables(store).put(a_state(5), [PROBED * 2 + 1])
-    keys = list(range(1, PROBED * 2 + 2))
+    LineageTables(store).put(a_state(5), [KEYS_PER_STATEMENT_MAX * 2 + 1])
+    keys = list(range(1, KEYS_PER_STATEMENT_MAX * 2 + 2))
     assert LineageTables(store).has_newer(keys, 4)
     assert not LineageTables(store).has_newer(keys, 5)
     assert not LineageTables(store).has_newer(keys[:-1], 4)
@@ -125,7 +125,7 @@ def test_forgetting_a_file_forgets_its_states_its_lines_and_every_version(store:
     tables.put_version(OTHER, COMMIT, "rules", 2, b"")
     assert tables.ids(PATH) == {"robot s1 e1": 1}
     tables.forget(PATH)
-    assert (tables.voted([11]), tables.ids(PATH), tables.count()) == ({2: 1}, {}, 1)
+    assert (tables.count_line_votes([11]), tables.ids(PATH), tables.count()) == ({2: 1}, {}, 1)
     assert tables.version(OTHER, COMMIT, "rules") is None, "it may speak of the states that are gone"
 
 
@@ -138,7 +138,7 @@ def test_forgetting_everything_reads_every_chain_again(store: Store) -> None:
     assert tables.unread("v2") == [(record.store, 0, 1)], "another version reads from the start"
     tables.put(a_state(1), [11])
     tables.forget_all()
-    assert (tables.count(), tables.voted([11]), tables.unread("v1")) == (0, {}, [(record.store, 0, 1)])
+    assert (tables.count(), tables.count_line_votes([11]), tables.unread("v1")) == (0, {}, [(record.store, 0, 1)])
 
 
 def test_only_the_new_records_of_a_chain_are_unread(store: Store) -> None:
@@ -168,7 +168,7 @@ def test_an_erasure_is_seen_in_its_stretch_only(store: Store) -> None:
 def test_moments_of_a_file_stand_in_the_order_of_time_then_of_records(store: Store) -> None:
     late, early = "2026-01-31T12:00:01Z", "2026-01-31T12:00:00Z"
     store.append([an_arrival("edit", id=str(n), at=at) for n, at in enumerate((late, early, early))])
-    moments = LineageTables(store).moments(PATH)
+    moments = LineageTables(store).snapshots(PATH)
     assert [moment[2].seq for moment in moments] == [2, 3, 1]
 
 
@@ -176,5 +176,5 @@ def test_files_stand_in_the_order_in_which_they_were_first_captured(store: Store
     times = {"b.py": "2026-01-31T12:00:01Z", "a.py": "2026-01-31T12:00:02Z", "c.py": "2026-01-31T12:00:00Z"}
     store.append([an_arrival("edit", id=path, path=path, at=at) for path, at in times.items()])
     store.append([an_arrival("edit", id="again", path="a.py", at="2026-01-31T11:00:00Z")])
-    ordered = LineageTables(store).by_first_moment([RepoPath.of(path) for path in times])
+    ordered = LineageTables(store).by_first_snapshot([RepoPath.of(path) for path in times])
     assert [path.display for path in ordered] == ["a.py", "c.py", "b.py"]

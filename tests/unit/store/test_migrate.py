@@ -8,10 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from custody.store.db import SCHEMA_VERSION, SqlValue, migrate, migrations, statements_of
+from custody.store.db import (
+    SCHEMA_VERSION,
+    SqlValue,
+    load_schema_migrations,
+    migrate_store_schema,
+    split_sql_statements,
+)
 from custody.store.sqlite import SqliteDb, open_sqlite
 
-STATEMENTS = sum(len(step.statements) + 2 for step in migrations()) * 2
+STATEMENTS = sum(len(step.statements) + 2 for step in load_schema_migrations()) * 2
 
 
 class Dying(SqliteDb):
@@ -32,19 +38,19 @@ def schema_of(path: Path) -> list[tuple[str, ...]]:
 
 
 def test_the_newest_step_is_the_version_this_custody_writes() -> None:
-    assert [step.number for step in migrations()] == list(range(1, SCHEMA_VERSION + 1))
+    assert [step.number for step in load_schema_migrations()] == list(range(1, SCHEMA_VERSION + 1))
 
 
 def test_migrating_twice_is_migrating_once(tmp_path: Path) -> None:
     for _ in range(2):
         with closing(open_sqlite(tmp_path / "db")) as db:
-            migrate(db)
+            migrate_store_schema(db)
             assert db.version() == SCHEMA_VERSION
 
 
 def test_killed_at_any_statement_it_resumes(tmp_path: Path) -> None:
     with closing(open_sqlite(tmp_path / "whole")) as db:
-        migrate(db)
+        migrate_store_schema(db)
     whole = schema_of(tmp_path / "whole")
     killed = 0
     for nth in range(1, STATEMENTS):
@@ -54,9 +60,9 @@ def test_killed_at_any_statement_it_resumes(tmp_path: Path) -> None:
             killed += 1
             assert schema_of(path) in ([], whole[:0]) or _versions_agree(path)
         with closing(open_sqlite(path)) as db:
-            migrate(db)
+            migrate_store_schema(db)
         assert schema_of(path) == whole
-    assert killed >= sum(len(step.statements) for step in migrations()), "every statement was died at"
+    assert killed >= sum(len(step.statements) for step in load_schema_migrations()), "every statement was died at"
 
 
 def _killed_at(path: Path, nth: int) -> bool:
@@ -64,7 +70,7 @@ def _killed_at(path: Path, nth: int) -> bool:
     if child == 0:
         db = open_sqlite(path)
         Dying.left = nth
-        migrate(Dying(db.connection, path))
+        migrate_store_schema(Dying(db.connection, path))
         os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 137
 
@@ -76,7 +82,7 @@ def _versions_agree(path: Path) -> bool:
     tables = {name for kind, name, _ in schema_of(path) if kind == "table"}
     expected = {
         statement.split()[2]
-        for step in migrations()[:version]
+        for step in load_schema_migrations()[:version]
         for statement in step.statements
         if "CREATE TABLE" in statement
     }
@@ -84,7 +90,7 @@ def _versions_agree(path: Path) -> bool:
 
 
 def test_comments_are_not_statements() -> None:
-    assert statements_of("-- one; two\nSELECT 1; -- three\nSELECT 2;\n") == ("SELECT 1", "SELECT 2")
+    assert split_sql_statements("-- one; two\nSELECT 1; -- three\nSELECT 2;\n") == ("SELECT 1", "SELECT 2")
 
 
 @pytest.mark.parametrize("version", [SCHEMA_VERSION + 1, 99])
@@ -92,8 +98,8 @@ def test_a_newer_schema_is_left_alone(tmp_path: Path, version: int) -> None:
     from custody.core.errors import StoreError
 
     with closing(open_sqlite(tmp_path / "db")) as db:
-        migrate(db)
+        migrate_store_schema(db)
         db.set_version(version)
         with pytest.raises(StoreError, match="upgrade|knows up to"):
-            migrate(db)
+            migrate_store_schema(db)
         assert db.version() == version

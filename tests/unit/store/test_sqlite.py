@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from custody.store.seal import birth_ns
-from custody.store.sqlite import on_network, open_sqlite, open_sqlite_to_read, overlay
+from custody.store.seal import store_file_birth_ns
+from custody.store.sqlite import is_on_network_mount, open_sqlite, open_sqlite_overlay, open_sqlite_to_read
 from tests.builders.events import an_arrival
 from tests.builders.stores import a_sqlite_store
 
@@ -33,7 +33,7 @@ server:/home /home nfs4 rw 0 0
     ],
 )
 def test_network_file_systems_are_known_by_the_mount_table(path: str, network: bool) -> None:
-    assert on_network(Path(path), MOUNTS) is network
+    assert is_on_network_mount(Path(path), MOUNTS) is network
 
 
 def test_a_store_that_another_process_makes_at_this_very_moment_is_ours(
@@ -68,7 +68,7 @@ def test_the_journal_is_a_write_ahead_log_and_every_commit_is_synced(tmp_path: P
 def test_the_journal_is_no_write_ahead_log_on_a_network_file_system(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("custody.store.sqlite._mounts", lambda: "server:/ / nfs rw 0 0")
+    monkeypatch.setattr("custody.store.sqlite._read_mount_table", lambda: "server:/ / nfs rw 0 0")
     with closing(open_sqlite(tmp_path / "db")) as db:
         assert db.rows("PRAGMA journal_mode") == [("delete",)]
 
@@ -96,7 +96,7 @@ def test_an_overlay_changes_nothing_below_it(tmp_path: Path) -> None:
     with a_sqlite_store(tmp_path) as store:
         store.append([an_arrival()])
     before = (tmp_path / "custody.db").read_bytes()
-    with closing(open_sqlite_to_read(tmp_path / "custody.db")) as base, closing(overlay(base)) as private:
+    with closing(open_sqlite_to_read(tmp_path / "custody.db")) as base, closing(open_sqlite_overlay(base)) as private:
         private.run("DELETE FROM record")
         assert base.rows("SELECT count(*) FROM record") == [(1,)]
     assert (tmp_path / "custody.db").read_bytes() == before
@@ -106,6 +106,6 @@ def test_a_copied_file_is_born_later(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     one.write_text("x")
     shutil.copy2(one, two)
-    if birth_ns(one):
-        assert birth_ns(two) > birth_ns(one)
-    assert birth_ns(one) == birth_ns(one)
+    if store_file_birth_ns(one):
+        assert store_file_birth_ns(two) > store_file_birth_ns(one)
+    assert store_file_birth_ns(one) == store_file_birth_ns(one)

@@ -1,11 +1,11 @@
-"""Entries about one agent, with everything that a test does not talk about filled in."""
+"""Entries about one agent, with defaults for everything that a test is not about."""
 
 from itertools import count
 
 from hypothesis import strategies as st
 
 from custody.core.ids import AgentName, RecordRef, Seq, StoreId
-from custody.trust.engine import trust_at
+from custody.trust.engine import compute_trust
 from custody.trust.model import (
     ChangeComplexity,
     ChangeStakes,
@@ -14,8 +14,8 @@ from custody.trust.model import (
     DecisionType,
     Entry,
     RecoveryEntry,
+    ScoreState,
     Trust,
-    TrustStanding,
     TrustTier,
 )
 from custody.trust.rules import TrustRules
@@ -90,15 +90,15 @@ def a_recovery(
 
 def a_standing(
     score: float = 0.5, *, samples: int = 10, day: float | None = 0, recovered: float | None = None
-) -> TrustStanding:
+) -> ScoreState:
     since = None if day is None else _at(day)
-    return TrustStanding(score, since, since, None if recovered is None else _at(recovered), accepted=samples)
+    return ScoreState(score, since, since, None if recovered is None else _at(recovered), accepted=samples)
 
 
 def a_trust(tier: TrustTier, *, samples: int = 10, rules: TrustRules = CAUTIOUS) -> Trust:
     """An agent in this tier, right after its last decision."""
-    score = rules.tier_score_min[tier.standing]
-    return trust_at(a_standing(score, samples=samples), NOON, rules)
+    score = rules.tier_score_min[tier.rank]
+    return compute_trust(a_standing(score, samples=samples), NOON, rules)
 
 
 def _at(day: float) -> int:
@@ -133,7 +133,7 @@ recoveries = st.builds(a_recovery, st.floats(0.001, 1), day=days, actor=st.sampl
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Entry]:
-    """Decisions, landings without review and recoveries in any order; some overridden, taken back or told twice."""
+    """Decisions, merges without review and recoveries in any order; some overridden, reverted or repeated."""
     entries: list[Entry] = draw(st.lists(decisions | landings | recoveries, max_size=12))
     decided = [entry for entry in entries if isinstance(entry, DecisionEntry)]
     if decided:

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from custody.trust.engine import replay, trust_at
+from custody.trust.engine import compute_trust, replay_decisions
 from custody.trust.model import ChangeComplexity, ChangeStakes, DecisionType, TrustTier
 from custody.trust.score import (
     DECISION_VALUES,
-    approve,
-    confidence_of,
+    approve_change_lines,
+    compute_decision_weight,
+    compute_score_step,
+    compute_trust_confidence,
     decay_score,
     lift_score,
-    move_score,
-    step_of,
-    tier_of,
-    weight_of,
+    move_trust_score,
+    tier_from_score,
 )
 from tests.builders.table import table
 from tests.unit.trust.builders import (
@@ -46,11 +46,11 @@ def test_all_154_are_there() -> None:
 def test_a_decision_moves_the_score_by_its_stakes(case: Case) -> None:
     stakes = ChangeStakes(ChangeComplexity[case["complexity"]], case["lines"], case["review_ms"])
     value = DECISION_VALUES[DecisionType[case["decision"]]]
-    weight = weight_of(stakes, DOCUMENT, rising=value > case["score"])
-    step = step_of(weight, DOCUMENT, rising=value > case["score"])
+    weight = compute_decision_weight(stakes, DOCUMENT, rising=value > case["score"])
+    step = compute_score_step(weight, DOCUMENT, rising=value > case["score"])
     assert weight == pytest.approx(case["weight"], abs=5e-7)
     assert step == pytest.approx(case["alpha_eff"], abs=5e-7)
-    assert move_score(case["score"], value, step) == pytest.approx(case["new"], abs=5e-7)
+    assert move_trust_score(case["score"], value, step) == pytest.approx(case["new"], abs=5e-7)
 
 
 # Conformance: 001-043, 001-044
@@ -58,27 +58,27 @@ def test_a_decision_moves_the_score_by_its_stakes(case: Case) -> None:
 def test_idle_days_move_the_score_towards_neutral(case: Case) -> None:
     assert decay_score(case["stored"], case["days"], DOCUMENT) == pytest.approx(case["score"], abs=5e-7)
     later = NOON + case["days"] * DAY
-    assert trust_at(a_standing(case["stored"]), later, CAUTIOUS).score == pytest.approx(case["score"], abs=5e-7)
+    assert compute_trust(a_standing(case["stored"]), later, CAUTIOUS).score == pytest.approx(case["score"], abs=5e-7)
 
 
 # Conformance: 001-005, 001-007, 001-008, 001-009, 001-010
 @table("case", GOLDEN["tier"])
 def test_a_score_is_in_the_tier_whose_bound_it_reaches(case: Case) -> None:
-    assert tier_of(case["score"], DOCUMENT).name == case["tier"]
+    assert tier_from_score(case["score"], DOCUMENT).name == case["tier"]
 
 
 # Conformance: 001-002, 001-050, 001-052, 001-053, 001-054, 001-055, 001-056
 @table("case", GOLDEN["auto"])
-def test_a_tier_may_land_so_many_lines(case: Case) -> None:
+def test_a_tier_may_merge_so_many_lines(case: Case) -> None:
     trust = a_trust(TrustTier[case["tier"]], samples=case["samples"])
-    assert approve(trust, case["lines"], DOCUMENT) == case["ok"]
+    assert approve_change_lines(trust, case["lines"], DOCUMENT) == case["ok"]
 
 
 # Conformance: 001-027, 001-028, 001-029
 @table("case", GOLDEN["confidence"])
 def test_confidence_grows_with_decisions(case: Case) -> None:
-    trust = trust_at(a_standing(samples=case["n"]), NOON, DOCUMENT)
-    assert trust.confidence == confidence_of(case["n"]) == pytest.approx(case["confidence"], abs=5e-7)
+    trust = compute_trust(a_standing(samples=case["n"]), NOON, DOCUMENT)
+    assert trust.confidence == compute_trust_confidence(case["n"]) == pytest.approx(case["confidence"], abs=5e-7)
     assert trust.meaningful is case["meaningful"]
 
 
@@ -88,7 +88,7 @@ def test_a_recovery_adds_to_the_faded_score_and_restarts_the_clock(case: Case) -
     if case.get("unknown_agent"):
         # That the door refuses it as UnknownAgent is in tests/unit/trust/app/test_record.py.
         assert case["error"] == "UnknownAgent"
-        (step,) = replay(ROBOT, [a_recovery()], DOCUMENT).steps
+        (step,) = replay_decisions(ROBOT, [a_recovery()], DOCUMENT).steps
         assert not step.counts and step.after == DOCUMENT.start_score
         return
     faded = decay_score(case["stored"], case["idle_days"], DOCUMENT)
@@ -103,5 +103,5 @@ def test_the_sequence_of_five_decisions() -> None:
     assert all(case["weight"] == 1 for case in GOLDEN["sequence"])
     entries = [a_decision(DecisionType[case["decision"]]) for case in GOLDEN["sequence"]]
     for rules in (DOCUMENT, CAUTIOUS):
-        reached = [step.after for step in replay(ROBOT, entries, rules).steps]
+        reached = [step.after for step in replay_decisions(ROBOT, entries, rules).steps]
         assert reached == pytest.approx([case["score"] for case in GOLDEN["sequence"]], abs=5e-7)

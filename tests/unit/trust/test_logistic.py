@@ -1,4 +1,4 @@
-"""Weights follow outcomes, from the next day on, and never turn good news into bad."""
+"""Weights follow outcomes from the next day on, and positive evidence never becomes negative."""
 
 from random import Random
 
@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.trust.chance import Sizes, Weights, logit_of, probability_of
+from custody.trust.acceptance import (
+    Sizes,
+    Weights,
+    acceptance_probability_from_logit,
+    logit_from_acceptance_probability,
+)
 from tests.unit.trust.builders import DAY, NOON
 
 MORNING = NOON - NOON % DAY
@@ -44,7 +49,7 @@ def test_an_input_that_tells_is_found_among_one_that_does_not() -> None:
     weights = Weights([0.0, 0.0], 1.0, 0, 9.0)
     for n in range(3000):
         inputs = [random.gauss(0, 1), random.gauss(0, 1)]
-        weights.learn(inputs, good=random.random() < probability_of(1.5 * inputs[0]), at_ns=NOON + n)
+        weights.learn(inputs, good=random.random() < acceptance_probability_from_logit(1.5 * inputs[0]), at_ns=NOON + n)
     telling, idle = weights.on(NOON + DAY)
     assert telling == pytest.approx(1.5, abs=0.2)
     assert idle == pytest.approx(0.0, abs=0.2)
@@ -67,4 +72,6 @@ def test_a_weight_without_floor_may_be_negative() -> None:
 
 @given(st.floats(-30, 30))
 def test_log_odds_and_probability_are_the_same_thing(logit: float) -> None:
-    assert logit_of(probability_of(logit)) == pytest.approx(logit, rel=1e-3, abs=1e-9)
+    assert logit_from_acceptance_probability(acceptance_probability_from_logit(logit)) == pytest.approx(
+        logit, rel=1e-3, abs=1e-9
+    )

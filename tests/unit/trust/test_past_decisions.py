@@ -1,4 +1,4 @@
-"""What happened, in the order in which it happened: overrides count in place, reverts count twice, recoveries not."""
+"""Past decisions in order: overrides count in place, reverts count twice, recoveries do not count."""
 
 from dataclasses import replace
 from random import Random
@@ -6,10 +6,10 @@ from random import Random
 import pytest
 from hypothesis import given
 
-from custody.trust.engine import replay
+from custody.trust.engine import replay_decisions
 from custody.trust.levels import LevelCase
 from custody.trust.model import DecisionType, Entry
-from custody.trust.past_decisions import HERE, PastDecision, pasts_of, replay_past
+from custody.trust.past_decisions import HERE, PastDecision, past_decisions_from_account, replay_past_decisions
 from tests.unit.trust.builders import (
     CAUTIOUS,
     DAY,
@@ -26,8 +26,8 @@ ACCEPTED, MODIFIED, REJECTED = DecisionType
 
 
 def pasts(*entries: Entry, until: float = 1000) -> list[PastDecision]:
-    account = replay(ROBOT, entries, CAUTIOUS, now_ns=NOON + round(until * DAY))
-    return list(pasts_of(ROBOT, account))
+    account = replay_decisions(ROBOT, entries, CAUTIOUS, now_ns=NOON + round(until * DAY))
+    return list(past_decisions_from_account(ROBOT, account))
 
 
 def decided(*entries: Entry) -> list[tuple[DecisionType, float]]:
@@ -42,8 +42,8 @@ def decided(*entries: Entry) -> list[tuple[DecisionType, float]]:
 def chance(*entries: Entry, day: float = 50) -> float:
     at_ns = NOON + round(day * DAY)
     return (
-        replay_past(pasts(*entries), CAUTIOUS, at_ns)
-        .chances.predict(LevelCase(ROBOT, HERE, opened_ns=at_ns))
+        replay_past_decisions(pasts(*entries), CAUTIOUS, at_ns)
+        .model.predict(LevelCase(ROBOT, HERE, opened_ns=at_ns))
         .probability
     )
 
@@ -53,12 +53,12 @@ def test_an_override_counts_in_the_place_of_what_it_overrides() -> None:
     assert decided(wrong, an_override(wrong, REJECTED, day=3)) == [(REJECTED, 0)]
 
 
-def test_what_was_told_twice_or_by_the_agent_itself_counts_not_at_all() -> None:
+def test_what_was_recorded_twice_or_by_the_agent_itself_counts_not_at_all() -> None:
     once = a_decision(id="same")
     assert decided(once, once, a_decision(actor=ROBOT)) == [(ACCEPTED, 0)]
 
 
-def test_a_landing_that_nobody_looked_at_counts_when_it_settles() -> None:
+def test_an_unreviewed_merge_that_nobody_looked_at_counts_when_it_settles() -> None:
     assert decided(a_landing()) == [(ACCEPTED, CAUTIOUS.settle_days_min)]
     landed = a_landing()
     taken_back = a_decision(REJECTED, day=2, reverts=landed.id)
@@ -71,7 +71,7 @@ def test_a_recovery_is_past_without_a_change() -> None:
     assert not recovery.is_change and recovery.case is None
 
 
-def test_a_revert_lowers_the_chance_and_a_recovery_does_not_lift_it() -> None:
+def test_a_revert_lowers_the_probability_and_a_recovery_does_not_lift_it() -> None:
     landed = [a_decision(day=n) for n in range(12)]
     back = a_decision(REJECTED, day=13, reverts=landed[0].id)
     assert chance(*landed, back) < chance(*landed)
@@ -83,14 +83,15 @@ def test_a_revert_makes_what_was_let_through_bad() -> None:
     back = a_decision(REJECTED, day=45, reverts=landed[390].id)
     at_ns, rules = NOON + 50 * DAY, replace(CAUTIOUS, reverted_share_max=0.1)
     fine, spoilt = (
-        replay_past(pasts(*entries), rules, at_ns).risk.control(at_ns) for entries in (landed, [*landed, back])
+        replay_past_decisions(pasts(*entries), rules, at_ns).risk.control(at_ns)
+        for entries in (landed, [*landed, back])
     )
     assert fine.passed == spoilt.passed > 0
     assert (fine.bad, spoilt.bad) == (0, 1)
     assert fine.seen == spoilt.seen == 400
 
 
-def test_what_is_decided_after_the_moment_is_not_known_at_it() -> None:
+def test_what_is_decided_after_the_time_is_not_known_at_it() -> None:
     good = [a_decision(day=n) for n in range(5)]
     bad = [a_decision(REJECTED, day=n) for n in range(20, 25)]
     assert chance(*good, *bad, day=10) == chance(*good, day=10)
@@ -99,25 +100,25 @@ def test_what_is_decided_after_the_moment_is_not_known_at_it() -> None:
 def test_a_decision_without_a_known_opening_was_opened_when_it_was_decided() -> None:
     entry = a_decision(day=4)
     for opened_ns, taken_ns in ((None, entry.at_ns), (NOON, NOON), (NOON + 9 * DAY, entry.at_ns)):
-        account = replay(ROBOT, [replace(entry, opened_ns=opened_ns)], CAUTIOUS)
-        (past,) = pasts_of(ROBOT, account)
+        account = replay_decisions(ROBOT, [replace(entry, opened_ns=opened_ns)], CAUTIOUS)
+        (past,) = past_decisions_from_account(ROBOT, account)
         assert past.opened_ns == taken_ns
 
 
-def test_a_landing_that_settles_was_opened_before_it_landed() -> None:
+def test_an_unreviewed_merge_that_settles_was_opened_before_it_merged() -> None:
     landing = a_landing(day=1)
-    account = replay(ROBOT, [landing], CAUTIOUS, now_ns=NOON + 30 * DAY)
-    (past,) = pasts_of(ROBOT, account)
+    account = replay_decisions(ROBOT, [landing], CAUTIOUS, now_ns=NOON + 30 * DAY)
+    (past,) = past_decisions_from_account(ROBOT, account)
     assert past.opened_ns == landing.at_ns < past.entry.at_ns
 
 
 @given(histories())
-def test_the_order_of_arrival_changes_no_chance(entries: list[Entry]) -> None:
+def test_the_order_of_arrival_changes_no_probability(entries: list[Entry]) -> None:
     shuffled = list(entries)
     Random(1).shuffle(shuffled)
     assert chance(*shuffled, day=500) == chance(*entries, day=500)
 
 
 @pytest.mark.parametrize("day", [0, 3])
-def test_nothing_recorded_is_an_even_chance(day: float) -> None:
+def test_nothing_recorded_is_an_even_probability(day: float) -> None:
     assert chance(day=day) == 0.5

@@ -1,10 +1,10 @@
-"""What a commit says about an earlier one: only what its message states, and only backwards in time."""
+"""Labels of commits by later messages: only what a message states, and only backwards in time."""
 
 from random import Random
 
 import pytest
 
-from custody.trust.commit_words import CommitText, labels_of, signed_by
+from custody.trust.commit_words import CommitText, label_reverted_commits, trust_author_from_commit
 from custody.trust.rules import TrustRules
 from tests.builders.table import table
 from tests.unit.trust.builders import DAY, NOON
@@ -26,11 +26,11 @@ def a_commit(
 
 
 def reverted(*commits: CommitText) -> dict[str, str]:
-    return {sha: by.sha for sha, by in labels_of(commits, RULES).reverted.items()}
+    return {sha: by.sha for sha, by in label_reverted_commits(commits, RULES).reverted.items()}
 
 
 def mended(*commits: CommitText) -> dict[str, str]:
-    return {sha: by.sha for sha, by in labels_of(commits, RULES).mended.items()}
+    return {sha: by.sha for sha, by in label_reverted_commits(commits, RULES).mended.items()}
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_what_is_no_revert_takes_nothing_back(message: str) -> None:
     assert reverted(a_commit(), a_commit(LATER, message, day=1)) == {}
 
 
-def test_nothing_is_taken_back_before_it_was_made() -> None:
+def test_nothing_is_reverted_before_it_was_made() -> None:
     assert reverted(a_commit(day=2), a_commit(LATER, f"This reverts commit {FIRST}", day=1)) == {}
 
 
@@ -110,10 +110,10 @@ def test_what_does_not_say_that_it_mends_a_commit_quickly_mends_none(
     assert mended(a_commit(), a_commit(LATER, message, day=day, files=files)) == {}
 
 
-def test_what_was_taken_back_is_not_also_mended() -> None:
+def test_what_was_reverted_is_not_also_mended() -> None:
     fixed = a_commit(OTHER, f"Fixes: {FIRST}", day=1)
     back = a_commit(LATER, f"Fix it all\n\nThis reverts commit {FIRST}", day=2)
-    labels = labels_of((a_commit(), fixed, back), RULES)
+    labels = label_reverted_commits((a_commit(), fixed, back), RULES)
     assert (set(labels.reverted), set(labels.mended)) == ({FIRST}, set())
 
 
@@ -122,7 +122,7 @@ def test_the_order_of_the_commits_does_not_matter() -> None:
     commits += [a_commit(f"{n:07x}" + "1" * 33, f'Revert "Change {n - 100}"', day=n) for n in range(100, 120)]
     shuffled = list(commits)
     Random(4).shuffle(shuffled)
-    assert labels_of(shuffled, RULES) == labels_of(commits, RULES)
+    assert label_reverted_commits(shuffled, RULES) == label_reverted_commits(commits, RULES)
     assert len(reverted(*commits)) == 20
 
 
@@ -131,7 +131,7 @@ def test_the_order_of_the_commits_does_not_matter() -> None:
     [
         ("Ana", "ana@x.org", "Fix", "Ana", None),
         ("", "ana@x.org", "Fix", "ana@x.org", None),
-        ("", "", "Fix", "nobody", None),
+        ("", "", "Fix", "unknown", None),
         ("Claude Monet", "claude@x.org", "Co-Authored-By: Claude Debussy <claude.d@x.org>", "Claude Monet", None),
         ("Claude", "noreply@anthropic.com", "Fix", "claude-code", None),
         ("Ana", "ana@x.org", "Fix\n\nCo-authored-by: Claude Opus <noreply@anthropic.com>", "claude-code", "Ana"),
@@ -148,4 +148,4 @@ def test_the_order_of_the_commits_does_not_matter() -> None:
     ],
 )  # fmt: skip
 def test_a_commit_is_whose_it_says(name: str, email: str, message: str, agent: str, operator: str | None) -> None:
-    assert signed_by(name, email, message) == (agent, operator)
+    assert trust_author_from_commit(name, email, message) == (agent, operator)

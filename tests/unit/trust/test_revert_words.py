@@ -1,10 +1,10 @@
-"""What a message says it takes back, in every spelling; and what only looks like one."""
+"""Which commits a message claims to revert, in every spelling, and what only looks like a claim."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.trust.commit_words import NAMED_MAX, Claim, claims_in, number_of
+from custody.trust.commit_words import NAMED_MAX, Claim, parse_revert_claims, parse_revertible_pull_number
 from tests.builders.table import table
 
 A, B, C = "1" * 8 + "a" * 32, "2" * 8 + "b" * 32, "3" * 8 + "c" * 32
@@ -40,7 +40,7 @@ A, B, C = "1" * 8 + "a" * 32, "2" * 8 + "b" * 32, "3" * 8 + "c" * 32
     ],
 )
 def test_every_spelling_is_read(message: str, claims: list[Claim]) -> None:
-    assert list(claims_in(message)) == claims
+    assert list(parse_revert_claims(message)) == claims
 
 
 @pytest.mark.parametrize(
@@ -57,13 +57,13 @@ def test_every_spelling_is_read(message: str, claims: list[Claim]) -> None:
     ],
 )
 def test_what_takes_nothing_back_is_left_alone(message: str) -> None:
-    assert claims_in(message) == ()
+    assert parse_revert_claims(message) == ()
 
 
 def test_what_is_named_twice_is_one_claim_and_there_are_never_too_many() -> None:
-    assert len(claims_in(f"This reverts commit {A}.\nThis reverts commit {A}.")) == 1
+    assert len(parse_revert_claims(f"This reverts commit {A}.\nThis reverts commit {A}.")) == 1
     many = "".join(f"This reverts commit {number:040d}.\n" for number in range(500))
-    assert len(claims_in(many)) == NAMED_MAX
+    assert len(parse_revert_claims(many)) == NAMED_MAX
 
 
 @table(
@@ -86,11 +86,11 @@ def test_what_is_named_twice_is_one_claim_and_there_are_never_too_many() -> None
 )
 @table("start", ["", "--", "This reverts", "Revert ", 'Revert "x', "Reverts ", f"This reverts commit {A}"])
 def test_a_message_made_to_take_long_does_not(start: str, piece: str) -> None:
-    assert len(claims_in(start + piece * 200_000)) <= NAMED_MAX
+    assert len(parse_revert_claims(start + piece * 200_000)) <= NAMED_MAX
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8")))
 def test_any_text_can_be_read(text: str) -> None:
-    for claim in claims_in(f'Revert "{text}"\n\nThis reverts commit {text}'):
+    for claim in parse_revert_claims(f'Revert "{text}"\n\nThis reverts commit {text}'):
         assert claim.name
-    number_of(text)
+    parse_revertible_pull_number(text)

@@ -1,4 +1,4 @@
-"""Risk control lets through only what it can show to be safe enough, and says what really came of it."""
+"""Risk control passes only what it can show to be safe enough, and reports the realized rate."""
 
 import math
 from random import Random
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.trust import risk as risk_module
-from custody.trust.risk import Risk, RiskControl, surprise_of
+from custody.trust.risk import Risk, RiskControl, compute_risk_p_value
 from custody.trust.rules import TrustRules
 from tests.unit.trust.builders import CAUTIOUS, DAY, NOON
 
@@ -30,7 +30,7 @@ def played(told: list[tuple[float, bool, int]], target: float = 0.1) -> Risk:
 
 @given(st.integers(0, 40), st.integers(1, 60), st.floats(0.001, 0.999))
 def test_the_surprise_of_whole_counts_is_the_binomials_tail(bad: int, good: int, share: float) -> None:
-    assert surprise_of(bad, good, share) == pytest.approx(binomial_tail(bad, bad + good, share), abs=1e-9)
+    assert compute_risk_p_value(bad, good, share) == pytest.approx(binomial_tail(bad, bad + good, share), abs=1e-9)
 
 
 def test_nothing_is_let_through_before_anything_is_shown() -> None:
@@ -71,7 +71,7 @@ def test_the_threshold_lies_above_what_was_bad() -> None:
     assert control.passes(0.75) and not control.passes(0.749)
 
 
-def test_a_stretch_of_which_hardly_any_were_seen_is_passed_over() -> None:
+def test_a_range_of_which_hardly_any_were_seen_is_passed_over() -> None:
     risk = played([*[(0.97, True, 0)] * 100, *[(0.55, True, 0)] * 9, *[(0.75, True, 0)] * 11])
     assert risk.control(NOON).threshold is None
     assert risk.control(NOON + DAY).threshold == 0.75
@@ -102,10 +102,10 @@ def test_a_word_that_was_not_kept_makes_it_stricter() -> None:
     assert broken.control(NOON + 2 * DAY).threshold is None
 
 
-def test_what_is_taken_back_was_bad_all_the_time() -> None:
+def test_what_is_reverted_was_bad_all_the_time() -> None:
     back, bad = played([(0.97, True, 0)] * 79), played([(0.97, True, 0)] * 79)
     back.learn(0.97, good=True, passed=True, at_ns=NOON)
-    back.take_back(0.97, passed=True, decided_ns=NOON, at_ns=NOON)
+    back.learn_revert(0.97, passed=True, decided_ns=NOON, at_ns=NOON)
     bad.learn(0.97, good=False, passed=True, at_ns=NOON)
     assert back.control(NOON + DAY) == bad.control(NOON + DAY)
 
@@ -130,8 +130,8 @@ def test_a_higher_bound_passes_wherever_a_lower_one_does(
 
 
 @pytest.mark.parametrize("target", [0.02, 0.05, 0.1])
-def test_the_target_is_kept_where_chances_are_what_they_say(target: float) -> None:
-    """Changes that are good with a probability of their own, of which the lower bound says a little less."""
+def test_the_target_is_kept_where_probabilities_are_what_they_say(target: float) -> None:
+    """Changes that are good with a random probability; their lower bound is a little less."""
     random = Random(11)
     risk, at_ns = Risk(TrustRules(reverted_share_max=target)), NOON
     for _ in range(6000):

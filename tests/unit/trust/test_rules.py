@@ -1,4 +1,4 @@
-"""The numbers of trust are document 001's and its page's, and they keep their relations."""
+"""The numbers of trust are those of document 001 and its page, and keep their relations."""
 
 from typing import Any
 
@@ -6,8 +6,7 @@ import pytest
 
 from custody.core.errors import RulesError
 from custody.core.views import DecisionKind
-from custody.trust import chance, levels, risk, score
-from custody.trust import chance as rating
+from custody.trust import acceptance, levels, risk, score
 from custody.trust.app import git_history
 from custody.trust.model import ChangeComplexity, DecisionType, TrustTier
 from custody.trust.rules import TIERS, TrustRules
@@ -62,7 +61,7 @@ def test_the_score_is_made_of_the_documents_numbers() -> None:
 
 
 # Conformance: 001-031
-def test_stakes_approval_and_chance_have_the_numbers_of_the_page() -> None:
+def test_stakes_approval_and_probability_have_the_numbers_of_the_page() -> None:
     assert score.COMPLEXITY_LINES_MIN == (0, 10, 50, 200, 500)
     assert (RULES.profile, RULES.rise_step_max) == ("cautious", 0.3)
     assert (score.SIZE_LINES, score.SIZE_FACTOR_MIN, score.SIZE_FACTOR_MAX) == (50, 0.5, 2)
@@ -73,21 +72,22 @@ def test_stakes_approval_and_chance_have_the_numbers_of_the_page() -> None:
     assert (RULES.inherit_share, RULES.approve_clock_minutes_max, RULES.areas) == (0.5, 5, ())
     assert dict(levels.PRIOR_SAMPLES) == {"repository": 20, "area": 5, "agent": 4}
     assert (levels.LEVEL_HALF_LIFE_DAYS, levels.AGENT_HALF_LIFE_DAYS) == (90, 30)
-    assert (chance.CHANCE_MIN, chance.CHANCE_MAX, RULES.reverted_share_max) == (0.01, 0.99, 0.01)
+    assert (acceptance.PROBABILITY_MIN, acceptance.PROBABILITY_MAX, RULES.reverted_share_max) == (0.01, 0.99, 0.01)
     assert (git_history.HISTORY_DAYS, RULES.fix_days_max) == (365, 7)
 
 
-def test_chance_and_risk_control_begin_with_numbers_chosen_on_the_first_half_of_a_stream() -> None:
-    assert dict(zip(levels.LEVELS, chance.LEVEL_WEIGHTS, strict=True)) == {
+def test_probability_and_risk_control_begin_with_numbers_chosen_on_the_first_half_of_a_stream() -> None:
+    assert dict(zip(levels.LEVELS, acceptance.LEVEL_WEIGHTS, strict=True)) == {
         "everyone": 1,
         "repository": 0.5,
         "area": 0.5,
         "agent": 0.5,
         "operator": 0.5,
     }
-    assert (chance.RATING_WEIGHT, chance.SCORE_WEIGHT) == (0.5, 0)
-    assert (rating.VARIANCE_MAX, rating.VARIANCE_GROWTH_PER_DAY, chance.WEIGHT_VARIANCE) == (0.25, 0.03, 0.05)
-    assert (levels.EVERYONE_PRIOR_SAMPLES, chance.DEVIATIONS, chance.WEIGHT_MAX) == (2, 1.645, 1.5)
+    assert (acceptance.RATING_WEIGHT, acceptance.SCORE_WEIGHT) == (0.5, 0)
+    assert (acceptance.VARIANCE_MAX, acceptance.VARIANCE_GROWTH_PER_DAY) == (0.25, 0.03)
+    assert acceptance.WEIGHT_VARIANCE == 0.05
+    assert (levels.EVERYONE_PRIOR_SAMPLES, acceptance.DEVIATIONS, acceptance.WEIGHT_MAX) == (2, 1.645, 1.5)
     assert (RULES.risk_confidence, risk.HEADROOM_SHARE, risk.CLOSE_SHARE) == (0.95, 0.1, 0.5)
     assert len(risk.THRESHOLDS) == 14
     assert list(risk.THRESHOLDS) == sorted(risk.THRESHOLDS)

@@ -16,7 +16,7 @@ from custody.core.errors import StoreError
 from custody.core.wire.arrival import make_loss_arrival
 from custody.store import StoreUnwritable
 from custody.workspace import rules_in_force, workspace
-from custody.workspace.wiring import rule_tables
+from custody.workspace.wiring import import_rule_tables
 from custody.workspace.workspace import CommandResources, Workspace
 from tests.builders.cli import a_git_folder, recorded, spool_of
 from tests.builders.events import an_event
@@ -30,7 +30,11 @@ NEW = OLD + text("def discount(prices, percent):", "    return price * count * r
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often stores were opened, repositories found and rules read."""
     counts = Counter[str]()
-    for module, name in ((workspace, "open_sqlite"), (workspace, "discover"), (rules_in_force, "load")):
+    for module, name in (
+        (workspace, "open_sqlite"),
+        (workspace, "discover_repository"),
+        (rules_in_force, "load_rule_files"),
+    ):
         _count(monkeypatch, counts, module, name)
     return counts
 
@@ -77,15 +81,15 @@ def run(folder: Path, *words: str) -> None:
 )
 def test_a_command_opens_its_store_once(scene: Scene, counted: Counter[str], words: tuple[str, ...]) -> None:
     run(scene.built.path, *words)
-    assert (counted["open_sqlite"], counted["discover"]) == (1, 1)
-    assert counted["load"] <= 1
+    assert (counted["open_sqlite"], counted["discover_repository"]) == (1, 1)
+    assert counted["load_rule_files"] <= 1
 
 
 @pytest.fixture
 def dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two rules that could be set once."""
-    tables = RuleTables(rule_tables().classes, {"gate.old": "custody.x:OLD", "trust.old": "custody.y.z:OLD_MAX"})
-    monkeypatch.setattr(rules_in_force, "rule_tables", lambda: tables)
+    tables = RuleTables(import_rule_tables().classes, {"gate.old": "custody.x:OLD", "trust.old": "custody.y.z:OLD_MAX"})
+    monkeypatch.setattr(rules_in_force, "import_rule_tables", lambda: tables)
 
 
 WARNINGS = [
@@ -104,7 +108,7 @@ def test_a_command_warns_once_of_keys_without_effect(
     base = made.committed(at=-100, app__py=OLD, custody__toml=rules)
     made.committed(base, at=20, app__py=NEW, custody__toml=rules)
     run(made.built.path, *words)
-    assert capsys.readouterr().err.splitlines() == [f"custody: warning: {warning}" for warning in WARNINGS]
+    assert capsys.readouterr().err.splitlines() == [f"warning: {warning}" for warning in WARNINGS]
 
 
 @pytest.mark.usefixtures("dropped")
@@ -123,7 +127,7 @@ def test_a_service_warns_of_nothing_in_a_request(tmp_path: Path, dropped: None) 
     folder = a_git_folder(tmp_path / "repository")
     (folder / "custody.toml").write_text("gate.old = 1")
     said: list[str] = []
-    rules_in_force.load_rules(Workspace(folder, talk=said.append))
+    rules_in_force.load_workspace_rules(Workspace(folder, talk=said.append))
     assert said == []
 
 

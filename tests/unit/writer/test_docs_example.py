@@ -12,7 +12,7 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "cite-writing.md"
 def test_the_example_of_the_page_prints_what_the_page_says(tmp_path: Path) -> None:
     page = PAGE.read_text()
     (code,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    (printed,) = re.findall(r"^It prints\n\n```text\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (printed,) = re.findall(r"^Output:\n\n```text\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
         cwd=tmp_path,

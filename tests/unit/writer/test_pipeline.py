@@ -64,7 +64,7 @@ async def fetch(url: str) -> str:
 
 
 def scripted(prompt: str) -> str:
-    """A writer that cites what the rows of its contract offer, in the order of the findings."""
+    """A writer that cites the sources of its contract, in the order of the findings."""
     found = re.findall(r"^- (.*?) ((?:\[S\d+\])+)$", prompt, re.MULTILINE)
     assert found and all(f"\n{one} – " in prompt for _, ids in found for one in re.findall(r"S\d+", ids))
     return "# Mackerel\n\n" + "\n\n".join(f"{said} {markers}." for said, markers in found) + "\n"
@@ -164,7 +164,7 @@ def test_the_footnotes_are_the_sources_of_the_results(tmp_path: Path) -> None:
     assert sorted(report.sources, key=lambda one: str(one.source_id)) == list(results.sources)
 
 
-def test_merged_ids_become_the_one_that_is_shown() -> None:
+def test_merged_ids_become_the_shown_id() -> None:
     async def story() -> None:
         repository = InMemorySourceRepository()
         for n in (1, 2, 3):
@@ -181,7 +181,7 @@ def test_merged_ids_become_the_one_that_is_shown() -> None:
     asyncio.run(story())
 
 
-def test_an_id_that_nobody_registered_is_refused() -> None:
+def test_an_unknown_id_is_an_error() -> None:
     found = HierarchicalFinding(finding="f", source_ids=("S4",))
     with pytest.raises(UnknownSource, match="S4"):
         asyncio.run(generate_structured_result(InMemorySourceRepository(), [found]))
@@ -192,7 +192,7 @@ def tagged(answer: Any, repository: Any = None) -> Any:
 
 
 # Conformance: 003-079
-def test_every_source_of_an_answer_has_its_id_wherever_it_stands() -> None:
+def test_every_source_in_an_answer_gets_its_id() -> None:
     page = {"title": "A", "url": "https://example.org/a"}
     assert tagged(page) == {**page, "source_id": "S1"}
     assert tagged([page, page]) == [{**page, "source_id": "S1"}] * 2
@@ -225,7 +225,7 @@ class Dumped:
         return {"results": [{"title": "A", "url": "https://example.org/a"}]}
 
 
-def test_objects_that_hold_sources_become_fields_and_a_wrapping_stays() -> None:
+def test_objects_with_sources_become_mappings_and_wrappers_stay() -> None:
     page = {"title": "A", "url": "https://example.org/a", "source_id": "S1"}
     assert tagged([Page("A", "https://example.org/a")]) == [page]
     assert tagged(Row("", (Page("A", "https://example.org/a"),))) == {"title": "", "hits": (page,)}
@@ -234,19 +234,19 @@ def test_objects_that_hold_sources_become_fields_and_a_wrapping_stays() -> None:
     assert tagged(Wrapped(3)) == Wrapped(3)
     within = Wrapped(None)
     within.return_value = within
-    assert isinstance(tagged(within), Wrapped), "however deep it goes"
+    assert isinstance(tagged(within), Wrapped), "at any depth"
 
 
 @pytest.mark.parametrize(
     "answer", [Row(""), Page("", ""), Page, None, "", "no results", [], {}, 3, {"count": 3}, {"name": "x"}, ["a", "b"]]
 )
-def test_what_tells_of_no_source_comes_back_as_it_was(answer: Any) -> None:
+def test_answers_without_sources_are_unchanged(answer: Any) -> None:
     repository = InMemorySourceRepository()
     assert tagged(answer, repository) is answer
     assert repository.ordered_sources() == []
 
 
-def test_an_id_of_somebody_elses_does_not_count_and_odd_fields_do_no_harm() -> None:
+def test_foreign_ids_are_ignored_and_odd_fields_do_no_harm() -> None:
     repository = InMemorySourceRepository()
     hit = {
         "source_id": "abc-9",
@@ -275,7 +275,7 @@ def test_a_source_that_cannot_be_registered_is_degraded_or_says_why() -> None:
 
 
 # Conformance: 003-079
-def test_a_text_that_was_read_from_an_address_has_its_id() -> None:
+def test_text_read_from_a_url_has_an_id() -> None:
     async def story() -> None:
         repository = InMemorySourceRepository()
         read = with_source_ids(fetch, repository)
@@ -287,7 +287,7 @@ def test_a_text_that_was_read_from_an_address_has_its_id() -> None:
     asyncio.run(story())
 
 
-def test_what_a_tool_raises_is_the_callers() -> None:
+def test_exceptions_of_a_tool_propagate() -> None:
     def broken() -> None:
         raise TimeoutError("away")
 

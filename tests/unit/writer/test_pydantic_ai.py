@@ -10,6 +10,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Text
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
+from custody.core.errors import install_hint
 from custody.sources import (
     CitationWarning,
     HierarchicalFinding,
@@ -61,7 +62,7 @@ def test_an_agent_writes_and_is_asked_again_with_what_is_missing() -> None:
     report = asyncio.run(ReportWriter(agent_writer(agent)).write(ResearchResults(sources=SOURCES)))
     assert report.passed and report.audit_failures == 1
     assert "CITATION CONTRACT" in asked[0] and "MISSING CITATIONS" not in asked[0]
-    assert "- [S7] is listed and never cited" in asked[1]
+    assert "- [S7] is listed but never cited" in asked[1]
 
 
 def test_an_agent_that_never_cites_is_a_warning() -> None:
@@ -71,7 +72,7 @@ def test_an_agent_that_never_cites_is_a_warning() -> None:
     assert report.audit_failures == 3
 
 
-def test_instructions_have_the_sources_of_the_moment() -> None:
+def test_instructions_have_the_current_sources() -> None:
     seen: list[str | None] = []
 
     def answer(_: list[ModelMessage], info: AgentInfo) -> ModelResponse:
@@ -89,9 +90,9 @@ def test_instructions_have_the_sources_of_the_moment() -> None:
         await executor.run("Gather.")
 
     asyncio.run(story())
-    assert "There are no sources: write no marker" in str(seen[0])
+    assert "No sources are registered: write no markers" in str(seen[0])
     assert "S1 – A (page) (https://example.org/a)" in str(seen[1])
-    assert "Tag every finding with the source_id" in str(seen[2]) and "S1 – A (page)" in str(seen[2])
+    assert "tag it with the" in str(seen[2]) and "S1 – A (page)" in str(seen[2])
 
 
 def test_tools_register_sources_and_answer_with_their_ids() -> None:
@@ -122,7 +123,7 @@ def test_tools_register_sources_and_answer_with_their_ids() -> None:
 
 
 def test_from_an_agents_tools_to_a_report_of_another_agent() -> None:
-    """TestModel calls every tool once with arguments that it makes up: each is called as the framework calls it."""
+    """TestModel calls every tool once with generated arguments, as the framework does."""
     repository = InMemorySourceRepository()
     gatherer = Agent(TestModel(), deps_type=str, toolsets=[source_tools(repository, search)])
 
@@ -144,7 +145,7 @@ def test_from_an_agents_tools_to_a_report_of_another_agent() -> None:
     )
 
 
-def test_a_tool_of_the_framework_keeps_its_wrapping() -> None:
+def test_a_tool_of_the_framework_keeps_its_wrapper() -> None:
     def answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
         done = returns_of(messages)
         return ModelResponse(parts=[TextPart("done") if done else ToolCallPart("read", {"page": "a"})])
@@ -158,11 +159,11 @@ def test_a_tool_of_the_framework_keeps_its_wrapping() -> None:
     assert part.metadata == "kept"
 
 
-def test_without_the_extra_its_name_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_its_name_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pydantic_ai", None)
     with pytest.raises(MissingExtra, match="pydantic-ai is not installed") as missing:
         source_tools(InMemorySourceRepository())
-    assert missing.value.hint == "install it with: pip install 'custody[agents]'"
+    assert missing.value.hint == install_hint("agents")
 
 
 def test_the_framework_is_not_imported_before_it_is_needed() -> None:

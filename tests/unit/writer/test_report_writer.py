@@ -1,4 +1,4 @@
-"""The report writer with scripted writers: what it asks, when it asks again, what it gives back in the end."""
+"""The report writer with scripted writers: prompts, retries, results."""
 
 import asyncio
 import functools
@@ -38,7 +38,7 @@ WORSE = BAD.replace("[S2]", "")
 
 
 class Scripted:
-    """A writer that gives these answers one after the other and remembers what it was asked; it raises an error."""
+    """A writer that returns these answers in order, raises those that are errors, and records its prompts."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
@@ -58,19 +58,19 @@ def written(ask: Callable[[str], Any], results: ResearchResults = RESULTS, **opt
 
 
 def replace_usage(results: ResearchResults) -> ResearchResults:
-    """The same results with usage of their own: it grows."""
+    """Return equal results with their own usage, which changes."""
     return replace(results, source_usage={})
 
 
 def warned(ask: Callable[[str], Any], **options: Any) -> CitedReport:
-    with pytest.warns(CitationWarning, match="does not keep the citation contract") as told:
+    with pytest.warns(CitationWarning, match="breaks the citation contract") as told:
         report = written(ask, **options)
     assert [one.message.report for one in told if isinstance(one.message, CitationWarning)] == [report]
     return report
 
 
 # Conformance: 003-083
-def test_a_text_that_passes_is_asked_for_once() -> None:
+def test_a_passing_text_needs_one_request() -> None:
     writer = Scripted(TEXT)
     report = written(writer)
     (prompt,) = writer.prompts
@@ -89,13 +89,13 @@ def test_a_failed_audit_is_followed_by_a_reminder_of_exactly_what_is_missing() -
     first, second = writer.prompts
     assert second.startswith(first)
     assert f"<draft>\n{BAD}\n</draft>" in second
-    assert "- [S7] is listed and never cited\n- line 7, column 32: [S9] is not listed" in second
+    assert "- [S7] is listed but never cited\n- line 7, column 32: [S9] is not in the source list" in second
     assert report.passed and report.audit_failures == 1
-    assert [one.words for one in report.attempts] == ["2 finding(s)", "passed"]
+    assert [one.words for one in report.attempts] == ["2 findings", "passed"]
 
 
 # Conformance: 003-094
-def test_what_never_passes_is_given_back_with_a_warning_and_no_citation_is_added() -> None:
+def test_a_text_that_never_passes_is_returned_with_a_warning() -> None:
     writer = Scripted(WORSE, BAD, WORSE)
     report = warned(writer)
     assert len(writer.prompts) == 3
@@ -113,7 +113,7 @@ def test_retries_are_bounded_by_the_rule(retries: int) -> None:
     assert len(writer.prompts) == retries + 1 == report.audit_failures
 
 
-def test_without_sources_nobody_is_asked_twice() -> None:
+def test_without_sources_there_are_no_retries() -> None:
     writer = Scripted("Prices rose by 12%.")
     with pytest.warns(CitationWarning):
         report = written(writer, ResearchResults())
@@ -139,7 +139,7 @@ def test_any_callable_writes(ask: Callable[[str], Any]) -> None:
     assert written(ask) == written(Scripted(TEXT))
 
 
-def test_a_writer_that_does_not_wait_does_not_stop_the_loop() -> None:
+def test_a_synchronous_writer_does_not_block_the_loop() -> None:
     async def story() -> bool:
         asked, go_on = threading.Event(), threading.Event()
 
@@ -161,37 +161,37 @@ def test_a_writer_that_does_not_wait_does_not_stop_the_loop() -> None:
     [
         ("", "the answer is empty"),
         (" \n", "the answer is empty"),
-        (None, "the answer is NoneType, not a text"),
-        (b"bytes", "the answer is bytes, not a text"),
-        ({"text": TEXT}, "the answer is dict, not a text"),
+        (None, "the answer is NoneType, not text"),
+        (b"bytes", "the answer is bytes, not text"),
+        ({"text": TEXT}, "the answer is dict, not text"),
         ("x" * 10_000_000, "the answer has 10,000,000 bytes, more than 2,097,152"),
     ],
 )
-def test_what_is_no_text_is_told_to_the_writer_and_asked_for_again(answer: object, told: str) -> None:
+def test_an_unusable_answer_is_reported_to_the_writer_and_retried(answer: object, told: str) -> None:
     writer = Scripted(answer, TEXT)
     report = written(writer)
-    assert f"Your last answer was no report: {told}." in writer.prompts[1]
+    assert f"Your last answer was not a report: {told}." in writer.prompts[1]
     assert len(writer.prompts[1]) < 10_000
     assert report.passed and [one.words for one in report.attempts] == [told, "passed"]
-    with pytest.raises(NoReport, match=f"no text in 3 answer\\(s\\): {told}") as none:
+    with pytest.raises(NoReport, match=f"no text in 3 answers: {told}") as none:
         written(Scripted(answer))
     assert [one.problem for one in none.value.attempts] == [told] * 3
 
 
-def test_a_long_answer_within_the_rule_is_looked_at_and_not_sent_back() -> None:
+def test_a_long_answer_is_audited_and_not_quoted() -> None:
     long = BAD + "A word is said here and there. " * 5000
     writer = Scripted(long, TEXT)
     assert written(writer).passed
-    assert "<draft>" not in writer.prompts[1] and "[S7] is listed and never cited" in writer.prompts[1]
+    assert "<draft>" not in writer.prompts[1] and "[S7] is listed but never cited" in writer.prompts[1]
 
 
-def test_what_a_writer_raises_comes_through_with_what_was_tried() -> None:
+def test_exceptions_of_a_writer_propagate_with_the_attempts() -> None:
     error = ConnectionError("the model is away")
     with pytest.raises(ConnectionError) as raised:
         written(Scripted(BAD, None, error))
     assert raised.value is error
     assert error.__notes__ == [
-        "the report writer had asked 3 time(s); answer 1: 2 finding(s); answer 2: the answer is NoneType, not a text"
+        "the report writer made 3 requests; answer 1: 2 findings; answer 2: the answer is NoneType, not text"
     ]
 
 
@@ -211,7 +211,7 @@ def test_research_is_run_again_after_every_answer_failed() -> None:
 
 
 # Conformance: 003-106
-def test_running_again_is_bounded_and_may_be_declined() -> None:
+def test_reruns_are_bounded_and_optional() -> None:
     writer = Scripted(WORSE, WORSE, WORSE, BAD)
     report = warned(writer, rerun=lambda _: RESULTS, rules=CiteRules(reruns_max=2))
     assert len(writer.prompts) == 9 == report.audit_failures
@@ -226,7 +226,7 @@ def test_the_best_answer_is_shown_with_the_sources_that_it_was_about() -> None:
     assert report.draft == BAD and len(report.sources) == 3
 
 
-def test_sections_are_noted_as_uses_of_their_sources() -> None:
+def test_sections_are_recorded_as_uses_of_their_sources() -> None:
     repository = InMemorySourceRepository()
 
     async def story() -> None:
@@ -243,7 +243,7 @@ def test_sections_are_noted_as_uses_of_their_sources() -> None:
 
 
 @pytest.mark.parametrize("name", ["", " ", "\0", "a\nb"])
-def test_a_report_may_be_called_anything(name: str) -> None:
+def test_a_report_may_have_any_name(name: str) -> None:
     async def story() -> tuple[str, ...]:
         repository = InMemorySourceRepository()
         await repository.register(SOURCES[0])
@@ -254,19 +254,19 @@ def test_a_report_may_be_called_anything(name: str) -> None:
     assert asyncio.run(story()) == ("a b" if "a" in name else "report",)
 
 
-def test_nobody_is_asked_about_sources_that_the_registry_does_not_know() -> None:
+def test_unknown_sources_stop_the_writer_before_any_request() -> None:
     writer = Scripted(TEXT)
     with pytest.raises(UnknownSource, match="S1"):
         written(writer, repository=InMemorySourceRepository())
     assert writer.prompts == []
 
 
-def test_a_report_is_saved_with_its_metrics_beside_it(tmp_path: Path) -> None:
+def test_a_report_is_saved_with_its_metrics(tmp_path: Path) -> None:
     report = written(Scripted(BAD, TEXT), path=tmp_path / "fish.md")
     assert (tmp_path / "fish.md").read_text() == report.text
     beside = json.loads((tmp_path / "fish.md.citations.json").read_bytes())
     assert beside["quality_metrics"] == {"audit_failures": 1.0, "citation_coverage": 1.0, "orphaned_sources": 0.0}
-    assert beside["passed"] is True and beside["answers"] == ["2 finding(s)", "passed"]
+    assert beside["passed"] is True and beside["answers"] == ["2 findings", "passed"]
     assert beside["sources"][0] == {
         "id": "S2",
         "marker": "[^1]",

@@ -1,28 +1,28 @@
-// The box beside a line that says what shows whose it is. It opens when a mark is pointed at or has the focus; where
-// nothing can hover, the first touch opens it and its link leads on. Tab goes into it, Escape closes it.
+// The evidence card of a line. It opens on hover or focus of a mark; on a touch screen the first tap opens it, and its
+// link leads on. Tab enters it, Escape closes it.
 
 import { element } from "../data";
-import type { About, Blamed, Places, Stretch } from "./model";
+import type { About, Blamed, Places, LineRun } from "./model";
 
 const OPEN_AFTER = 120;
 const CLOSE_AFTER = 250;
 const GAP = 6;
 const WIDE_MIN = 640;
-/** So much room below is enough: what is longer can be scrolled. */
-const ENOUGH = 260;
+/** Minimum height below the mark; longer content scrolls. */
+const BELOW_MIN = 260;
 
 export function evidence(
   box: HTMLElement,
   places: Places,
   about: (number: number) => About | undefined,
-  stretch: (number: number) => Stretch | undefined,
+  run: (number: number) => LineRun | undefined,
   data: Blamed,
   why: (number: number) => string | null,
   then: (commit: string) => string | null,
 ): void {
-  const found = document.getElementById("evidence");
-  if (!found) return;
-  const panel = found;
+  const card = document.getElementById("evidence");
+  if (!card) return;
+  const panel = card;
   let mark: HTMLElement | null = null;
   let timer = 0;
 
@@ -33,15 +33,15 @@ export function evidence(
   const markOf = (target: EventTarget | null): HTMLElement | null =>
     target instanceof Element ? target.closest<HTMLElement>(".who") : null;
 
-  function open(wanted: HTMLElement): void {
+  function open(target: HTMLElement): void {
     clearTimeout(timer);
-    if (wanted === mark && !panel.hidden) return;
+    if (target === mark && !panel.hidden) return;
     mark?.removeAttribute("aria-describedby");
-    mark = wanted;
-    const number = Number(wanted.closest<HTMLElement>("[data-row]")?.querySelector(".no")?.textContent);
-    panel.replaceChildren(...told(where(number, stretch(number)), about(number), places, data, why(number), then));
+    mark = target;
+    const number = Number(target.closest<HTMLElement>("[data-row]")?.querySelector(".no")?.textContent);
+    panel.replaceChildren(...content(describe(number, run(number)), about(number), places, data, why(number), then));
     panel.hidden = false;
-    wanted.setAttribute("aria-describedby", panel.id);
+    target.setAttribute("aria-describedby", panel.id);
     place();
   }
 
@@ -52,7 +52,7 @@ export function evidence(
     panel.hidden = true;
   }
 
-  /** Below the mark, or above it where there is more room; on a small screen at its lower end. */
+  /** Place the card below the mark, or above it if there is more space; on a small screen at the bottom. */
   function place(): void {
     if (!mark) return;
     const at = mark.getBoundingClientRect();
@@ -62,7 +62,7 @@ export function evidence(
     if (window.innerWidth < WIDE_MIN) return;
     const size = panel.getBoundingClientRect();
     const [above, below] = [at.top - 2 * GAP, window.innerHeight - at.bottom - 2 * GAP];
-    const under = below >= Math.min(size.height, ENOUGH) || below >= above;
+    const under = below >= Math.min(size.height, BELOW_MIN) || below >= above;
     const tall = Math.min(size.height, under ? below : above);
     panel.style.maxHeight = `${tall}px`;
     panel.style.left = `${Math.max(GAP, Math.min(at.left, window.innerWidth - size.width - GAP))}px`;
@@ -116,13 +116,13 @@ export function evidence(
   window.addEventListener("resize", place);
 }
 
-/** The line that is pointed at, and the stretch that all of this is true of where that has more lines. */
-function where(number: number, stretch: Stretch | undefined): string {
-  const [first, last] = stretch ?? [number, number];
-  return first === last ? `line ${number}` : `line ${number}, of ${first} to ${last}`;
+/** The line, and its block if that has more lines. */
+function describe(number: number, run: LineRun | undefined): string {
+  const [first, last] = run ?? [number, number];
+  return first === last ? `line ${number}` : `line ${number} of block ${first}–${last}`;
 }
 
-function told(
+function content(
   line: string,
   about: About | undefined,
   places: Places,
@@ -131,53 +131,53 @@ function told(
   then: (commit: string) => string | null,
 ): HTMLElement[] {
   const kind = about?.kind ?? "none";
-  const whose = element("span", {}, badge(kind, places.classes[kind] ?? kind), ` · ${line}`);
-  const head = element("p", { class: "head" }, whose, ...(why ? [link(why, "Why is it here?")] : []));
-  const made = [head];
-  if (about?.reason) made.push(element("p", {}, sentence(about.reason)));
-  if (about?.searched) made.push(element("p", { class: "dim" }, sentence(about.searched)));
+  const author = element("span", {}, badge(kind, places.classes[kind] ?? kind), ` · ${line}`);
+  const head = element("p", { class: "head" }, author, ...(why ? [link(why, "Why?")] : []));
+  const parts = [head];
+  if (about?.reason) parts.push(element("p", {}, sentence(about.reason)));
+  if (about?.searched) parts.push(element("p", { class: "dim" }, sentence(about.searched)));
   const facts = element("dl", { class: "facts" });
   const fact = (name: string, ...value: (Node | string | undefined)[]): void => {
-    const there = value.filter((one): one is Node | string => one !== undefined && one !== "");
-    if (there.length) facts.append(element("dt", {}, name), element("dd", {}, ...there));
+    const present = value.filter((part): part is Node | string => part !== undefined && part !== "");
+    if (present.length) facts.append(element("dt", {}, name), element("dd", {}, ...present));
   };
   if (about) {
     fact("Agent", about.agent && link(places.agents[about.agent] ?? null, about.agent), about.model && `, ${about.model}`);
-    fact("Of each line", about.share);
-    fact("How sure", about.sure && `${about.sure} (tier ${about.tier}, confidence ${about.confidence})`);
+    fact("Share", about.share);
+    fact("Certainty", about.sure && `${about.sure} (tier ${about.tier}, confidence ${about.confidence})`);
     fact("Grade", about.grade);
     if (about.session !== undefined) {
       fact("Session", link(places.sessions[about.session] ?? null, data.sessions[about.session] ?? ""));
     }
     fact("Call", about.call);
-    const commits = (about.commits ?? []).flatMap((one, n) => [n ? " … " : "", link(then(one), one.slice(0, 12))]);
+    const commits = (about.commits ?? []).flatMap((commit, n) => [n ? " … " : "", link(then(commit), commit.slice(0, 12))]);
     if (about.kind !== "none" && !commits.length) commits.push("not committed");
     fact(about.commits?.length === 2 ? "Commits" : "Commit", ...commits);
   }
-  if (facts.childElementCount) made.push(facts);
-  if (about?.signals?.length) made.push(signals(about.signals.flatMap((one) => [data.signals[one] ?? []] as [string, string, string][])));
+  if (facts.childElementCount) parts.push(facts);
+  if (about?.signals?.length) parts.push(signals(about.signals.flatMap((index) => [data.signals[index] ?? []] as [string, string, string][])));
   if (about?.claims?.length) {
-    made.push(element("p", {}, "Also claimed:"));
-    made.push(element("ul", {}, ...about.claims.map((one) => element("li", {}, one))));
+    parts.push(element("p", {}, "Also claimed:"));
+    parts.push(element("ul", {}, ...about.claims.map((claim) => element("li", {}, claim))));
   }
-  return made;
+  return parts;
 }
 
-function signals(seen: [string, string, string][]): HTMLElement {
-  const rows = seen.map(([name, points, words]) =>
-    element("li", {}, element("b", {}, points), " ", element("span", { class: "mono" }, name), `: ${words}`),
+function signals(list: [string, string, string][]): HTMLElement {
+  const rows = list.map(([name, points, reason]) =>
+    element("li", {}, element("b", {}, points), " ", element("span", { class: "mono" }, name), `: ${reason}`),
   );
   return element("ul", { class: "signals" }, ...rows);
 }
 
-function badge(kind: string, words: string): HTMLElement {
-  return element("span", { class: `badge k-${kind}` }, element("i", { "aria-hidden": "true" }), words);
+function badge(kind: string, text: string): HTMLElement {
+  return element("span", { class: `badge k-${kind}` }, element("i", { "aria-hidden": "true" }), text);
 }
 
-function link(address: string | null, words: string): HTMLElement {
-  return address ? element("a", { href: address }, element("bdi", {}, words)) : element("bdi", {}, words);
+function link(url: string | null, text: string): HTMLElement {
+  return url ? element("a", { href: url }, element("bdi", {}, text)) : element("bdi", {}, text);
 }
 
-function sentence(words: string): string {
-  return `${words.charAt(0).toUpperCase()}${words.slice(1)}.`;
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }

@@ -1,4 +1,4 @@
-// One line: a mark that says whose it is, its number, its text.
+// One line: the mark of its author, its number, its text.
 
 import { element } from "../data";
 import type { About, Places } from "./model";
@@ -12,12 +12,12 @@ export function line(
   why: string | null,
 ): HTMLElement {
   const kind = about?.kind ?? "none";
-  const words = [`Line ${number}`, places.classes[kind] ?? kind, first ? "" : (about?.agent ?? "")];
+  const parts = [`Line ${number}`, places.classes[kind] ?? kind, first ? "" : (about?.agent ?? "")];
   const mark = element(why ? "a" : "button", {
     class: `badge who k-${kind}`,
     tabindex: "-1",
     ...(why ? { href: why } : { type: "button" }),
-  }, element("i", { "aria-hidden": "true" }), element("span", { class: "hidden-words" }, `${words.filter(Boolean).join(", ")} `));
+  }, element("i", { "aria-hidden": "true" }), element("span", { class: "hidden-words" }, `${parts.filter(Boolean).join(", ")} `));
   if (first && about?.agent) {
     mark.append(element("span", { class: "by" }, about.agent.slice(0, 24)));
     mark.append(element("span", { class: "sure" }, about.confidence ?? ""));

@@ -1,4 +1,4 @@
-// What the page hands to the island (pages/blame_lines.py).
+// The data of the page (pages/blame_lines.py).
 
 export interface About {
   kind: string;
@@ -12,22 +12,22 @@ export interface About {
   call?: string;
   reason?: string;
   searched?: string;
-  /** Where `Blamed.signals` has them. */
+  /** Indexes into `Blamed.signals`. */
   signals?: number[];
   claims?: string[];
   commits?: string[];
   session?: number;
 }
 
-/** First and last line of a stretch, and where `Blamed.about` says whose it is. */
-export type Stretch = [number, number, number];
+/** First and last line of a block, and the index of its author in `Blamed.about`. */
+export type LineRun = [number, number, number];
 
 export interface Blamed {
-  /** The number of the first of these lines, and how many the whole file has. */
+  /** The number of the first of these lines, and the number of lines of the whole file. */
   first: number;
   total: number;
   texts: string[];
-  runs: Stretch[];
+  runs: LineRun[];
   about: About[];
   /** Name, points, why. */
   signals: [string, string, string][];
@@ -38,6 +38,6 @@ export interface Places {
   sessions: (string | null)[];
   agents: Record<string, string | null>;
   classes: Record<string, string>;
-  /** In a report: the chain behind a stretch, by its first line. */
+  /** In a report: the chain of a block, by its first line. */
   chains: Record<string, string | null>;
 }

@@ -1,4 +1,4 @@
-// On every page: light or dark, and, where a service answers, parts that come later and records that are new.
+// On every page: the theme and, with a service, parts that are loaded later and new records.
 
 import htmx from "htmx.org";
 
@@ -11,23 +11,23 @@ function theme(): void {
   if (!button) return;
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const isDark = (): boolean => (document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light")) === "dark";
-  const say = (): void => {
+  const update = (): void => {
     button.textContent = isDark() ? "Light" : "Dark";
     document.dispatchEvent(new Event("custody:theme"));
   };
   button.addEventListener("click", () => {
-    const chosen = isDark() ? "light" : "dark";
-    document.documentElement.dataset.theme = chosen;
-    keep(chosen);
-    say();
+    const next = isDark() ? "light" : "dark";
+    document.documentElement.dataset.theme = next;
+    storeTheme(next);
+    update();
   });
-  dark.addEventListener("change", say);
+  dark.addEventListener("change", update);
   button.hidden = false;
-  say();
+  update();
 }
 
-/** On a small screen the navigation goes sideways: begin where we are. */
-function whereWeAre(): void {
+/** On a small screen the navigation scrolls sideways: start at the current page. */
+function scrollToCurrentPage(): void {
   const here = document.querySelector<HTMLElement>(".top nav a[aria-current]");
   const nav = here?.closest<HTMLElement>("nav");
   if (!here || !nav) return;
@@ -35,8 +35,8 @@ function whereWeAre(): void {
   if (entry.right > frame.right) nav.scrollLeft += entry.left - frame.left - (frame.width - entry.width) / 2;
 }
 
-/** A box that goes sideways can be reached with the keyboard; one that does not is no stop on the way. */
-function stops(): void {
+/** Only boxes that scroll sideways are tab stops. */
+function updateTabStops(): void {
   const boxes = [...document.querySelectorAll<HTMLElement>(".scroll[tabindex], .scroll[data-stop]")];
   const wide = boxes.map((box) => box.scrollWidth > box.clientWidth);
   boxes.forEach((box, n) => {
@@ -46,41 +46,41 @@ function stops(): void {
   });
 }
 
-function kept(): string | null {
+function storedTheme(): string | null {
   try {
     return localStorage.getItem(KEY);
   } catch {
-    return null; // a browser may refuse to keep anything for a page
+    return null; // a browser may refuse storage
   }
 }
 
-function keep(chosen: string): void {
+function storeTheme(theme: string): void {
   try {
-    localStorage.setItem(KEY, chosen);
+    localStorage.setItem(KEY, theme);
   } catch {
-    // It holds for this page then.
+    // Then the theme applies to this page only.
   }
 }
 
-const chosen = kept();
-if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
+const stored = storedTheme();
+if (stored === "light" || stored === "dark") document.documentElement.dataset.theme = stored;
 document.addEventListener("DOMContentLoaded", () => {
   theme();
-  whereWeAre();
-  stops();
+  scrollToCurrentPage();
+  updateTabStops();
   const place = document.body.dataset.live;
   if (place) live(place, htmx);
 });
 
-document.addEventListener("htmx:afterSettle", stops);
-addEventListener("resize", stops);
+document.addEventListener("htmx:afterSettle", updateTabStops);
+addEventListener("resize", updateTabStops);
 
-// What a service cannot answer is said where it would have stood.
-document.addEventListener("htmx:responseError", (event) => said(event, "could not be had: the service refused it"));
-document.addEventListener("htmx:sendError", (event) => said(event, "could not be had: the service does not answer"));
+// The error of a part is shown in its place.
+document.addEventListener("htmx:responseError", (event) => showError(event, "the server returned an error"));
+document.addEventListener("htmx:sendError", (event) => showError(event, "the server does not answer"));
 
-function said(event: Event, words: string): void {
-  const place = (event as CustomEvent).detail?.target as HTMLElement | undefined;
-  const box = place?.querySelector(".waiting");
-  if (box) box.textContent = `This ${words}. Reload the page to try again.`;
+function showError(event: Event, reason: string): void {
+  const target = (event as CustomEvent).detail?.target as HTMLElement | undefined;
+  const box = target?.querySelector(".waiting");
+  if (box) box.textContent = `Couldn't load this: ${reason}. Reload the page to retry.`;
 }

@@ -1,51 +1,51 @@
-// A file with who wrote each line: only the lines in sight exist, a box beside the line says what shows it, and the
-// address remembers which lines stand out (?only=, ?agent=) and which are marked (#L12, #L12-L20).
+// A file with the author of each line: only visible lines exist, a card shows the evidence, and the URL stores which
+// lines are highlighted (?only=, ?agent=) and marked (#L12, #L12-L20).
 
 import { block } from "../data";
 import { copying } from "../blame/copy";
 import { evidence } from "../blame/evidence";
-import type { About, Blamed, Places, Stretch } from "../blame/model";
+import type { About, Blamed, Places, LineRun } from "../blame/model";
 import { line } from "../blame/line";
 import { word } from "../paper";
 import { rows } from "../rows";
 
 const HEIGHT = 22;
-const TAB_SIGNS = 4;
+const TAB_WIDTH = 4;
 
 function start(box: HTMLElement, data: Blamed, places: Places): void {
   const last = data.first + data.texts.length - 1;
   const whose = new Int32Array(data.texts.length).fill(-1);
   data.runs.forEach(([from, to], place) => whose.fill(place, from - data.first, to - data.first + 1));
-  const run = (number: number): Stretch | undefined => data.runs[whose[number - data.first] ?? -1];
+  const run = (number: number): LineRun | undefined => data.runs[whose[number - data.first] ?? -1];
   const about = (number: number): About | undefined => data.about[run(number)?.[2] ?? -1];
   const only = { kind: box.dataset.only ?? null, agent: box.dataset.agent ?? null };
-  const stands = (one: About | undefined): boolean =>
-    (only.kind === null || only.kind === one?.kind) && (only.agent === null || only.agent === one?.agent);
+  const isHighlighted = (author: About | undefined): boolean =>
+    (only.kind === null || only.kind === author?.kind) && (only.agent === null || only.agent === author?.agent);
   let marked: [number, number] | null = null;
 
-  const asked = (place: string | undefined, name: string, value: string): string | null => {
-    if (!place) return null;
-    const address = new URL(place, location.href);
-    address.searchParams.set(name, value);
-    return address.href;
+  const withParam = (base: string | undefined, name: string, value: string): string | null => {
+    if (!base) return null;
+    const url = new URL(base, location.href);
+    url.searchParams.set(name, value);
+    return url.href;
   };
   const why = (number: number): string | null => 
-    asked(box.dataset.why, "line", String(number)) ?? places.chains[run(number)?.[0] ?? 0] ?? null;
-  const then = (commit: string): string | null => asked(box.dataset.at, "rev", commit);
+    withParam(box.dataset.why, "line", String(number)) ?? places.chains[run(number)?.[0] ?? 0] ?? null;
+  const then = (commit: string): string | null => withParam(box.dataset.at, "rev", commit);
 
   const onPaper = (from: number, to: number): string | null =>
     from === 1 && to === data.total
       ? null
-      : `Only lines ${word(from)} to ${word(to)} of ${word(data.total)} are printed. All of them: ${box.dataset.whole}`;
+      : `Printed: lines ${word(from)} to ${word(to)} of ${word(data.total)}. All lines: ${box.dataset.whole}`;
 
   const list = rows(
     box,
     data.texts.length,
     (index) => {
       const number = index + data.first;
-      const found = about(number);
-      const row = line(number, data.texts[index] ?? "", found, places, run(number)?.[0] === number, why(number));
-      row.classList.toggle("faded", !stands(found));
+      const author = about(number);
+      const row = line(number, data.texts[index] ?? "", author, places, run(number)?.[0] === number, why(number));
+      row.classList.toggle("faded", !isHighlighted(author));
       row.classList.toggle("marked", marked !== null && marked[0] <= number && number <= marked[1]);
       return row;
     },
@@ -58,27 +58,27 @@ function start(box: HTMLElement, data: Blamed, places: Places): void {
   sheet.style.setProperty("--longest", `${longest}ch`);
   box.style.setProperty("--digits", `${String(last).length}ch`);
 
-  /** Bring a line into sight without taking the focus from anybody. */
+  /** Scroll to a line without moving the focus. */
   const reveal = (number: number): void => {
     box.scrollTop = Math.max(0, (number - data.first) * HEIGHT - box.clientHeight / 3);
   };
-  const say = (words: string): void => {
-    const place = document.getElementById("marked");
-    if (place) place.textContent = words;
+  const say = (text: string): void => {
+    const status = document.getElementById("marked");
+    if (status) status.textContent = text;
   };
 
-  /** Mark the lines that the address names. */
+  /** Mark the lines in the hash of the URL. */
   const mark = (): void => {
-    const named = /^#L(\d{1,9})(?:-L?(\d{1,9}))?$/.exec(location.hash);
+    const match = /^#L(\d{1,9})(?:-L?(\d{1,9}))?$/.exec(location.hash);
     marked = null;
-    if (named) {
-      const ends = [Number(named[1]), Number(named[2] ?? named[1])].sort((a, b) => a - b) as [number, number];
+    if (match) {
+      const ends = [Number(match[1]), Number(match[2] ?? match[1])].sort((a, b) => a - b) as [number, number];
       if (ends[0] >= 1 && ends[0] <= data.total && (ends[0] < data.first || ends[0] > last)) return elsewhere(ends[0]);
-      if (ends[0] < 1 || ends[0] > data.total) say(`there is no line ${ends[0].toLocaleString("en")}`);
+      if (ends[0] < 1 || ends[0] > data.total) say(`no line ${ends[0].toLocaleString("en")}`);
       else {
         marked = ends;
         reveal(ends[0]);
-        say(ends[0] === ends[1] ? `line ${ends[0]} is marked` : `lines ${ends[0]} to ${ends[1]} are marked`);
+        say(ends[0] === ends[1] ? `line ${ends[0]} marked` : `lines ${ends[0]} to ${ends[1]} marked`);
       }
     }
     const copy = document.getElementById("copy");
@@ -86,21 +86,21 @@ function start(box: HTMLElement, data: Blamed, places: Places): void {
     list.draw();
   };
   const elsewhere = (number: number): void => {
-    const address = new URL(location.href);
-    address.searchParams.set("from", String(number));
-    location.replace(address.href);
+    const url = new URL(location.href);
+    url.searchParams.set("from", String(number));
+    location.replace(url.href);
   };
 
-  /** To the next stretch that stands out, below or above what is in sight. */
+  /** Go to the next or previous highlighted block. */
   const onward = (step: 1 | -1): void => {
     const from = marked?.[0] ?? Math.floor(box.scrollTop / HEIGHT) + data.first + (step > 0 ? -1 : 0);
     const wanted = (place: number): boolean => {
-      const one = data.about[place];
-      return only.kind === null && only.agent === null ? one?.kind !== "none" : stands(one);
+      const author = data.about[place];
+      return only.kind === null && only.agent === null ? author?.kind !== "none" : isHighlighted(author);
     };
     const ordered = step > 0 ? data.runs : [...data.runs].reverse();
     const next = ordered.find(([first, , place]) => (step > 0 ? first > from : first < from) && wanted(place));
-    if (!next) return say(step > 0 ? "no further stretch below" : "no further stretch above");
+    if (!next) return say(step > 0 ? "no next block" : "no previous block");
     const [first, end] = next;
     history.replaceState(null, "", first === end ? `#L${first}` : `#L${first}-L${end}`);
     mark();
@@ -138,7 +138,7 @@ function start(box: HTMLElement, data: Blamed, places: Places): void {
   mark();
 }
 
-/** The legend chooses which lines stand out; choosing the same again lets all stand out. */
+/** The legend highlights lines; a second click shows all lines again. */
 function legend(only: { kind: string | null; agent: string | null }, changed: () => void): void {
   const entries = [...document.querySelectorAll<HTMLElement>("#legend [data-only], #legend [data-agent]")];
   for (const entry of entries) {
@@ -147,16 +147,16 @@ function legend(only: { kind: string | null; agent: string | null }, changed: ()
       const { only: kind, agent } = entry.dataset;
       if (kind !== undefined) only.kind = only.kind === kind ? null : kind;
       if (agent !== undefined) only.agent = only.agent === agent ? null : agent;
-      const address = new URL(location.href);
+      const url = new URL(location.href);
       for (const [name, value] of [["only", only.kind], ["agent", only.agent]] as const) {
-        if (value === null) address.searchParams.delete(name);
-        else address.searchParams.set(name, value);
+        if (value === null) url.searchParams.delete(name);
+        else url.searchParams.set(name, value);
       }
-      if (location.protocol !== "file:") history.replaceState(null, "", address.href);
-      for (const one of entries) {
-        const on = one.dataset.only !== undefined ? one.dataset.only === only.kind : one.dataset.agent === only.agent;
-        if (on) one.setAttribute("aria-current", "true");
-        else one.removeAttribute("aria-current");
+      if (location.protocol !== "file:") history.replaceState(null, "", url.href);
+      for (const other of entries) {
+        const on = other.dataset.only !== undefined ? other.dataset.only === only.kind : other.dataset.agent === only.agent;
+        if (on) other.setAttribute("aria-current", "true");
+        else other.removeAttribute("aria-current");
       }
       changed();
     });
@@ -165,7 +165,7 @@ function legend(only: { kind: string | null; agent: string | null }, changed: ()
 
 function width(text: string): number {
   const tabs = text.split("\t").length - 1;
-  return text.length + tabs * (TAB_SIGNS - 1);
+  return text.length + tabs * (TAB_WIDTH - 1);
 }
 
 const box = document.getElementById("lines");

@@ -1,5 +1,5 @@
-// The page of the graph: picture, legend, rows and what is said of one part, kept together. When the region is fetched
-// again, by a filter or because records are new, it is drawn again where one was looking.
+// The graph page: picture, legend, rows and the details of a selection. When the region is fetched again, by a filter
+// or for new records, it is drawn again at the same position.
 
 import type { Core } from "cytoscape";
 
@@ -8,11 +8,11 @@ import { all, canvas, fill, frame, type View } from "../graph/canvas";
 import { wordsOf, type GraphData, type GraphEdge, type GraphNode } from "../graph/data";
 import { closer, keys } from "../graph/keys";
 import { legend } from "../graph/legend";
-import { opened, said } from "../graph/said";
+import { details, opened } from "../graph/details";
 import { styleOf } from "../graph/style";
 import { table } from "../graph/table";
 
-/** The box of the picture; whoever tests it finds here what was drawn. */
+/** The box of the picture; tests read from it what was drawn. */
 export interface GraphBox extends HTMLElement {
   cy?: Core;
 }
@@ -42,7 +42,7 @@ function draw(root: HTMLElement, box: GraphBox, data: GraphData): void {
     return !one || switches.away(wordsOf(one));
   };
   const cy = canvas(box, data);
-  const words = said(root, data, choose);
+  const selection = details(root, data, choose);
   const list = table(root.querySelector<HTMLElement>("#graph-rows")!, data, isAway, choose);
   box.cy = cy;
 
@@ -54,8 +54,8 @@ function draw(root: HTMLElement, box: GraphBox, data: GraphData): void {
     drawn.select();
     bring(cy, id);
     list.mark(id);
-    if ("kind" in one) words.node(one);
-    else words.edge(one);
+    if ("kind" in one) selection.node(one);
+    else selection.edge(one);
   }
 
   function sift(): void {
@@ -93,7 +93,7 @@ function draw(root: HTMLElement, box: GraphBox, data: GraphData): void {
   } else frame(cy, data);
   kept = null;
 
-  /** Draws everything in the colours of now, as gently as the first time: restyling all at once stops the page. */
+  /** Draw everything in the current theme, in small portions: restyling all at once would block the page. */
   let turn = 0;
   async function paint(): Promise<void> {
     const mine = ++turn;
@@ -111,7 +111,7 @@ function draw(root: HTMLElement, box: GraphBox, data: GraphData): void {
   void paint();
 }
 
-/** The view moves only as far as it must. */
+/** Scroll a node into view. */
 function bring(cy: Core, id: string): void {
   const one = cy.getElementById(id);
   if (!one.isNode()) return;
@@ -120,7 +120,7 @@ function bring(cy: Core, id: string): void {
   if (x < 40 || y < 30 || x > wide - 160 || y > tall - 30) cy.panBy({ x: wide / 3 - x, y: tall / 2 - y });
 }
 
-/** Pictures of one shape are looked at from the same place. */
+/** Pictures with the same key have the same position. */
 function shape(data: GraphData): string {
   return `${data.view} ${new URL(location.href).searchParams.get("session") ?? ""} ${new URL(location.href).searchParams.get("open") ?? ""}`;
 }
@@ -136,13 +136,13 @@ document.addEventListener("htmx:beforeSwap", (event) => {
 });
 document.addEventListener("htmx:afterSwap", mount);
 
-/** What a fetched page hands to the picture: what is swapped in comes without any script element, and this is one. */
+/** The data of a fetched page; htmx swaps content in without its script elements. */
 function told(page: string): GraphData | null {
   const found = new DOMParser().parseFromString(page, "text/html").getElementById("graph-data");
   return found ? (JSON.parse(found.textContent ?? "null") as GraphData) : null;
 }
 
-/** Ends the picture that is about to go, and remembers from where it was looked at. */
+/** Remove the current picture, and store its position. */
 function leave(): void {
   if (!current) return;
   const { cy, data, root } = current;
@@ -150,10 +150,10 @@ function leave(): void {
   kept = { view: { zoom: cy.zoom(), pan: { ...cy.pan() } }, shape: shape(data), focused };
   cy.destroy();
   current = null;
-  // Attributes of the old element are put on the new one for a moment, and our policy has no style attributes.
+  // htmx briefly copies attributes of the old element to the new one, and our policy forbids style attributes.
   for (const styled of root.querySelectorAll("[id][style]")) styled.removeAttribute("style");
 }
 
-// Apart from the reading of this script, so that no single task is long.
+// In a separate task, so that no single task is long.
 if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", () => setTimeout(mount, 0));
 else setTimeout(mount, 0);

@@ -1,22 +1,22 @@
-// The calls of a session as a tree of which only what is in sight exists. A row is open or closed; equal calls in a row
-// that hold nothing are one line until it is opened. All of it follows from the block of data: no question is asked.
+// The calls of a session as a virtual tree. A row is expanded or collapsed; equal calls in a row without children share
+// one line until it is expanded. Everything is in the data of the page: nothing is fetched.
 
 import { block, element } from "../data";
 import { someRows } from "../paper";
 import { rows, type Rows } from "../rows";
 
-/** Depth, name, kind, state, start and length in milliseconds, detail; words are places in a list. */
-type Told = [number, number, number, number, number | null, number | null, number];
+/** Depth, name, kind, state, start and length in milliseconds, detail; texts are indexes into a list. */
+type Row = [number, number, number, number, number | null, number | null, number];
 
 interface Data {
   words: string[];
   states: string[];
-  rows: Told[];
+  rows: Row[];
   wanted: number;
   span: number;
 }
 
-/** One line: a call, or with `count` above 1 so many equal ones from `first` on. */
+/** One line: a call, or `count` equal calls from `first` on. */
 interface Line {
   first: number;
   count: number;
@@ -24,7 +24,7 @@ interface Line {
 }
 
 const RUN_MIN = 3;
-const SIGNS = ["✓", "✕", "…", ""];
+const ICONS = ["✓", "✕", "…", ""];
 const MINUTE = 60_000;
 
 class Tree {
@@ -43,14 +43,14 @@ class Tree {
     this.above = new Int32Array(many).fill(-1);
     const open: number[] = [];
     for (let n = 0; n < many; n++) {
-      while (open.length && this.told(open[open.length - 1]!)[0] >= this.told(n)[0]) this.next[open.pop()!] = n;
+      while (open.length && this.rowAt(open[open.length - 1]!)[0] >= this.rowAt(n)[0]) this.next[open.pop()!] = n;
       this.above[n] = open[open.length - 1] ?? -1;
       open.push(n);
     }
     this.lay();
     this.list = rows(box, this.lines.length, (index) => this.row(index), 26, (first, last, many) => {
       const some = someRows(first, last, many);
-      return some && `${some} Every call: ${box.dataset.whole}`;
+      return some && `${some} All calls: ${box.dataset.whole}`;
     });
     box.firstElementChild?.setAttribute("role", "none");
     box.addEventListener("keydown", (event) => this.key(event));
@@ -62,7 +62,7 @@ class Tree {
     if (data.wanted >= 0) this.reveal(data.wanted);
   }
 
-  private told(n: number): Told {
+  private rowAt(n: number): Row {
     return this.data.rows[n]!;
   }
 
@@ -70,19 +70,19 @@ class Tree {
     return this.next[n]! > n + 1;
   }
 
-  /** Which lines there are now. */
+  /** Compute the visible lines. */
   private lay(): void {
     const lines: Line[] = [];
     const many = this.data.rows.length;
     for (let n = 0; n < many; ) {
-      const depth = this.told(n)[0];
+      const depth = this.rowAt(n)[0];
       if (this.holds(n)) {
         lines.push({ first: n, count: 1, depth });
         n = this.closed.has(n) ? this.next[n]! : n + 1;
         continue;
       }
       let end = n + 1;
-      while (end < many && !this.holds(end) && this.told(end)[0] === depth && this.alike(n, end)) end++;
+      while (end < many && !this.holds(end) && this.rowAt(end)[0] === depth && this.alike(n, end)) end++;
       if (end - n < RUN_MIN) end = n + 1;
       lines.push({ first: n, count: end - n, depth });
       if (end - n > 1 && this.opened.has(n)) {
@@ -94,7 +94,7 @@ class Tree {
   }
 
   private alike(one: number, other: number): boolean {
-    return this.told(one)[1] === this.told(other)[1] && this.told(one)[2] === this.told(other)[2];
+    return this.rowAt(one)[1] === this.rowAt(other)[1] && this.rowAt(one)[2] === this.rowAt(other)[2];
   }
 
   private isOpen(line: Line): boolean | null {
@@ -120,7 +120,7 @@ class Tree {
 
   private row(index: number): HTMLElement {
     const line = this.lines[index]!;
-    const [, name, kind, state, start, length, detail] = this.told(line.first);
+    const [, name, kind, state, start, length, detail] = this.rowAt(line.first);
     const words = this.data.words;
     const open = this.isOpen(line);
     const worst = line.count > 1 ? this.worst(line) : state;
@@ -133,14 +133,14 @@ class Tree {
     if (open !== null) made.setAttribute("aria-expanded", String(open));
     const fold = element("span", { class: "fold", "aria-hidden": "true" }, open === null ? "" : open ? "▾" : "▸");
     const label = element("bdi", { class: "name" }, words[name]!);
-    const sign = element("span", { class: "sign", title: this.data.states[worst]! }, SIGNS[worst]!);
+    const icon = element("span", { class: "icon", title: this.data.states[worst]! }, ICONS[worst]!);
     const indent = element("span", { class: "indent" });
     indent.style.width = `${Math.min(line.depth, 24) * 16}px`;
-    made.append(indent, fold, sign, label);
+    made.append(indent, fold, icon, label);
     if (line.count > 1) made.append(element("b", { class: "times" }, ` ×${line.count.toLocaleString("en")}`));
     else if (open === false) made.append(element("span", { class: "inside" }, ` ${(this.next[line.first]! - line.first - 1).toLocaleString("en")} inside`));
     if (line.count === 1 && detail >= 0) made.append(element("bdi", { class: "detail" }, words[detail]!));
-    made.append(element("span", { class: "took" }, line.count > 1 ? "" : length === null ? (state === 2 ? "no end" : "") : inWords(length)));
+    made.append(element("span", { class: "took" }, line.count > 1 ? "" : length === null ? (state === 2 ? "no end" : "") : formatDuration(length)));
     made.append(this.bar(line, start, length));
     return made;
   }
@@ -149,17 +149,17 @@ class Tree {
     let found = 3;
     const rank = [1, 3, 2, 0];
     for (let n = line.first; n < line.first + line.count; n++) {
-      const state = this.told(n)[3];
+      const state = this.rowAt(n)[3];
       if (rank[state]! > rank[found]!) found = state;
     }
     return found;
   }
 
-  /** Where in the session's time a line is. */
+  /** The position of a line in the time of the session. */
   private bar(line: Line, start: number | null, length: number | null): HTMLElement {
     const bar = element("span", { class: "when", "aria-hidden": "true" });
     if (start === null || this.data.span <= 0) return bar;
-    const last = this.told(line.first + line.count - 1);
+    const last = this.rowAt(line.first + line.count - 1);
     const end = line.count > 1 ? (last[4] ?? start) + (last[5] ?? 0) : start + (length ?? 0);
     const part = element("i");
     part.style.left = `${(100 * start) / this.data.span}%`;
@@ -205,12 +205,12 @@ class Tree {
     const many = this.data.rows.length;
     for (let n = 0; n < many; n++) {
       if (open) this.opened.add(n);
-      else if (this.holds(n) && this.told(n)[0] > 0) this.closed.add(n);
+      else if (this.holds(n) && this.rowAt(n)[0] > 0) this.closed.add(n);
     }
     this.again(0);
   }
 
-  /** Open whatever a call is in, and go there. */
+  /** Expand the parents of a call, and go to it. */
   private reveal(n: number): void {
     for (let above = this.above[n]!; above >= 0; above = this.above[above]!) this.closed.delete(above);
     this.lay();
@@ -222,19 +222,19 @@ class Tree {
     this.list?.show(Math.max(0, index));
   }
 
-  /** The next call for which something holds, after the one that has the focus; words about it. */
-  seek(wanted: (told: Told) => boolean): string {
+  /** Go to the next call that matches, after the focused one; return a status text. */
+  seek(wanted: (row: Row) => boolean): string {
     const many = this.data.rows.length;
     const line = this.lines[this.at];
     const from = line ? line.first + (line.count > 1 && !this.isOpen(line) ? 0 : 1) : 0;
     for (let step = 0; step < many; step++) {
       const n = (from + step) % many;
-      if (wanted(this.told(n))) {
+      if (wanted(this.rowAt(n))) {
         this.reveal(n);
         return `row ${(n + 1).toLocaleString("en")} of ${many.toLocaleString("en")}`;
       }
     }
-    return "nothing is like that";
+    return "no match";
   }
 
   find(text: string): string {
@@ -243,11 +243,11 @@ class Tree {
     if (small !== this.found) this.at = 0;
     this.found = small;
     const fits = this.data.words.map((word) => word.toLowerCase().includes(small));
-    return this.seek((told) => fits[told[1]]! || (told[6] >= 0 && fits[told[6]]!));
+    return this.seek((row) => fits[row[1]]! || (row[6] >= 0 && fits[row[6]]!));
   }
 }
 
-function inWords(ms: number): string {
+function formatDuration(ms: number): string {
   if (ms < 1000) return `${ms} ms`;
   if (ms < MINUTE) return `${(ms / 1000).toFixed(1)} s`;
   return `${Math.floor(ms / MINUTE)} min ${Math.floor((ms % MINUTE) / 1000)} s`;
@@ -259,14 +259,14 @@ document.addEventListener("DOMContentLoaded", () => {
   const tools = document.getElementById("tree-tools");
   if (!data || !box || !tools) return;
   const tree = new Tree(data, box);
-  const said = document.getElementById("tree-said");
-  const say = (words: string): void => {
-    if (said) said.textContent = words;
+  const status = document.getElementById("tree-said");
+  const say = (text: string): void => {
+    if (status) status.textContent = text;
   };
   const does: Record<string, () => void> = {
     open: () => tree.openAll(true),
     close: () => tree.openAll(false),
-    failed: () => say(tree.seek((told) => told[3] === 1)),
+    failed: () => say(tree.seek((row) => row[3] === 1)),
   };
   tools.addEventListener("click", (event) => {
     const name = (event.target as HTMLElement).dataset.tree;

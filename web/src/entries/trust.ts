@@ -1,7 +1,7 @@
-// A slider says where it stands while it is moved; what that means comes from the service.
+// Shows the value of a slider while it moves; the service returns the result.
 
 document.addEventListener("input", (event) => {
   const slider = event.target as HTMLInputElement;
-  const said = slider.type === "range" ? document.querySelector<HTMLOutputElement>(`output[for="${CSS.escape(slider.id)}"]`) : null;
-  if (said) said.textContent = `${slider.value}${said.dataset.unit ?? ""}`;
+  const output = slider.type === "range" ? document.querySelector<HTMLOutputElement>(`output[for="${CSS.escape(slider.id)}"]`) : null;
+  if (output) output.textContent = `${slider.value}${output.dataset.unit ?? ""}`;
 });

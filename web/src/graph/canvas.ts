@@ -1,4 +1,4 @@
-// The picture itself: elements are added a few at a time, so that the page never stands still; places are the page's.
+// The picture: elements are added in small portions, so that the page stays responsive; positions come from the page.
 
 import cytoscape, { type Core, type ElementDefinition } from "cytoscape";
 
@@ -25,7 +25,7 @@ export function canvas(box: HTMLElement, data: GraphData): Core {
     maxZoom: 4,
     autoungrabify: true,
     boxSelectionEnabled: false,
-    // The wheel scrolls the page until somebody is in the picture.
+    // The wheel scrolls the page until the picture has the focus.
     userZoomingEnabled: false,
     hideEdgesOnViewport: data.edges.length > 1_000,
   });
@@ -34,11 +34,11 @@ export function canvas(box: HTMLElement, data: GraphData): Core {
   return cy;
 }
 
-/** Every element, nodes before edges, in small portions while `wanted`; settled when all are there. */
+/** Add every element, nodes before edges, in small portions while `wanted`; resolves when all are added. */
 export async function fill(cy: Core, data: GraphData, away: (words: string[]) => boolean, wanted: () => boolean): Promise<void> {
   const waiting = definitions(data, away);
   for (let at = 0; at < waiting.length; at += AT_ONCE) {
-    await breath();
+    await nextTask();
     if (!wanted()) return;
     cy.batch(() => {
       cy.add(waiting.slice(at, at + AT_ONCE));
@@ -64,16 +64,16 @@ function definitions(data: GraphData, away: (words: string[]) => boolean): Eleme
   return [...nodes, ...edges];
 }
 
-function breath(): Promise<void> {
+function nextTask(): Promise<void> {
   return new Promise((next) => setTimeout(next, 0));
 }
 
-/** All of it where that can be read; else its beginning: the leftmost node, at a size that can be read. */
+/** Fit the picture if it is readable; else show its start, the leftmost node, at a readable size. */
 export function frame(cy: Core, data: GraphData): void {
   const whole = bounds(data);
   const zoom = Math.min((cy.width() - 2 * PADDING) / whole.wide, (cy.height() - 2 * PADDING) / whole.tall, 1.4);
   if (zoom >= READABLE) {
-    centre(cy, whole, zoom);
+    center(cy, whole, zoom);
     return;
   }
   const first = data.nodes.reduce((best, node) => (node.x < best.x || (node.x === best.x && node.y < best.y) ? node : best));
@@ -83,7 +83,7 @@ export function frame(cy: Core, data: GraphData): void {
 
 export function all(cy: Core, data: GraphData): void {
   const whole = bounds(data);
-  centre(cy, whole, Math.min((cy.width() - 2 * PADDING) / whole.wide, (cy.height() - 2 * PADDING) / whole.tall, 1.4));
+  center(cy, whole, Math.min((cy.width() - 2 * PADDING) / whole.wide, (cy.height() - 2 * PADDING) / whole.tall, 1.4));
 }
 
 interface Bounds {
@@ -95,7 +95,7 @@ interface Bounds {
 
 const NAME_WIDE = 190;
 
-/** From places alone: nothing has to be drawn for this. */
+/** Computed from positions, without drawing. */
 function bounds(data: GraphData): Bounds {
   const wide = data.view === "lanes" ? 0 : NAME_WIDE;
   let [left, right, top, bottom] = [Infinity, -Infinity, Infinity, -Infinity];
@@ -109,7 +109,7 @@ function bounds(data: GraphData): Bounds {
   return { left, top, wide: right - left, tall: bottom - top };
 }
 
-function centre(cy: Core, whole: Bounds, zoom: number): void {
+function center(cy: Core, whole: Bounds, zoom: number): void {
   const x = cy.width() / 2 - (whole.left + whole.wide / 2) * zoom;
   const y = cy.height() / 2 - (whole.top + whole.tall / 2) * zoom;
   cy.viewport({ zoom, pan: { x, y } });

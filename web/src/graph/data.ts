@@ -1,4 +1,4 @@
-// What the page hands to the picture: nodes with their places, edges, style sheets, rows (pages/graph_data.py).
+// The data of the page: nodes with their positions, edges, style sheets, rows (pages/graph_data.py).
 
 export type Theme = "dark" | "light";
 
@@ -47,7 +47,7 @@ export interface GraphData {
   rows: GraphRow[];
 }
 
-/** The words of the legend that switch an element off. */
+/** The legend entries that hide an element. */
 export function wordsOf(one: GraphNode | GraphEdge): string[] {
   return "kind" in one ? [one.kind] : [one.edge_type, one.edge_source, one.change ?? ""];
 }

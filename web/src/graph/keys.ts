@@ -1,4 +1,4 @@
-// Keys in the picture: arrows go to the nearest node that way, Enter opens, signs look closer or further away.
+// Keys in the picture: arrows go to the nearest node in that direction, Enter expands, plus and minus zoom.
 
 import type { Core, NodeSingular } from "cytoscape";
 
@@ -8,27 +8,27 @@ const WAYS: Record<string, [number, number]> = {
   ArrowDown: [0, 1],
   ArrowUp: [0, -1],
 };
-const ASIDE = 2.5; // how much worse it is to be off the way than to be far along it
+const ASIDE = 2.5; // weight of the distance across the direction
 const CLOSER = 1.3;
 
-export interface Asked {
+export interface KeyActions {
   choose(node: NodeSingular): void;
   open(node: NodeSingular): void;
   fit(): void;
 }
 
-export function keys(box: HTMLElement, cy: Core, asked: Asked): void {
+export function keys(box: HTMLElement, cy: Core, actions: KeyActions): void {
   box.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const chosen = cy.nodes(":selected").first();
     const way = WAYS[event.key];
     if (way) {
       const next = chosen.nonempty() ? nearest(cy, chosen, way) : first(cy);
-      if (next) asked.choose(next);
-    } else if (event.key === "Enter" && chosen.nonempty()) asked.open(chosen);
+      if (next) actions.choose(next);
+    } else if (event.key === "Enter" && chosen.nonempty()) actions.open(chosen);
     else if (event.key === "+" || event.key === "=") closer(cy, CLOSER);
     else if (event.key === "-") closer(cy, 1 / CLOSER);
-    else if (event.key === "0") asked.fit();
+    else if (event.key === "0") actions.fit();
     else return;
     event.preventDefault();
   });

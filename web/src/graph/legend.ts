@@ -1,7 +1,7 @@
-// The legend: each entry is a button that switches what it stands for on and off; the address keeps what is off.
+// The legend: each entry is a button that shows or hides its elements; the URL stores what is hidden.
 
 export interface Legend {
-  /** Whether one of these words is switched off. */
+  /** Whether one of these entries is hidden. */
   away(words: string[]): boolean;
 }
 
@@ -15,21 +15,21 @@ export function legend(root: HTMLElement, changed: () => void): Legend {
       event.preventDefault();
       if (!off.delete(word)) off.add(word);
       button.setAttribute("aria-pressed", String(!off.has(word)));
-      keep([...off].sort().join(","));
+      storeHidden([...off].sort().join(","));
       changed();
     });
   }
   return { away: (words) => words.some((word) => off.has(word)) };
 }
 
-function keep(hide: string): void {
+function storeHidden(hide: string): void {
   const field = document.querySelector<HTMLInputElement>("#graph-hide");
   if (field) field.value = hide;
-  address("hide", hide);
+  setUrlParam("hide", hide);
 }
 
-/** Says something in the address without going there; a page that is a file has none. */
-export function address(name: string, value: string): void {
+/** Set a parameter of the URL without navigating; a report has none. */
+export function setUrlParam(name: string, value: string): void {
   if (location.protocol === "file:") return;
   const place = new URL(location.href);
   if (value) place.searchParams.set(name, value);

@@ -1,4 +1,4 @@
-// How a picture looks: the style sheet of the page (colour by type, line by source), and what only a screen needs.
+// The style of a picture: that of the page (color by type, line by source), and additions for the screen.
 
 import type { StylesheetJson } from "cytoscape";
 
@@ -80,7 +80,7 @@ function changes(ground: string): object[] {
       style: {
         label: mark,
         "font-size": 11,
-        // Above the line: what stands on it is as see-through as the line, and looks crossed out.
+        // Above the line: a label on the line would be transparent and look crossed out.
         "text-margin-y": -9,
         "text-background-color": ground,
         "text-background-opacity": 0.9,
@@ -89,10 +89,10 @@ function changes(ground: string): object[] {
     }));
 }
 
-/** What a colour of the style sheet is here and now. */
-export function resolved(box: HTMLElement, colour: string): string {
+/** The computed value of a color of the style sheet. */
+export function resolved(box: HTMLElement, color: string): string {
   const probe = document.createElement("i");
-  probe.style.color = colour;
+  probe.style.color = color;
   box.append(probe);
   const found = getComputedStyle(probe).color;
   probe.remove();

@@ -1,4 +1,4 @@
-// The same as rows: a list of which only those in sight exist, in levels where it is a tree.
+// The picture as a table: a virtual list, with levels if it is a tree.
 
 import { element } from "../data";
 import { rows, type Rows } from "../rows";
@@ -7,9 +7,9 @@ import type { GraphData, GraphRow } from "./data";
 const HEIGHT = 30;
 
 export interface Table {
-  /** Show the rows whose elements are in the picture. */
+  /** Show the rows of visible elements. */
   sift(): void;
-  /** Mark the row of an element, and bring it into sight of the list. */
+  /** Mark the row of an element, and scroll to it. */
   mark(id: string): void;
 }
 
@@ -21,7 +21,7 @@ export function table(box: HTMLElement, data: GraphData, isAway: (id: string) =>
   head.append(...data.columns.map((column) => element("span", { role: "columnheader", class: column.number ? "num" : "" }, column.name)));
   const grid = element("div", { role: "treegrid", class: `graph-grid v-${data.view}`, "aria-labelledby": "graph-rows-title" });
   grid.append(element("div", { role: "rowgroup" }, head), list);
-  const nothing = element("p", { class: "dim", hidden: "" }, "The legend has switched everything off.");
+  const nothing = element("p", { class: "dim", hidden: "" }, "Everything is hidden by the legend.");
   box.replaceChildren(grid, nothing);
 
   function make(index: number): HTMLElement {
@@ -29,9 +29,9 @@ export function table(box: HTMLElement, data: GraphData, isAway: (id: string) =>
     const made = element("div", { class: "graph-row", role: "row", tabindex: "-1", "aria-level": String(row.level), "data-of": row.of });
     row.cells.forEach((cell, at) => {
       const column = data.columns[at]!;
-      const one = element("span", { role: "gridcell", class: column.number ? "num" : "", title: cell }, element("bdi", {}, cell));
-      if (at === 0) one.style.paddingLeft = `${8 + Math.min(row.level - 1, 12) * 16}px`;
-      made.append(one);
+      const item = element("span", { role: "gridcell", class: column.number ? "num" : "", title: cell }, element("bdi", {}, cell));
+      if (at === 0) item.style.paddingLeft = `${8 + Math.min(row.level - 1, 12) * 16}px`;
+      made.append(item);
     });
     made.setAttribute("aria-selected", String(row.of === marked));
     return made;

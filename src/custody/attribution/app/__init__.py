@@ -1,4 +1,4 @@
 """Use cases of attribution: gather evidence from store and git, decide, store what can be reused.
 
-May touch the store, git and the rules, through the workspace that it is given.
+May touch the store, git and the rules through its workspace.
 """

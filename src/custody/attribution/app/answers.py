@@ -1,4 +1,4 @@
-"""What is known of a stretch of lines, before it is put into words."""
+"""Answers about blocks of lines, before they become reports."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from custody.core.paths import Lines
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """Who stands behind a state: the session, the call, its model, and how good the evidence is."""
+    """The session and call that made a state, its model, and the grade of the evidence."""
 
     trace: Trace
     call: str | None
@@ -24,7 +24,7 @@ class Story:
 
 @dataclass(frozen=True, slots=True)
 class ToolClaim:
-    """That a tool says that an agent wrote lines; ``producer`` is that tool, None where it does not say so."""
+    """A tool's claim that an agent wrote lines; ``producer`` is that tool, None if unnamed."""
 
     trace: Trace
     model: str | None
@@ -34,9 +34,9 @@ class ToolClaim:
 
 @dataclass(frozen=True, slots=True)
 class LineAnswer:
-    """What is known of a stretch of lines: its finding, the agents' share, the path through commits.
+    """The answer about a block of lines: its finding, the agents' share, the commits that it came through.
 
-    ``others`` claim the same lines beside whoever is named.
+    ``others`` are claims of the same lines for another author.
     """
 
     finding: AttributionFinding
@@ -47,11 +47,11 @@ class LineAnswer:
     conversation: str | None = None
     others: tuple[ToolClaim, ...] = ()
     part: float = 1.0
-    """How much of the lines a claim gives to the agent, where nothing else says it."""
+    """The agent's share as a claim states it, used where lineage shows none."""
 
     @property
     def share(self) -> float:
-        """How much of the lines is the agent's who is named."""
+        """The named agent's share of the lines."""
         return self.origin.share if self.origin.is_agent else self.part
 
     @property
@@ -63,36 +63,36 @@ class LineAnswer:
 
     @property
     def trace(self) -> Trace | None:
-        """The session that the lines come from; None where no record shows who wrote them."""
+        """The session that the lines come from; None if unknown."""
         if isinstance(self.finding, TraceAttribution):
             return self.finding.candidate.trace
         return self.story.trace if self.story is not None and self.owner is LineOwner.PERSON else None
 
     @property
     def tier(self) -> int | None:
-        """How sure it is that an agent wrote them; None where none is shown to have."""
+        """The tier of the finding that an agent wrote them; None without such a finding."""
         return self.finding.tier if isinstance(self.finding, TraceAttribution) else None
 
     @property
     def grade(self) -> Grade | None:
-        """How good the evidence is; None where there is none."""
+        """The grade of the evidence; None without evidence."""
         if isinstance(self.finding, TraceAttribution):
             return self.finding.candidate.grade
         return self.story.grade if self.story is not None and self.owner is LineOwner.PERSON else None
 
     @property
     def signals(self) -> tuple[Signal, ...]:
-        """What shows that an agent wrote them."""
+        """The signals that an agent wrote them."""
         return self.finding.evidence.signals if isinstance(self.finding, TraceAttribution) else ()
 
     @property
     def lines(self) -> Lines:
-        """Which lines."""
+        """The lines that the answer is about."""
         return self.finding.segment.lines
 
     @property
     def call(self) -> str | None:
-        """The tool call that wrote them, if one is shown."""
+        """The tool call that wrote them, if known."""
         if isinstance(self.finding, TraceAttribution):
             return self.finding.candidate.call
         return None if self.story is None else self.story.call

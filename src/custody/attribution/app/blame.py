@@ -1,36 +1,55 @@
-"""Who wrote each line of a file, as far as can be shown."""
+"""Attribute each line of a file."""
 
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from custody.attribution.app.answers import LineAnswer, ToolClaim
 from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.findings import LineAttributor
-from custody.attribution.model import Grade, LineOwner, NoAttribution, Trace, TraceAttribution
+from custody.attribution.line_spec import LineSpec as LineSpec
+from custody.attribution.line_spec import resolve_line_specs
+from custody.attribution.model import Grade, LineOwner, NoAttribution, Trace, TraceAttribution, certainty_word
 from custody.attribution.rules import Profile as Profile
-from custody.attribution.text import is_informative, key_of, lines_of, split_line_words
+from custody.attribution.text import (
+    is_informative_lineage_line,
+    make_lineage_key,
+    split_lineage_lines,
+    split_lineage_words,
+)
 from custody.attribution.wire import Attribution, BlameReport, CompetingClaim, SearchScope, SignalReport
-from custody.capture.hook.event_home import gaps_in
+from custody.capture.hook.event_home import read_capture_gaps
 from custody.core.errors import InputError
 from custody.core.evidence import Signal
 from custody.core.ids import CommitSha
 from custody.core.paths import Lines, RepoPath
-from custody.core.wire.body import digest_text
-from custody.core.wire.time import text_from
+from custody.core.plural import count_noun
+from custody.core.wire.body import format_digest
+from custody.core.wire.time import format_timestamp
 from custody.git import Repository
-from custody.ledger.queries import first_prompt
+from custody.ledger.queries import find_first_session_prompt
+from custody.workspace.revisions import format_author_time
 from custody.workspace.workspace import Workspace
 
-SUMMARY_SIGNS_MAX = 200
+SUMMARY_CHARACTERS_MAX = 200
 
 
 @dataclass(frozen=True, slots=True)
 class BlameResult:
-    """The report on a file, and the file's own lines to show beside it."""
+    """The report on a file, and the text of its lines."""
 
     report: BlameReport
     texts: Sequence[str]
+    commits: Mapping[str, "CommitLabel"] = field(default_factory=dict)
+    """The commits that the lines were last changed by, if they were asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitLabel:
+    """A commit as people recognize it: its subject, and when its author made it."""
+
+    subject: str
+    at: str | None
 
 
 def blame(
@@ -38,59 +57,81 @@ def blame(
     file: str,
     *,
     revision: str | None = None,
-    stretches: Sequence[Lines] = (),
+    line_ranges: Sequence[Lines | LineSpec] = (),
     profile: Profile | None = None,
+    with_commits: bool = False,
 ) -> BlameResult:
-    """Every line of a file (or of the stretches) in order, each with who wrote it and on what evidence."""
+    """Return who wrote each line of a file (or of the line ranges), in order and with the evidence."""
     repository = workspace.repository
     path = repository.path(file, workspace.folder)
     bare = repository.work_tree is None
-    commit = _resolved(repository, revision or "HEAD") if revision is not None or bare else None
+    commit = _resolve_blame_revision(repository, revision or "HEAD") if revision is not None or bare else None
     with open_attribution(workspace, profile) as evidence:
-        blamed = BlameReporter(evidence).blamed(path, commit, _in_order(stretches))
+        ranges = _resolve_blame_line_ranges(evidence, path, commit, line_ranges)
+        result = BlameReporter(evidence).blame_file(path, commit, _merge_blame_line_ranges(ranges))
         evidence.save()
-    return blamed
+        return replace(result, commits=_label_commits(evidence, result.report)) if with_commits else result
+
+
+def _resolve_blame_line_ranges(
+    evidence: AttributionContext, path: RepoPath, commit: CommitSha | None, line_ranges: Sequence[Lines | LineSpec]
+) -> list[Lines]:
+    specs = [line_range for line_range in line_ranges if isinstance(line_range, LineSpec)]
+    ranges = [line_range for line_range in line_ranges if isinstance(line_range, Lines)]
+    return [*ranges, *(resolve_line_specs(specs, evidence.texts(path, commit), path.display) if specs else ())]
+
+
+def _label_commits(evidence: AttributionContext, report: BlameReport) -> dict[str, CommitLabel]:
+    shas = {CommitSha(attribution.commits[-1]) for attribution in report.attributions if attribution.commits}
+    evidence.read_commits(sorted(shas))
+    labels = {}
+    for sha in shas:
+        commit = evidence.commit(sha)
+        if commit is not None:
+            subject = commit.subject.decode("utf-8", "backslashreplace")
+            labels[str(sha)] = CommitLabel(subject, format_author_time(commit.author))
+    return labels
 
 
 class BlameReporter:
-    """Answers in the shape that leaves the program."""
+    """Turns answers into reports."""
 
     def __init__(self, evidence: AttributionContext) -> None:
         self._evidence = evidence
         self._summaries: dict[Trace, str | None] = {}
         self._records: dict[RepoPath, int] = {}
 
-    def blamed(self, path: RepoPath, commit: CommitSha | None, stretches: Sequence[Lines]) -> BlameResult:
-        """The report on one file."""
-        texts, answers = LineAttributor(self._evidence).of_file(path, commit, stretches)
+    def blame_file(self, path: RepoPath, commit: CommitSha | None, line_ranges: Sequence[Lines]) -> BlameResult:
+        """Return the report on one file."""
+        texts, answers = LineAttributor(self._evidence).of_file(path, commit, line_ranges)
         report = BlameReport(
             path=path.display,
             revision=commit,
             profile=self._evidence.rules.profile,
-            rules_digest=digest_text(self._evidence.digest),
+            rules_digest=format_digest(self._evidence.digest),
             attributions=[self.attribution(answer) for answer in answers],
-            notes=[*self._evidence.history.searched.limits, *self._missing()],
+            notes=[*self._evidence.history.searched.limits, *self._list_missing_evidence()],
         )
         return BlameResult(report, texts)
 
-    def _missing(self) -> Iterator[str]:
-        """What the answers had to do without: things that could not be recorded, records that are gone."""
-        gaps = sum(len(gaps_in(folder)) for folder in self._evidence.workspace.gap_folders)
+    def _list_missing_evidence(self) -> Iterator[str]:
+        """Yield a note for events that could not be recorded and for missing records."""
+        gaps = sum(len(read_capture_gaps(folder)) for folder in self._evidence.workspace.gap_folders)
         if gaps:
-            yield f"{gaps:,} thing(s) could not be recorded here; 'custody doctor' says what"
+            yield f"{count_noun(gaps, 'event')} could not be recorded here; 'custody doctor' lists them"
         store = self._evidence.store
         heads = () if store.heads is None else (stored.head for stored in store.heads.all())
         if any(head is not None and head.seq > store.tables.head(head.store).seq for head in heads):
-            yield "records are missing from the store; 'custody verify' names them"
+            yield "records are missing from the store; 'custody verify' lists them"
 
     def attribution(self, answer: LineAnswer) -> Attribution:
-        """One answer as it leaves the program."""
+        """Return one answer as a report."""
         finding, owner, trace = answer.finding, answer.owner, answer.trace
         return Attribution(
             start_line=answer.lines.first,
             end_line=answer.lines.last,
             kind=owner.value,
-            share=_share(answer),
+            share=_compute_agent_share(answer),
             tier=answer.tier,
             confidence=finding.confidence if isinstance(finding, TraceAttribution) else 0.0,
             score=finding.evidence.score if isinstance(finding, TraceAttribution) else 0.0,
@@ -106,27 +147,28 @@ class BlameReporter:
             evidence=[_report_signal(signal) for signal in answer.signals],
             commits=[commit for commit in answer.trail if commit is not None],
             reason=finding.reason if isinstance(finding, NoAttribution) else None,
-            searched=self._searched(finding.segment.path) if owner is LineOwner.NONE else None,
-            claims=[_beside(claim) for claim in answer.others],
+            searched=self._report_search_scope(finding.segment.path) if owner is LineOwner.NONE else None,
+            claims=[_report_competing_claim(claim) for claim in answer.others],
+            certainty=certainty_word(answer.tier, answer.grade, is_person=owner is LineOwner.PERSON),
         )
 
-    def _searched(self, path: RepoPath) -> SearchScope:
+    def _report_search_scope(self, path: RepoPath) -> SearchScope:
         if path not in self._records:
             self._records[path] = self._evidence.lineage.tables.count_of(path)
         history = self._evidence.history
-        since = None if history.since_ns is None else text_from(history.since_ns)
+        since = None if history.since_ns is None else format_timestamp(history.since_ns)
         return SearchScope(since, self._records[path], history.searched.commits)
 
     def _summary(self, trace: Trace) -> str | None:
-        """The first thing that was asked in a session, short."""
+        """Return the beginning of the first prompt of a session."""
         if trace not in self._summaries:
-            seen = first_prompt(self._evidence.store, trace.agent, trace.session)
-            text = None if seen is None else seen.view.text.content
-            self._summaries[trace] = None if text is None else " ".join(text.split())[:SUMMARY_SIGNS_MAX]
+            prompt = find_first_session_prompt(self._evidence.store, trace.agent, trace.session)
+            text = None if prompt is None else prompt.view.text.content
+            self._summaries[trace] = None if text is None else " ".join(text.split())[:SUMMARY_CHARACTERS_MAX]
         return self._summaries[trace]
 
 
-def _share(answer: LineAnswer) -> float:
+def _compute_agent_share(answer: LineAnswer) -> float:
     if answer.owner is LineOwner.MIXED:
         return round(answer.share, 4)
     return 1.0 if answer.owner is LineOwner.AGENT else 0.0
@@ -136,58 +178,64 @@ def _report_signal(signal: Signal) -> SignalReport:
     return SignalReport(signal.name, signal.points, signal.why, [str(ref) for ref in signal.records])
 
 
-def _beside(claim: ToolClaim) -> CompetingClaim:
+def _report_competing_claim(claim: ToolClaim) -> CompetingClaim:
     trace = claim.trace
     return CompetingClaim(
         claim.producer, trace.agent, claim.model, trace.session, Grade.CLAIMED.value, str(claim.record)
     )
 
 
-def _resolved(repository: Repository, revision: str) -> CommitSha:
+def _resolve_blame_revision(repository: Repository, revision: str) -> CommitSha:
     try:
         return repository.resolve(revision)
     except InputError as error:
-        hint = "name a commit, branch or tag that is here, such as 'HEAD~1'"
+        hint = "pass a commit, branch or tag of this repository, such as HEAD~1"
         raise InputError(f"cannot find the revision {revision!a}", hint=hint) from error
 
 
-def _in_order(stretches: Sequence[Lines]) -> list[Lines]:
-    """The stretches from the first line to the last, each line once."""
-    found: list[Lines] = []
-    for stretch in sorted(stretches):
-        if found and stretch.first <= found[-1].last:
-            found[-1] = Lines(found[-1].first, max(found[-1].last, stretch.last))
+def _merge_blame_line_ranges(line_ranges: Sequence[Lines]) -> list[Lines]:
+    """Return the line ranges sorted, each line once."""
+    merged: list[Lines] = []
+    for line_range in sorted(line_ranges):
+        if merged and line_range.first <= merged[-1].last:
+            merged[-1] = Lines(merged[-1].first, max(merged[-1].last, line_range.last))
         else:
-            found.append(stretch)
-    return found
+            merged.append(line_range)
+    return merged
 
 
-# What records say of single lines: which agents brought them, and how many of their words a text holds.
+# Records of single lines: which agents added them, and how many of their words a text holds.
 
 
 def find_agents_by_line(
     evidence: AttributionContext, path: RepoPath, texts: Sequence[str], lines: Sequence[str]
 ) -> Mapping[str, frozenset[str]]:
-    """Return the agents recorded to have brought each of ``lines`` into a file that holds ``texts``.
+    """Return the agents recorded to have added each of ``lines`` to a file that holds ``texts``.
 
-    Lines that say little or that occur more than once in the file are left out: anybody may have brought them.
+    Uninformative lines and lines that occur more than once in the file are left out: anyone may have added them.
     """
-    counts = Counter(map(key_of, texts))
-    single = {key_of(line): line for line in lines if is_informative(line) and counts[key_of(line)] == 1}
-    agents_by_key = evidence.lineage.tables.brought_by(path, list(single))
+    counts = Counter(map(make_lineage_key, texts))
+    single = {
+        make_lineage_key(line): line
+        for line in lines
+        if is_informative_lineage_line(line) and counts[make_lineage_key(line)] == 1
+    }
+    agents_by_key = evidence.lineage.tables.find_agents_of_lines(path, list(single))
     return {single[key]: agents for key, agents in agents_by_key.items()}
 
 
-def words_in(text: str) -> frozenset[str]:
+def collect_lineage_words(text: str) -> frozenset[str]:
     """Return the words that occur in a text."""
-    return frozenset(word for line in lines_of(text) for word in split_line_words(line))
+    return frozenset(word for line in split_lineage_lines(text) for word in split_lineage_words(line))
 
 
-def compute_word_share(lines: Sequence[str], words: Container[str]) -> float:
+def compute_line_word_share(lines: Sequence[str], words: Container[str]) -> float:
     """Return the share of the words of ``lines`` that are among ``words``; 1 for lines without words.
 
-    >>> compute_word_share(["total = price", "}"], words_in("price = 3")), compute_word_share(["}"], ())
-    (0.5, 1.0)
+    >>> compute_line_word_share(["total = price", "}"], collect_lineage_words("price = 3"))
+    0.5
+    >>> compute_line_word_share(["}"], ())
+    1.0
     """
-    wanted = [word for line in lines for word in split_line_words(line)]
-    return sum(word in words for word in wanted) / len(wanted) if wanted else 1.0
+    line_words = [word for line in lines for word in split_lineage_words(line)]
+    return sum(word in words for word in line_words) / len(line_words) if line_words else 1.0

@@ -1,16 +1,16 @@
-"""What agents wrote in each commit: the lines that it brought, by whom; the form in which other tools tell it."""
+"""List the lines that agents wrote in each commit, as other tools' formats need them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from custody.attribution.app.answers import LineAnswer
-from custody.attribution.app.commit_claims import CommitClaim, attested_in
+from custody.attribution.app.commit_claims import CommitClaim, find_commit_claims
 from custody.attribution.app.context import AttributionContext
 from custody.attribution.app.findings import LineAttributor
 from custody.attribution.app.history import HORIZON_DAYS
 from custody.attribution.model import TraceAttribution
-from custody.attribution.queries.traces import first_trace_ns, revisions_of_traces
-from custody.attribution.text import line_runs
+from custody.attribution.queries.traces import find_first_trace_ns, list_traced_revisions
+from custody.attribution.text import line_ranges_from_numbers
 from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import Lines, RepoPath
@@ -23,7 +23,7 @@ SHARE_DIGITS = 4
 
 @dataclass(frozen=True, slots=True)
 class AgentLines:
-    """Lines of a commit's file that an agent wrote; ``captured`` by us, else somebody's claim."""
+    """Lines of a commit's file that an agent wrote; ``captured`` by custody, else claimed."""
 
     commit: CommitSha
     path: RepoPath
@@ -38,86 +38,92 @@ class AgentLines:
     texts: tuple[str, ...]
 
 
-def commits_written(evidence: AttributionContext, *, captured: bool = False) -> Iterator[list[AgentLines]]:
-    """What agents wrote, commit by commit, of all that branches hold since the first thing that is known.
+def iterate_agent_lines_by_commit(
+    evidence: AttributionContext, *, captured: bool = False
+) -> Iterator[list[AgentLines]]:
+    """Yield the agents' lines of each commit of all branches since the first evidence.
 
-    With ``captured`` it may leave out what is only claimed.
+    With ``captured`` it may leave out lines that are only claimed.
     """
     since = evidence.history.since_ns
-    ends = _ends(evidence.repository) if since is not None else []
-    if since is None or not ends:
+    tips = _list_attributed_branch_tips(evidence.repository) if since is not None else []
+    if since is None or not tips:
         return
     walk = Walk(since_seconds=max(0, since // NS))
-    with evidence.repository.log(ends, walk=walk) as log:
+    with evidence.repository.log(tips, walk=walk) as log:
         commits = [(commit.id, commit.committer.at.seconds if commit.committer.at else None) for commit in log]
-    open_since = _open_since(evidence)
-    told, walked = list[CommitSha](), list[CommitSha]()
+    first_evidence_ns = _find_first_evidence_ns(evidence)
+    claimed, attributed = list[CommitSha](), list[CommitSha]()
     for commit, seconds in commits:
-        only_claims = open_since is None or (seconds is not None and seconds * NS < open_since)
-        (told if only_claims else walked).append(commit)
+        only_claims = first_evidence_ns is None or (seconds is not None and seconds * NS < first_evidence_ns)
+        (claimed if only_claims else attributed).append(commit)
     evidence.workspace.progress.start("reading commits", len(commits))
-    yield from _walked(evidence, walked)
-    evidence.workspace.progress.step(len(told))
-    yield from () if captured else _iterate_claims(evidence, told)
+    yield from _attribute_commit_lines(evidence, attributed)
+    evidence.workspace.progress.step(len(claimed))
+    yield from () if captured else _iterate_claimed_lines(evidence, claimed)
 
 
-def _open_since(evidence: AttributionContext) -> int | None:
-    """From when on a commit's lines may have another answer than a claim about that commit; None for never."""
-    known = (evidence.lineage.tables.earliest_ns(), first_trace_ns(evidence.store))
+def _find_first_evidence_ns(evidence: AttributionContext) -> int | None:
+    """Return the time from which commits may have evidence other than claims about them; None for never."""
+    known = (evidence.lineage.tables.earliest_ns(), find_first_trace_ns(evidence.store))
     before = HORIZON_DAYS * DAY_NS
     return min((at - before for at in known if at is not None), default=None)
 
 
-def _iterate_claims(evidence: AttributionContext, commits: Sequence[CommitSha]) -> Iterator[list[AgentLines]]:
-    """What is claimed of commits that are older than everything else that is known."""
-    claimed = revisions_of_traces(evidence.store)
+def _iterate_claimed_lines(evidence: AttributionContext, commits: Sequence[CommitSha]) -> Iterator[list[AgentLines]]:
+    """Yield the claimed lines of commits that are older than all other evidence."""
+    claimed = list_traced_revisions(evidence.store)
     for sha in (commit for commit in commits if commit in claimed):
         commit = evidence.commit(sha)
-        written = [] if commit is None else [_claimed(sha, claim) for claim in attested_in(evidence, commit)]
+        written = (
+            []
+            if commit is None
+            else [_agent_lines_from_claim(sha, claim) for claim in find_commit_claims(evidence, commit)]
+        )
         if written:
             yield written
 
 
-def _walked(evidence: AttributionContext, commits: Sequence[CommitSha]) -> Iterator[list[AgentLines]]:
-    """What the lines that a commit brought answer."""
-    answers = LineAttributor(evidence)
-    # Which files a commit touched can be told without their contents, which a partial clone may not have.
+def _attribute_commit_lines(evidence: AttributionContext, commits: Sequence[CommitSha]) -> Iterator[list[AgentLines]]:
+    """Yield the agents' lines among those that each commit added."""
+    attributor = LineAttributor(evidence)
+    # Listing the changed files needs no contents, which a partial clone may lack.
     with evidence.repository.changes([Comparison(commit) for commit in commits], renames=False) as changes:
         for commit, change in zip(commits, changes, strict=True):
             paths = [file.path for file in change.files if file.kind is not ChangeKind.DELETED]
-            written = [wrote for path in paths for wrote in _of_file(evidence, answers, commit, path)]
+            written = [lines for path in paths for lines in _attribute_file_lines(evidence, attributor, commit, path)]
             evidence.workspace.progress.step(1)
             if written:
                 yield written
 
 
-def _ends(repository: Repository) -> list[CommitSha]:
-    """Where branches of code end; the branches in which Entire keeps its checkpoints hold no code."""
-    kept = {
+def _list_attributed_branch_tips(repository: Repository) -> list[CommitSha]:
+    """Return the tips of all branches, without Entire's checkpoint branches, which hold no code."""
+    checkpoints = {
         ref.id for prefix in BRANCH_PREFIXES for ref in repository.refs(prefix) if b"/entire/checkpoints/" in ref.name
     }
-    return [end for end in repository.tips() if end not in kept]
+    return [tip for tip in repository.tips() if tip not in checkpoints]
 
 
-def _of_file(
-    evidence: AttributionContext, answers: LineAttributor, commit: CommitSha, path: RepoPath
+def _attribute_file_lines(
+    evidence: AttributionContext, attributor: LineAttributor, commit: CommitSha, path: RepoPath
 ) -> Iterator[AgentLines]:
     try:
         version = evidence.version(path, commit)
     except InputError:
-        return  # no text: a link, a submodule, a binary file
+        return  # not a text file: a link, a submodule, a binary file
     except GitError as error:
-        evidence.workspace.talk(f"'{path.display}' in {commit[:12]} is left out: {error.message}")
+        evidence.workspace.talk(f"skipped '{path.display}' in {commit[:12]}: {error.message}")
         return
-    brought = [n for n, line in enumerate(version.lines, start=1) if line.trail and line.trail[-1] == commit]
-    if not brought:
+    added = [n for n, line in enumerate(version.lines, start=1) if line.trail and line.trail[-1] == commit]
+    if not added:
         return
-    for answer in answers.of(version, list(line_runs(brought))):
+    for answer in attributor.of(version, list(line_ranges_from_numbers(added))):
         if isinstance(answer.finding, TraceAttribution):
-            yield _wrote(commit, path, version.texts, answer, answer.finding)
+            yield _agent_lines_from_finding(commit, path, version.texts, answer, answer.finding)
 
 
-def _claimed(commit: CommitSha, claim: CommitClaim) -> AgentLines:
+def _agent_lines_from_claim(commit: CommitSha, claim: CommitClaim) -> AgentLines:
     return AgentLines(
         commit=commit,
         path=claim.path,
@@ -133,7 +139,7 @@ def _claimed(commit: CommitSha, claim: CommitClaim) -> AgentLines:
     )
 
 
-def _wrote(
+def _agent_lines_from_finding(
     commit: CommitSha, path: RepoPath, texts: Sequence[str], answer: LineAnswer, finding: TraceAttribution
 ) -> AgentLines:
     candidate, lines = finding.candidate, answer.lines

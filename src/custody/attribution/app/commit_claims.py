@@ -1,4 +1,4 @@
-"""What ties commits to sessions: links from hooks and git calls, and claims of other tools about lines."""
+"""Connect commits with sessions: links from hooks and git calls, and other tools' claims about lines."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -10,24 +10,24 @@ from typing import TypeVar
 
 from custody.attribution.app.answers import LineAnswer, ToolClaim
 from custody.attribution.app.context import AttributionContext, FileVersion
-from custody.attribution.carry import equal_blocks
+from custody.attribution.carry import find_carried_blocks
 from custody.attribution.engine import attribute
 from custody.attribution.lineage import UNKNOWN
 from custody.attribution.model import Grade, NoAttribution, Segment, Trace, TraceAttribution, TraceCandidate, TraceEntry
 from custody.attribution.queries.traces import (
-    facts_of_pull_request,
-    hook_reports_of_commit,
-    links_of_commit,
-    traced_files_of_commits,
+    find_commit_hook_reports,
+    find_commit_session_links,
+    find_pull_request_session_facts,
+    find_traced_files_of_commits,
 )
-from custody.attribution.text import hash_of
+from custody.attribution.text import hash_segment_lines
 from custody.core.errors import GitError
 from custody.core.ids import AgentName, CommitSha, RecordRef, SessionId, content_hashes_match
 from custody.core.paths import Lines, RepoPath
 from custody.core.views import CommitLink, LinkOrigin, ObservedCommit, PullRequestFact, TracedFile, TracedRange, View
 from custody.git import Commit
-from custody.ledger.queries import was_open, work_trees_of
-from custody.ledger.records import is_claim, recorded_only
+from custody.ledger.queries import list_session_work_trees, was_session_open
+from custody.ledger.records import is_claim_record, make_recorded_only_filter
 from custody.store import EVERYTHING, ObservedView, Store
 
 NS = 1_000_000_000
@@ -37,7 +37,7 @@ _ClaimRow = tuple[Trace, str | None, str | None, RecordRef, str, bool]
 
 @dataclass(frozen=True, slots=True)
 class _CommitLine:
-    """Where a line stood in the commit that brought it."""
+    """The position of a line in the commit that added it."""
 
     commit: CommitSha
     path: RepoPath
@@ -46,7 +46,7 @@ class _CommitLine:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedRange:
-    """One line range that another tool says is an agent's."""
+    """One line range that another tool attributes to an agent."""
 
     file: TracedFile
     range: TracedRange
@@ -54,48 +54,50 @@ class ClaimedRange:
 
     @property
     def trace(self) -> Trace:
-        """The session that a claim about a commit names."""
+        """The claimed session."""
         return Trace(f"{self.file.agent}:{self.file.session}", self.file.agent, self.file.session)
 
     @property
     def tool_claim(self) -> ToolClaim:
-        """The claim as it stands beside an answer."""
+        """The claim in the form that answers hold."""
         return ToolClaim(self.trace, self.model, self.file.producer, self.record)
 
     @property
     def model(self) -> str | None:
-        """The model that is said to have written it."""
+        """The claimed model."""
         return self.range.model or self.file.model
 
     @property
     def conversation(self) -> str | None:
-        """Where the conversation is said to be."""
+        """The claimed URL of the conversation."""
         return self.range.conversation or self.file.conversation
 
-    def answering(self, answer: LineAnswer, finding: TraceAttribution) -> LineAnswer:
-        """The answer that this claim gives where nothing else does."""
+    def to_line_answer(self, answer: LineAnswer, finding: TraceAttribution) -> LineAnswer:
+        """Return ``answer`` with this claim as its finding."""
         return replace(answer, finding=finding, model=self.model, conversation=self.conversation, part=self.range.share)
 
     @property
     def claim_row(self) -> "_ClaimRow":
-        """What weighs when several claim the same lines."""
+        """The values that decide among several claims about the same lines."""
         return self.trace, self.file.call, self.model, self.record, self.range.level, self.range.hash is not None
 
 
-def attested_findings(
+def add_commit_claims(
     evidence: AttributionContext, version: FileVersion, answers: Sequence[LineAnswer]
 ) -> list[LineAnswer]:
-    """``answers`` with what is claimed of the commits that their lines come from."""
-    claims = _claims(evidence, sorted({commit for answer in answers for commit in answer.trail if commit is not None}))
+    """Return ``answers`` with the claims about the commits that their lines come from."""
+    claims = _read_commit_claims(
+        evidence, sorted({commit for answer in answers for commit in answer.trail if commit is not None})
+    )
     if not claims:
         return list(answers)
-    asked = _FileClaims(evidence, version, claims)
-    return [claimed_answer for answer in answers for claimed_answer in asked.answered(answer)]
+    file_claims = _FileClaims(evidence, version, claims)
+    return [part for answer in answers for part in file_claims.split_answer_by_claims(answer)]
 
 
 @dataclass(frozen=True, slots=True)
 class CommitClaim:
-    """Lines of a commit's file that are claimed, and what the claim says that answers for them."""
+    """Claimed lines of a commit's file, with the claim that decides."""
 
     path: RepoPath
     lines: Lines
@@ -104,79 +106,78 @@ class CommitClaim:
     share: float
 
 
-def attested_in(evidence: AttributionContext, commit: Commit) -> Iterator[CommitClaim]:
-    """What is claimed of a commit's own lines: the answers for them where nothing else knows any."""
+def find_commit_claims(evidence: AttributionContext, commit: Commit) -> Iterator[CommitClaim]:
+    """Yield the claims about a commit's own lines, one per block, for lines without other evidence."""
     parent = commit.parents[0] if commit.parents else None
     at_ns = None if commit.author.at is None else commit.author.at.seconds * NS
-    for (_, path), claims in sorted(_claims(evidence, [commit.id]).items()):
+    for (_, path), claims in sorted(_read_commit_claims(evidence, [commit.id]).items()):
         confirmed = [claim for claim in claims if _is_confirmed(evidence, claim)]
         texts = evidence.history.texts(commit.id, path) if any(claim.range.hash for claim in confirmed) else []
-        chosen: dict[tuple[_ClaimRow, ...], int | None] = {}
-        for lines, some in _stretches(confirmed):
-            # Who of them answers depends on what they say, not on which of the lines they say it.
-            said = tuple(claim.claim_row for claim in some)
-            hashed = hash_of(texts[lines.first - 1 : lines.last])
+        best_by_rows: dict[tuple[_ClaimRow, ...], int | None] = {}
+        for lines, block_claims in _split_claims_by_lines(confirmed):
+            # The choice depends on the content of the claims, not on the lines, so it is made once per content.
+            rows = tuple(claim.claim_row for claim in block_claims)
+            hashed = hash_segment_lines(texts[lines.first - 1 : lines.last])
             segment = Segment(path, lines, commit.id, parent, at_ns, hashed)
-            if said not in chosen:
-                found = _chosen(evidence, segment, some)
-                chosen[said] = None if found is None else some.index(found[1])
-            best = chosen[said]
+            if rows not in best_by_rows:
+                choice = _choose_answering_claim(evidence, segment, block_claims)
+                best_by_rows[rows] = None if choice is None else block_claims.index(choice[1])
+            best = best_by_rows[rows]
             if best is not None:
-                claim = some[best]
-                yield CommitClaim(path, lines, _candidate(claim, segment), claim.model, claim.range.share)
+                claim = block_claims[best]
+                yield CommitClaim(path, lines, _candidate_from_claim(claim, segment), claim.model, claim.range.share)
 
 
-def _stretches(claims: Sequence[ClaimedRange]) -> Iterator[tuple[Lines, list[ClaimedRange]]]:
-    """Neighbouring lines of which the same is claimed, with the claims."""
+def _split_claims_by_lines(claims: Sequence[ClaimedRange]) -> Iterator[tuple[Lines, list[ClaimedRange]]]:
+    """Yield adjacent lines that have the same claims, with the claims."""
     begin: dict[int, list[int]] = {}
     end: dict[int, list[int]] = {}
     for n, claim in enumerate(claims):
-        assert claim.range.lines is not None, "only claims of lines were gathered"
+        assert claim.range.lines is not None, "_read_commit_claims returns only claims with lines"
         begin.setdefault(claim.range.lines.first, []).append(n)
         end.setdefault(claim.range.lines.last + 1, []).append(n)
-    under_way: set[int] = set()
+    current: set[int] = set()
     for first, after in pairwise(sorted({*begin, *end})):
-        under_way.difference_update(end.get(first, ()))
-        under_way.update(begin.get(first, ()))
-        if under_way:
-            yield Lines(first, after - 1), [claims[n] for n in sorted(under_way)]
+        current.difference_update(end.get(first, ()))
+        current.update(begin.get(first, ()))
+        if current:
+            yield Lines(first, after - 1), [claims[n] for n in sorted(current)]
 
 
-def _claims(
+def _read_commit_claims(
     evidence: AttributionContext, commits: Sequence[CommitSha]
 ) -> dict[tuple[CommitSha, RepoPath], list[ClaimedRange]]:
-    """The claims about these commits, by commit and file, the latest record last."""
+    """Return the claims with lines about these commits, by commit and file, the latest record last."""
     if evidence.lineage.tables.first_traced_ns() is None:
         return {}
-    found: dict[tuple[CommitSha, RepoPath], list[ClaimedRange]] = {}
-    for seen in traced_files_of_commits(evidence.store, commits):
-        file = seen.view
+    by_file: dict[tuple[CommitSha, RepoPath], list[ClaimedRange]] = {}
+    for observed in find_traced_files_of_commits(evidence.store, commits):
+        file, ref = observed.view, observed.record.ref
         if file.of_revision:
-            claims = found.setdefault((CommitSha(str(file.revision)), file.path), [])
-            claims.extend(ClaimedRange(file, said, seen.record.ref) for said in file.ranges if said.lines is not None)
-    return found
+            claims = by_file.setdefault((CommitSha(str(file.revision)), file.path), [])
+            claims.extend(ClaimedRange(file, range_, ref) for range_ in file.ranges if range_.lines is not None)
+    return by_file
 
 
 def _is_confirmed(evidence: AttributionContext, claim: ClaimedRange) -> bool:
-    """Whether the commit has the text that the claim gives the hash of; a claim without one has nothing to show."""
+    """Return whether the commit's text has the hash of the claim; a claim without a hash is not checked."""
     if claim.range.hash is None or claim.range.lines is None:
         return True
     texts = evidence.history.texts(CommitSha(str(claim.file.revision)), claim.file.path)
-    there = texts[claim.range.lines.first - 1 : claim.range.lines.last]
-    hashed = hash_of(there)
+    hashed = hash_segment_lines(texts[claim.range.lines.first - 1 : claim.range.lines.last])
     return content_hashes_match(hashed, claim.range.hash)
 
 
-def _chosen(
+def _choose_answering_claim(
     evidence: AttributionContext, segment: Segment, claims: Sequence[ClaimedRange]
 ) -> tuple[TraceAttribution, ClaimedRange] | None:
-    """The claim that answers where several are about the same lines, and the answer."""
-    candidates = {_candidate(claim, segment): claim for claim in claims}
+    """Return the finding from several claims about the same lines, and the claim that it is from."""
+    candidates = {_candidate_from_claim(claim, segment): claim for claim in claims}
     finding = attribute(segment, list(candidates), evidence.rules, rules_digest=evidence.digest)
     return (finding, candidates[finding.candidate]) if isinstance(finding, TraceAttribution) else None
 
 
-def _candidate(claim: ClaimedRange, segment: Segment) -> TraceCandidate:
+def _candidate_from_claim(claim: ClaimedRange, segment: Segment) -> TraceCandidate:
     confirmed = claim.range.hash is not None
     return TraceCandidate(
         trace=claim.trace,
@@ -194,7 +195,7 @@ def _candidate(claim: ClaimedRange, segment: Segment) -> TraceCandidate:
 
 
 class _FileClaims:
-    """The claims about the commits of one file's lines."""
+    """The claims about the commits that the lines of one file come from."""
 
     def __init__(
         self,
@@ -206,119 +207,118 @@ class _FileClaims:
         self._version = version
         self._claims = claims
 
-    def answered(self, answer: LineAnswer) -> Iterator[LineAnswer]:
-        """The answer, or one for each stretch of it of which the same is claimed."""
+    def split_answer_by_claims(self, answer: LineAnswer) -> Iterator[LineAnswer]:
+        """Yield the answer, split into blocks with the same claims."""
         lines = answer.lines
-        for claims, run in groupby(range(lines.first, lines.last + 1), key=self._of):
+        for claims, run in groupby(range(lines.first, lines.last + 1), key=self._find_claims_of_line):
             numbers = list(run)
-            stretch = Lines(numbers[0], numbers[-1])
-            if not claims and stretch == lines:
+            block = Lines(numbers[0], numbers[-1])
+            if not claims and block == lines:
                 yield answer
                 continue
-            yield self._add_claims(self._narrowed(answer, stretch), claims)
+            yield self._add_claims(self._narrow_answer(answer, block), claims)
 
     def _add_claims(self, answer: LineAnswer, claims: Sequence[ClaimedRange]) -> LineAnswer:
         segment = answer.finding.segment
         if claims and answer.origin == UNKNOWN and isinstance(answer.finding, NoAttribution):
-            chosen = _chosen(self._evidence, segment, claims)
-            if chosen is not None:
-                finding, best = chosen
-                answer = best.answering(answer, finding)
-        return replace(answer, others=_others(answer, claims))
+            choice = _choose_answering_claim(self._evidence, segment, claims)
+            if choice is not None:
+                finding, claim = choice
+                answer = claim.to_line_answer(answer, finding)
+        return replace(answer, others=_list_competing_claims(answer, claims))
 
-    def _of(self, number: int) -> tuple[ClaimedRange, ...]:
-        """What is claimed of a line."""
-        place = self._places.get(number)
-        return () if place is None else self._by_place.get(place, ())
+    def _find_claims_of_line(self, number: int) -> tuple[ClaimedRange, ...]:
+        """Return the claims about a line."""
+        commit_line = self._commit_lines.get(number)
+        return () if commit_line is None else self._claims_by_line.get(commit_line, ())
 
     @cached_property
-    def _by_place(self) -> dict[_CommitLine, tuple[ClaimedRange, ...]]:
-        """The claims about each place that a line of the version comes from."""
-        wanted: dict[tuple[CommitSha, RepoPath], list[int]] = {}
-        for place in self._places.values():
-            wanted.setdefault((place.commit, place.path), []).append(place.line)
-        found: dict[_CommitLine, tuple[ClaimedRange, ...]] = {}
-        for (commit, path), numbers in wanted.items():
+    def _claims_by_line(self) -> dict[_CommitLine, tuple[ClaimedRange, ...]]:
+        """The claims about each line of a commit that a line of the version comes from."""
+        numbers_by_file: dict[tuple[CommitSha, RepoPath], list[int]] = {}
+        for commit_line in self._commit_lines.values():
+            numbers_by_file.setdefault((commit_line.commit, commit_line.path), []).append(commit_line.line)
+        by_line: dict[_CommitLine, tuple[ClaimedRange, ...]] = {}
+        for (commit, path), numbers in numbers_by_file.items():
             numbers.sort()
-            told = self._claims.get((commit, path), ())
-            for claim in (claim for claim in told if _is_confirmed(self._evidence, claim)):
-                assert claim.range.lines is not None, "only claims of lines were gathered"
+            claims = self._claims.get((commit, path), ())
+            for claim in (claim for claim in claims if _is_confirmed(self._evidence, claim)):
+                assert claim.range.lines is not None, "_read_commit_claims returns only claims with lines"
                 first, last = claim.range.lines.first, claim.range.lines.last
                 for line in numbers[bisect_left(numbers, first) : bisect_right(numbers, last)]:
-                    place = _CommitLine(commit, path, line)
-                    found[place] = (*found.get(place, ()), claim)
-        return found
+                    commit_line = _CommitLine(commit, path, line)
+                    by_line[commit_line] = (*by_line.get(commit_line, ()), claim)
+        return by_line
 
     def _texts(self, commit: CommitSha, path: RepoPath) -> list[str]:
         return self._evidence.history.texts(commit, path)
 
     @cached_property
-    def _places(self) -> dict[int, _CommitLine]:
-        """Where each line of the version stood in the commit that brought it, as git finds out."""
+    def _commit_lines(self) -> dict[int, _CommitLine]:
+        """The position of each line of the version in the commit that added it, by git blame."""
         base, path = self._version.base, self._version.path
         if base is None:
             return {}
         committed = self._texts(base, path)
         if not committed:
             return {}
-        found = self._blamed(base, path)
+        blamed = self._blame_commit_lines(base, path)
         if self._version.commit is not None:
-            return found
-        same = (pair for block in equal_blocks(committed, self._version.texts) for pair in block.pairs)
-        return {new + 1: found[old + 1] for old, new in same if old + 1 in found}
+            return blamed
+        same = (pair for block in find_carried_blocks(committed, self._version.texts) for pair in block.pairs)
+        return {new + 1: blamed[old + 1] for old, new in same if old + 1 in blamed}
 
-    def _blamed(self, commit: CommitSha, path: RepoPath) -> dict[int, _CommitLine]:
-        """The same for a committed version; nothing where git cannot tell, which is said in the answer."""
-        found: dict[int, _CommitLine] = {}
+    def _blame_commit_lines(self, commit: CommitSha, path: RepoPath) -> dict[int, _CommitLine]:
+        """Return the positions for a committed version; none, with a note in the answer, if git blame fails."""
+        blamed: dict[int, _CommitLine] = {}
         try:
             with self._evidence.repository.blame(commit, path) as entries:
                 for entry in entries:
                     for n, number in enumerate(range(entry.lines.first, entry.lines.last + 1)):
-                        found[number] = _CommitLine(entry.commit, entry.path, entry.origin.first + n)
+                        blamed[number] = _CommitLine(entry.commit, entry.path, entry.origin.first + n)
         except GitError as error:
-            # What was captured answers all the same.
-            self._evidence.history.searched.limits.append(f"other tools' claims were not looked at: {error.message}")
+            # Captured evidence still answers.
+            self._evidence.history.searched.limits.append(f"other tools' claims were not checked: {error.message}")
             return {}
-        return found
+        return blamed
 
-    def _narrowed(self, answer: LineAnswer, lines: Lines) -> LineAnswer:
+    def _narrow_answer(self, answer: LineAnswer, lines: Lines) -> LineAnswer:
         finding = answer.finding
         if lines == finding.segment.lines:
             return answer
         texts = self._version.texts[lines.first - 1 : lines.last]
-        hashed = hash_of(texts)
+        hashed = hash_segment_lines(texts)
         return replace(answer, finding=replace(finding, segment=replace(finding.segment, lines=lines, hash=hashed)))
 
 
-def _others(answer: LineAnswer, claims: Sequence[ClaimedRange]) -> tuple[ToolClaim, ...]:
-    """Who claims the lines beside whoever the answer names."""
+def _list_competing_claims(answer: LineAnswer, claims: Sequence[ClaimedRange]) -> tuple[ToolClaim, ...]:
+    """Return the claims for another session than the answer's."""
     named = answer.finding.candidate.trace if isinstance(answer.finding, TraceAttribution) else None
-    told = {claim.trace: claim.tool_claim for claim in claims if claim.trace != named}
-    return tuple(told[trace] for trace in sorted(told, key=lambda trace: (trace.agent, trace.session)))
+    others = {claim.trace: claim.tool_claim for claim in claims if claim.trace != named}
+    return tuple(others[trace] for trace in sorted(others, key=lambda trace: (trace.agent, trace.session)))
 
 
-# Which sessions made which commit: what git's hooks, agents' own git calls and pull requests say.
-# A link from git's hook is a view: git tells of a commit, and every session that edited one of its files since the
-# parent commit, or that was still at work in that work tree, is linked with it. A rewritten commit inherits the links
-# of the one that it replaced.
-# Anybody can write a link, so one that was brought in afterwards links only what is a claim itself.
+# Links between sessions and commits, from git's hooks, agents' own git calls and pull requests.
+# git's hook reports only the commit. Every session that edited one of its files since the parent commit, or that was
+# still active in that work tree, is linked with it. A rewritten commit inherits the links of the one that it replaced.
+# Anyone can write a link, so an imported link applies only to claims.
 
 
 V = TypeVar("V", bound=View)
 
 OPEN_NS_MAX = 24 * 3600 * NS
-"""A session whose last event is older than this no longer counts as at work."""
+"""Maximum age of the last event of an active session."""
 REWRITES_MAX = 1_000
-"""Commits that one commit may have been rewritten from."""
+"""Maximum commits that one commit may have been rewritten from."""
 
 _NUMBER = re.compile(rb"(?:Merge pull request |\()#(\d{1,9})\b")
 
 
 @dataclass(frozen=True, slots=True)
 class SessionEdit:
-    """That a session edited a file: when, and when the commit below was made (asked only where it matters).
+    """An edit of a session: its time, and a function for the time of the parent commit.
 
-    Where it ``is_claimed``, so may be what links it.
+    If it ``is_claimed``, claims may link it.
     """
 
     agent: AgentName
@@ -328,77 +328,76 @@ class SessionEdit:
     is_claimed: bool = False
 
     def is_of(self, view: CommitLink | PullRequestFact) -> bool:
-        """Whether a fact is this session's; another tool's file of links does not say whose its traces are."""
+        """Return whether a fact is about this session; imported links do not name the agent."""
         named = view.agent == self.agent or getattr(view, "origin", None) is LinkOrigin.IMPORTED
         return named and view.session == self.session
 
 
 class CommitLinkIndex:
-    """Links between sessions and commits, as the store's records give them."""
+    """The links between sessions and commits in a store's records."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._only = recorded_only(store)
+        self._only = make_recorded_only_filter(store)
 
-    def shown_by(self, commit: Commit, worked: SessionEdit) -> tuple[RecordRef, ...]:
-        """The records that say that the session made the commit; none when there is no link."""
-        found = {
-            *self._find_stated_links(commit.id, worked),
-            *self._seen(commit.id, worked),
-            *self._requested(commit, worked),
+    def find_link_records(self, commit: Commit, edit: SessionEdit) -> tuple[RecordRef, ...]:
+        """Return the records that link the session with the commit."""
+        refs = {
+            *self._find_stated_links(commit.id, edit),
+            *self._find_hook_links(commit.id, edit),
+            *self._find_pull_request_links(commit, edit),
         }
-        return tuple(sorted(found))
+        return tuple(sorted(refs))
 
-    def _find_stated_links(self, commit: CommitSha, worked: SessionEdit) -> Iterator[RecordRef]:
-        for seen in self._counting(links_of_commit(self._store, commit), worked):
-            view = seen.view
-            # A link that was derived from content only proposes: content is paid for by its own signal.
-            if worked.is_of(view) and view.origin is not LinkOrigin.CONTENT:
-                yield seen.record.ref
+    def _find_stated_links(self, commit: CommitSha, edit: SessionEdit) -> Iterator[RecordRef]:
+        for link in self._filter_linking_views(find_commit_session_links(self._store, commit), edit):
+            # A link derived from content does not count: content has its own signal.
+            if edit.is_of(link.view) and link.view.origin is not LinkOrigin.CONTENT:
+                yield link.record.ref
 
-    def _seen(self, commit: CommitSha, worked: SessionEdit) -> Iterator[RecordRef]:
-        """Git's own hook saw the commit, or one that it was rewritten from, while the session was at work on it."""
-        for ref, view in self._views(commit, worked):
-            replaced = self._replaced(view, worked)
-            if self._was_at_work(view, worked) or any(self._is_linked(old, worked) for old in replaced):
+    def _find_hook_links(self, commit: CommitSha, edit: SessionEdit) -> Iterator[RecordRef]:
+        """Yield the reports of git's hook on the commit if the session was active for it or a commit it replaced."""
+        for ref, view in self._views(commit, edit):
+            replaced = self._iterate_rewritten_commits(view, edit)
+            if self._was_active(view, edit) or any(self._is_linked(old, edit) for old in replaced):
                 yield ref
 
-    def _is_linked(self, commit: CommitSha, worked: SessionEdit) -> bool:
-        said = any(True for _ in self._find_stated_links(commit, worked))
-        return said or any(self._was_at_work(view, worked) for _, view in self._views(commit, worked))
+    def _is_linked(self, commit: CommitSha, edit: SessionEdit) -> bool:
+        is_stated = any(True for _ in self._find_stated_links(commit, edit))
+        return is_stated or any(self._was_active(view, edit) for _, view in self._views(commit, edit))
 
-    def _replaced(self, view: ObservedCommit, worked: SessionEdit) -> Iterator[CommitSha]:
-        """The commits that one came from, however often rewritten; each once, since records may go in circles."""
-        waiting, known = [*view.replaced], set[CommitSha]()
-        while waiting and len(known) < REWRITES_MAX:
-            commit = waiting.pop()
-            if commit not in known:
-                known.add(commit)
+    def _iterate_rewritten_commits(self, view: ObservedCommit, edit: SessionEdit) -> Iterator[CommitSha]:
+        """Yield the commits that one was rewritten from, directly or not; each once, since records may form cycles."""
+        pending, visited = [*view.replaced], set[CommitSha]()
+        while pending and len(visited) < REWRITES_MAX:
+            commit = pending.pop()
+            if commit not in visited:
+                visited.add(commit)
                 yield commit
-                waiting.extend(old for _, older in self._views(commit, worked) for old in older.replaced)
+                pending.extend(old for _, older in self._views(commit, edit) for old in older.replaced)
 
-    def _views(self, commit: CommitSha, worked: SessionEdit) -> Iterator[tuple[RecordRef, ObservedCommit]]:
-        for seen in self._counting(hook_reports_of_commit(self._store, commit), worked):
-            yield seen.record.ref, seen.view
+    def _views(self, commit: CommitSha, edit: SessionEdit) -> Iterator[tuple[RecordRef, ObservedCommit]]:
+        for report in self._filter_linking_views(find_commit_hook_reports(self._store, commit), edit):
+            yield report.record.ref, report.view
 
-    def _was_at_work(self, view: ObservedCommit, worked: SessionEdit) -> bool:
-        return worked.parent_ns() < worked.at_ns <= view.at_ns or self._is_open(worked, view)
+    def _was_active(self, view: ObservedCommit, edit: SessionEdit) -> bool:
+        return edit.parent_ns() < edit.at_ns <= view.at_ns or self._is_open(edit, view)
 
-    def _is_open(self, worked: SessionEdit, made: ObservedCommit) -> bool:
-        """Whether the session was still at work there: its last event less than a day before, and it had not ended."""
-        only = EVERYTHING if worked.is_claimed else self._only
-        if not was_open(self._store, worked.agent, worked.session, made.at_ns, OPEN_NS_MAX, only):
+    def _is_open(self, edit: SessionEdit, commit: ObservedCommit) -> bool:
+        """Return whether the session was open in the commit's work tree, with an event less than a day before it."""
+        only = EVERYTHING if edit.is_claimed else self._only
+        if not was_session_open(self._store, edit.agent, edit.session, commit.at_ns, OPEN_NS_MAX, only):
             return False
-        trees = work_trees_of(self._store, worked.agent, worked.session, only)
-        return made.worktree is None or not trees or made.worktree in trees
+        trees = list_session_work_trees(self._store, edit.agent, edit.session, only)
+        return commit.worktree is None or not trees or commit.worktree in trees
 
-    def _requested(self, commit: Commit, worked: SessionEdit) -> Iterator[RecordRef]:
-        """The commit's subject names a pull request that the session opened."""
+    def _find_pull_request_links(self, commit: Commit, edit: SessionEdit) -> Iterator[RecordRef]:
+        """Yield the records of pull requests that the session opened and the commit's subject names."""
         for number in {int(digits) for digits in _NUMBER.findall(commit.subject)}:
-            for seen in self._counting(facts_of_pull_request(self._store, number), worked):
-                if worked.is_of(seen.view):
-                    yield seen.record.ref
+            for fact in self._filter_linking_views(find_pull_request_session_facts(self._store, number), edit):
+                if edit.is_of(fact.view):
+                    yield fact.record.ref
 
-    def _counting(self, found: Iterable[ObservedView[V]], worked: SessionEdit) -> Iterator[ObservedView[V]]:
-        """What of this may link the session: a claim only what is itself no more."""
-        return (seen for seen in found if worked.is_claimed or not is_claim(seen.record, self._only.chains))
+    def _filter_linking_views(self, views: Iterable[ObservedView[V]], edit: SessionEdit) -> Iterator[ObservedView[V]]:
+        """Return the views that may link the session: claims link only a claimed edit."""
+        return (view for view in views if edit.is_claimed or not is_claim_record(view.record, self._only.chains))

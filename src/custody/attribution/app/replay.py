@@ -1,6 +1,7 @@
-"""Replay what was captured, file by file, and keep where each line of each state comes from."""
+"""Replay captured snapshots file by file, and store the origin of each line of each state."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import lru_cache
 
 from custody.attribution.app.foreign_states import ForeignStates
 from custody.attribution.lineage import (
@@ -11,37 +12,44 @@ from custody.attribution.lineage import (
     CapturedStep,
     FileSnapshot,
     TracedText,
-    apply_moment,
-    merge_moments,
-    moment_of,
+    apply_file_snapshot,
+    attach_moved_lines,
+    file_snapshot_from_view,
+    merge_file_snapshots,
     replay_step,
-    with_taken,
 )
 from custody.attribution.origin_search import OwnerFindings
-from custody.attribution.packing import pack_origins, unpack_origins
+from custody.attribution.packing import pack_line_origins, unpack_line_origins
 from custody.attribution.queries.lineage import REDACTED, LineageTables, StateAuthor, StateRow
 from custody.attribution.rules import AttributeRules
-from custody.attribution.text import is_informative, keys_of, lines_of, text_of
+from custody.attribution.text import (
+    decode_lineage_text,
+    is_informative_lineage_line,
+    make_lineage_key,
+    split_lineage_lines,
+)
 from custody.core.ids import CommitSha, RecordRef, StoreId
 from custody.core.paths import RepoPath
 from custody.core.record import Record
 from custody.core.views import FileEdit, FileState
 from custody.git import FileAt, Object, ObjectReader
-from custody.ledger.records import is_imported, list_trusted_chains
+from custody.ledger.records import is_imported_record, list_trusted_chains
 from custody.store import Store
 
 MARKER = "[redacted:"
-"""How what stands for a secret begins."""
+"""The beginning of the text that replaces a secret."""
 RENAMED_LINES_MAX = 200
-"""How many lines of a file without a history of its own are asked for where they come from."""
+"""Maximum lines of a file without a history that are searched for in other files."""
 _FORMER_RULES = "0.95,24,2.0,8,5000,64"
-"""What is constant now and once was settable: without it, every store of an earlier version would be replayed again."""
-TEXTS_KEPT = 256
-"""States whose text is held while one question is answered."""
+"""Former settings that are constants now; without them, stores of earlier versions would be replayed again."""
+CACHED_TEXTS_MAX = 256
+"""Maximum texts of states in memory."""
+CACHED_KEYS_MAX = 1 << 16
+"""Maximum keys of lines in memory."""
 
 
 def lineage_version(rules: AttributeRules) -> str:
-    """What made the states that are kept: another engine, or other rules of lineage, make them again."""
+    """Return the version of stored states; with another engine or other rules of lineage they are replayed again."""
     return f"{ENGINE_VERSION}:{rules.carry_words_share_min},{_FORMER_RULES}"
 
 
@@ -55,227 +63,247 @@ class Lineage:
         self._objects = objects
         self.version = f"{lineage_version(rules)}:{store.views.version}"
         self._texts: dict[int, list[str]] = {}
+        # Consecutive states share most lines. The cache lives as long as this object, and so does the text in it.
+        self._make_key = lru_cache(maxsize=CACHED_KEYS_MAX)(make_lineage_key)
         self._ids: dict[str, int] = {}
         self._newest = 0
         self._call: tuple[RecordRef, str | None] | None = None
-        self._found: TracedText | None = None
-        """What the call that is being replayed found, before the first of its pieces was put in."""
+        self._text_before_call: TracedText | None = None
+        """The text before the call that is being replayed, without any of its pieces."""
         self._adopted = ForeignStates(store)
 
+    def make_keys(self, lines: Iterable[str]) -> list[int]:
+        """Return the key of every line, computed once per line."""
+        return [self._make_key(line) for line in lines]
+
     def catch_up(self, start: Callable[[str, int | None], None], step: Callable[[int], None]) -> None:
-        """Replay what arrived since the last time; killed anywhere, the next time finishes it."""
+        """Replay new records; after an interruption, the next call continues."""
         spans = self.tables.unread(self.version)
         if not spans and self._adopted.is_current:
             return
         if not self.tables.is_of(self.version) or any(self.tables.has_erasures(*span) for span in spans):
             with self.store.writing():
                 self.tables.forget_all()
-        again = self._adopted.catch_up()
+        outdated = self._adopted.catch_up()
         spans = self.tables.unread(self.version)
         after = {store: first for store, first, _ in spans}
         own = [span for span in spans if span[0] not in self._adopted.stores]
-        # A file that took another's lines is replayed after it.
-        paths = self.tables.by_first_moment({*again, *(path for span in own for path in self.tables.touched(*span))})
+        # A file with lines from another file is replayed after it.
+        touched = (path for span in own for path in self.tables.touched(*span))
+        paths = self.tables.by_first_snapshot({*outdated, *touched})
         start("replaying", len(paths))
         for path in paths:
             with self.store.writing():
-                self._replay(path, after, anew=path in again)
+                self._replay(path, after, is_outdated=path in outdated)
             step(1)
         with self.store.writing():
             for store, _, until in spans:
                 self.tables.read_until(store, until, self.version)
 
     def known(self, state: StateRow, beside: Sequence[str] = ()) -> TracedText:
-        """A state's lines with their origins; of a withheld text those lines that ``beside`` has too."""
+        """Return a state's lines with their origins; for a withheld text only those lines that ``beside`` has too."""
         if state.ref.store not in self._adopted.stores:
-            return TracedText(self.text_of_state(state), unpack_origins(state.origins))
-        texts = dict(zip(keys_of(beside), beside, strict=True))
+            return TracedText(self.text_of_state(state), unpack_line_origins(state.origins))
+        texts = dict(zip(self.make_keys(beside), beside, strict=True))
         lines = [texts.get(key, f"\0{n}") for n, key in enumerate(state.keys)]
-        return TracedText(lines, unpack_origins(state.origins))
+        return TracedText(lines, unpack_line_origins(state.origins))
 
     def withheld(self, state: StateRow, commit: CommitSha | None) -> OwnerFindings | None:
-        """What stands for the text of a state that its store withheld; None where the text is here."""
+        """Return the findings that replace a state's withheld text; None if the text is here."""
         return self._adopted.withheld(state, commit) if state.ref.store in self._adopted.stores else None
 
-    def _replay(self, path: RepoPath, after: dict[StoreId, int], *, anew: bool) -> None:
-        """Replay a file's new moments; all of them when some are not the latest or tell of a known call again."""
-        moments = [moment for moment in self.tables.moments(path) if moment[2].store not in self._adopted.stores]
-        done = self.tables.replayed(path)
-        late = [m for m in moments if anew or m[2].seq > after.get(m[2].store, m[2].seq)]
-        new = [m for m in late if (m[2], m[3]) not in done]
+    def _replay(self, path: RepoPath, after: dict[StoreId, int], *, is_outdated: bool) -> None:
+        """Replay a file's new snapshots; all of them if a new one is not the latest or reports a known call again."""
+        rows = [row for row in self.tables.snapshots(path) if row[2].store not in self._adopted.stores]
+        replayed = self.tables.replayed(path)
+        late = [row for row in rows if is_outdated or row[2].seq > after.get(row[2].store, row[2].seq)]
+        new = [row for row in late if (row[2], row[3]) not in replayed]
         last = self.tables.last_of(path)
-        fresh = self._loaded(new)
-        in_order = last is None or all(moment.at_ns > last.at_ns for moment in fresh)
-        calls = {_base(call) for call in done.values()}
-        if done and not (in_order and calls.isdisjoint(_base(moment.observed) for moment in fresh)):
-            # States of other files may speak of these: the same call stays the same state.
+        snapshots = self._load_snapshots(new)
+        is_in_order = last is None or all(snapshot.at_ns > last.at_ns for snapshot in snapshots)
+        known_calls = {_extract_snapshot_call(call) for call in replayed.values()}
+        new_calls = {_extract_snapshot_call(snapshot.observed) for snapshot in snapshots}
+        if replayed and not (is_in_order and known_calls.isdisjoint(new_calls)):
+            # States of other files may refer to these, so the same call keeps its state id.
             self._ids, self._newest = self.tables.ids(path), self.tables.newest()
             self.tables.forget(path)
-            fresh = self._loaded(moments)
-        for moment, taken in with_taken(merge_moments(fresh)):
-            self._keep(path, moment, taken)
+            snapshots = self._load_snapshots(rows)
+        for snapshot, moved_lines in attach_moved_lines(merge_file_snapshots(snapshots)):
+            self._replay_snapshot(path, snapshot, moved_lines)
 
-    def _loaded(self, moments: Sequence[tuple[int, str, RecordRef, int]]) -> list[FileSnapshot]:
-        found = []
-        owned = list_trusted_chains(self.store)
-        for _, _, ref, n in moments:
-            seen = self.store.views.at(ref, n)
-            if seen is not None and isinstance(seen.view, FileEdit | FileState):
-                found.append(moment_of(seen.view, ref, n, _kind(seen.record, owned)))
-        return found
+    def _load_snapshots(self, rows: Sequence[tuple[int, str, RecordRef, int]]) -> list[FileSnapshot]:
+        snapshots = []
+        trusted = list_trusted_chains(self.store)
+        for _, _, ref, n in rows:
+            observed = self.store.views.at(ref, n)
+            if observed is not None and isinstance(observed.view, FileEdit | FileState):
+                kind = _classify_snapshot_record(observed.record, trusted)
+                snapshots.append(file_snapshot_from_view(observed.view, ref, n, kind))
+        return snapshots
 
-    def _keep(self, path: RepoPath, moment: FileSnapshot, taken: Sequence[str]) -> None:
-        """Replay one moment onto what is known of the file before it; its call took ``taken`` out at other places."""
-        before = None if moment.before is None or moment.part else lines_of(moment.before)
-        previous, row = self._previous(path, moment, before)
-        done = apply_moment(moment, None if previous is None else previous.lines)
-        if done is None:
-            return  # erased, binary or never captured: there is nothing to replay
-        lines, is_whole = done
-        state = self._ids.get(moment.observed) or max(self._newest, self.tables.newest()) + 1
-        if self._call != (moment.ref, moment.call):
-            self._call, self._found = (moment.ref, moment.call), previous
+    def _replay_snapshot(self, path: RepoPath, snapshot: FileSnapshot, moved_lines: Sequence[str]) -> None:
+        """Replay one snapshot onto the state before it; its call removed ``moved_lines`` at other places."""
+        before = None if snapshot.before is None or snapshot.part else split_lineage_lines(snapshot.before)
+        previous, row = self._previous(path, snapshot, before)
+        applied = apply_file_snapshot(snapshot, None if previous is None else previous.lines)
+        if applied is None:
+            return  # erased, binary or never captured
+        lines, is_whole = applied
+        state = self._ids.get(snapshot.observed) or max(self._newest, self.tables.newest()) + 1
+        if self._call != (snapshot.ref, snapshot.call):
+            self._call, self._text_before_call = (snapshot.ref, snapshot.call), previous
         if not is_whole:
-            previous, before = None, [*lines_of(moment.before or ""), *taken]
-        elif taken and previous is not None:
-            previous = _with_taken(previous, self._found or NOTHING, taken)
-        proposed = None if moment.proposed is None else lines_of(moment.proposed)
-        known = replay_step(CapturedStep(state, before, lines, moment.is_call, proposed), previous, self.rules)
-        if row is not None and not moment.is_call and list(known.lines) == self.text_of_state(row):
-            return  # somebody looked and saw nothing new
-        self._put(path, moment, state, known)
+            previous, before = None, [*split_lineage_lines(snapshot.before or ""), *moved_lines]
+        elif moved_lines and previous is not None:
+            previous = self._append_moved_line_origins(previous, self._text_before_call or NOTHING, moved_lines)
+        proposed = None if snapshot.proposed is None else split_lineage_lines(snapshot.proposed)
+        known = replay_step(CapturedStep(state, before, lines, snapshot.is_call, proposed), previous, self.rules)
+        if row is not None and not snapshot.is_call and list(known.lines) == self.text_of_state(row):
+            return  # an observation without a change
+        self._put(path, snapshot, state, known)
 
-    def _put(self, path: RepoPath, moment: FileSnapshot, state: int, known: TracedText) -> None:
-        text = "\n".join(known.lines) if moment.part else None
+    def _put(self, path: RepoPath, snapshot: FileSnapshot, state: int, known: TracedText) -> None:
+        text = "\n".join(known.lines) if snapshot.part else None
         row = StateRow(
             id=state,
             path=path,
-            n=moment.n,
-            told=_make_state_author(moment),
+            n=snapshot.n,
+            author=_state_author_from_snapshot(snapshot),
             text=text,
-            keys=tuple(keys_of(known.lines)),
-            origins=pack_origins(known.origins),
+            keys=tuple(self.make_keys(known.lines)),
+            origins=pack_line_origins(known.origins),
         )
-        told = zip(row.keys, known.lines, known.origins, strict=True)
-        brought = [key for key, line, origin in told if origin.state == state and is_informative(line)]
+        lines = zip(row.keys, known.lines, known.origins, strict=True)
+        added = [key for key, line, origin in lines if origin.state == state and is_informative_lineage_line(line)]
         if any(MARKER in line for line in known.lines):
-            brought.append(REDACTED)
-        self.tables.put(row, brought)
+            added.append(REDACTED)
+        self.tables.put(row, added)
 
     def _previous(
-        self, path: RepoPath, moment: FileSnapshot, before: Sequence[str] | None
+        self, path: RepoPath, snapshot: FileSnapshot, before: Sequence[str] | None
     ) -> tuple[TracedText | None, StateRow | None]:
-        """What is known of the file before a moment: its last state, or the one that it went back to."""
-        row = None if before is None else self.tables.same_text(path, keys_of(before))
-        row = row or self.tables.last_of(path, moment.at_ns)
+        """Return the text and state before a snapshot: the file's last state, or an earlier one with the same text."""
+        row = None if before is None else self.tables.same_text(path, self.make_keys(before))
+        row = row or self.tables.last_of(path, snapshot.at_ns)
         if row is None and before:
-            row = self._under_another_name(path, moment, before)
-        beside = lines_of(moment.after or "") if before is None else before
-        previous = self._renamed_by(moment) if row is None else self.known(row, beside)
-        if moment.before is None and moment.after is not None:
-            committed = self._committed(path, moment.revision)
-            if committed is not None and _is_nearer(committed, previous, lines_of(moment.after)):
-                return self._carried_to(committed, previous), row
+            row = self._find_renamed_state(path, snapshot, before)
+        beside = split_lineage_lines(snapshot.after or "") if before is None else before
+        previous = self._find_renamed_text(snapshot) if row is None else self.known(row, beside)
+        if snapshot.before is None and snapshot.after is not None:
+            committed = self._read_committed_lines(path, snapshot.revision)
+            after = split_lineage_lines(snapshot.after)
+            if committed is not None and self._is_commit_nearer_snapshot(committed, previous, after):
+                return self._carry_origins_to(committed, previous), row
         return previous, row
 
-    def _carried_to(self, lines: Sequence[str], previous: TracedText | None) -> TracedText:
+    def _carry_origins_to(self, lines: Sequence[str], previous: TracedText | None) -> TracedText:
         return replay_step(CapturedStep(0, None, lines, is_call=False), previous, self.rules)
 
-    def _committed(self, path: RepoPath, revision: CommitSha | None) -> list[str] | None:
-        """The file in the commit that the agent worked on top of."""
+    def _read_committed_lines(self, path: RepoPath, revision: CommitSha | None) -> list[str] | None:
+        """Return the file in the commit that the agent worked on top of."""
         if revision is None:
             return None
-        found = self._objects.read(FileAt(revision, path))
-        return lines_of(text_of(found.content)) if isinstance(found, Object) and found.info.kind == "blob" else None
+        blob = self._objects.read(FileAt(revision, path))
+        return (
+            split_lineage_lines(decode_lineage_text(blob.content))
+            if isinstance(blob, Object) and blob.info.kind == "blob"
+            else None
+        )
 
-    def _under_another_name(self, path: RepoPath, moment: FileSnapshot, before: Sequence[str]) -> StateRow | None:
-        """The state of a file that was called otherwise, if most of this one's lines are from there."""
-        telling = list(dict.fromkeys(keys_of(line for line in before if is_informative(line))))[:RENAMED_LINES_MAX]
-        for state, votes in self.tables.voted(telling).most_common(1):
+    def _find_renamed_state(self, path: RepoPath, snapshot: FileSnapshot, before: Sequence[str]) -> StateRow | None:
+        """Return the state of a file under another name if most lines of this file are from there."""
+        informative = (line for line in before if is_informative_lineage_line(line))
+        keys = list(dict.fromkeys(self.make_keys(informative)))[:RENAMED_LINES_MAX]
+        for state, votes in self.tables.count_line_votes(keys).most_common(1):
             (row,) = self.tables.states([state])
-            if votes * 2 > len(telling) and row.path != path:
-                return self.tables.last_of(row.path, moment.at_ns)
+            if votes * 2 > len(keys) and row.path != path:
+                return self.tables.last_of(row.path, snapshot.at_ns)
         return None
 
-    def _renamed_by(self, moment: FileSnapshot) -> TracedText | None:
-        """A file that the same call made vanish, if most of the new one's lines are from there."""
-        record = self.store.tables.record(moment.ref) if moment.before is None else None
-        gone = () if record is None or moment.after is None else self.store.views.of(record)
-        wanted = set(keys_of(line for line in lines_of(moment.after or "") if is_informative(line)))
-        for view in gone:
+    def _find_renamed_text(self, snapshot: FileSnapshot) -> TracedText | None:
+        """Return the text of a file that the same call deleted if most lines of the new file are from there."""
+        record = self.store.tables.record(snapshot.ref) if snapshot.before is None else None
+        views = () if record is None or snapshot.after is None else self.store.views.of(record)
+        after = split_lineage_lines(snapshot.after or "")
+        keys = set(self.make_keys(line for line in after if is_informative_lineage_line(line)))
+        for view in views:
             if isinstance(view, FileState) and view.gone:
-                row = self.tables.last_of(view.path, moment.at_ns - 1)
-                committed = self._committed(view.path, view.revision)
-                known = self.known(row, lines_of(moment.after or "")) if row is not None else None
+                row = self.tables.last_of(view.path, snapshot.at_ns - 1)
+                committed = self._read_committed_lines(view.path, view.revision)
+                known = self.known(row, after) if row is not None else None
                 if known is None or not known.lines:
-                    known = None if committed is None else self._carried_to(committed, None)
-                if known is not None and len(wanted.intersection(keys_of(known.lines))) * 2 > len(wanted):
+                    known = None if committed is None else self._carry_origins_to(committed, None)
+                if known is not None and len(keys.intersection(self.make_keys(known.lines))) * 2 > len(keys):
                     return known
         return None
 
+    def _append_moved_line_origins(
+        self, previous: TracedText, text_before_call: TracedText, moved_lines: Sequence[str]
+    ) -> TracedText:
+        """Return ``previous`` with ``moved_lines`` at its end, which have their origins from the text before."""
+        keys_before = self.make_keys(text_before_call.lines)
+        origins = dict(zip(reversed(keys_before), reversed(text_before_call.origins), strict=True))
+        moved = (origins.get(key, UNKNOWN) for key in self.make_keys(moved_lines))
+        return TracedText((*previous.lines, *moved_lines), (*previous.origins, *moved))
+
+    def _is_commit_nearer_snapshot(
+        self, committed: Sequence[str], previous: TracedText | None, after: Sequence[str]
+    ) -> bool:
+        """Return whether ``after`` shares more lines with the committed text than with the last captured one."""
+        if previous is None:
+            return True
+        keys = set(self.make_keys(after))
+        shared_with_commit = keys.intersection(self.make_keys(committed))
+        return len(shared_with_commit) > len(keys.intersection(self.make_keys(previous.lines)))
+
     def text_of_state(self, state: StateRow) -> list[str]:
-        """The lines of a state."""
+        """Return the lines of a state."""
         if state.id not in self._texts:
-            if len(self._texts) >= TEXTS_KEPT:
+            if len(self._texts) >= CACHED_TEXTS_MAX:
                 self._texts.clear()
             self._texts[state.id] = self._read(state)
         return self._texts[state.id]
 
     def text_before_state(self, state: StateRow) -> list[str]:
-        """The lines that a state's call found, as far as its record holds them."""
-        seen = self.store.views.at(state.ref, state.n)
-        before = seen.view.before if seen is not None and isinstance(seen.view, FileEdit) else None
-        return [] if before is None else lines_of(before.content or "")
+        """Return the lines before a state's call, as far as its record holds them."""
+        observed = self.store.views.at(state.ref, state.n)
+        before = observed.view.before if observed is not None and isinstance(observed.view, FileEdit) else None
+        return [] if before is None else split_lineage_lines(before.content or "")
 
     def overwrites(self, state: StateRow) -> bool:
-        """Whether a state's call wrote over a file of which nobody told what was in it."""
-        seen = self.store.views.at(state.ref, state.n)
-        return seen is not None and isinstance(seen.view, FileEdit) and seen.view.overwrites
+        """Return whether a state's call overwrote a file with an uncaptured text."""
+        observed = self.store.views.at(state.ref, state.n)
+        return observed is not None and isinstance(observed.view, FileEdit) and observed.view.overwrites
 
     def _read(self, state: StateRow) -> list[str]:
-        """The lines of a state as they were kept beside it, or those of its record."""
+        """Return the lines of a state as stored beside it, or those of its record."""
         if state.text is not None:
-            return lines_of(state.text)
-        seen = self.store.views.at(state.ref, state.n)
-        if seen is None or not isinstance(seen.view, FileEdit | FileState):
+            return split_lineage_lines(state.text)
+        observed = self.store.views.at(state.ref, state.n)
+        if observed is None or not isinstance(observed.view, FileEdit | FileState):
             return []
-        done = apply_moment(moment_of(seen.view, state.ref, state.n), None)
-        return [] if done is None else done[0]
+        applied = apply_file_snapshot(file_snapshot_from_view(observed.view, state.ref, state.n), None)
+        return [] if applied is None else applied[0]
 
 
-def _with_taken(previous: TracedText, found: TracedText, taken: Sequence[str]) -> TracedText:
-    """What is known before a piece is put in, and behind it the lines ``taken`` from the text that the call found."""
-    origins = dict(zip(reversed(keys_of(found.lines)), reversed(found.origins), strict=True))
-    moved = (origins.get(key, UNKNOWN) for key in keys_of(taken))
-    return TracedText((*previous.lines, *taken), (*previous.origins, *moved))
-
-
-def _make_state_author(moment: FileSnapshot) -> StateAuthor:
+def _state_author_from_snapshot(snapshot: FileSnapshot) -> StateAuthor:
     return StateAuthor(
-        ref=moment.ref,
-        at_ns=moment.at_ns,
-        observed=moment.observed,
-        agent=moment.agent,
-        session=moment.session,
-        call=moment.call,
-        revision=moment.revision,
-        kind=moment.kind,
+        ref=snapshot.ref,
+        at_ns=snapshot.at_ns,
+        observed=snapshot.observed,
+        agent=snapshot.agent,
+        session=snapshot.session,
+        call=snapshot.call,
+        revision=snapshot.revision,
+        kind=snapshot.kind,
     )
 
 
-def _kind(record: Record, owned: Collection[StoreId]) -> str:
-    """Who told of it: the record's kind, or that it was imported, whatever its kind."""
-    return IMPORTED if is_imported(record, owned) else record.entry.kind
+def _classify_snapshot_record(record: Record, trusted: Collection[StoreId]) -> str:
+    """Return the record's kind, or ``IMPORTED`` for any imported record."""
+    return IMPORTED if is_imported_record(record, trusted) else record.entry.kind
 
 
-def _base(call: str) -> str:
-    """A call's own name, without what tells observations of it apart."""
-    return call.partition(":shell:")[0].removesuffix(":snapshot")
-
-
-def _is_nearer(committed: Sequence[str], previous: TracedText | None, after: Sequence[str]) -> bool:
-    """Whether more of what came after is in the committed text than in the last captured one."""
-    if previous is None:
-        return True
-    wanted = set(keys_of(after))
-    return len(wanted.intersection(keys_of(committed))) > len(wanted.intersection(keys_of(previous.lines)))
+def _extract_snapshot_call(observed: str) -> str:
+    """Return the name of the call in the name of an observation."""
+    return observed.partition(":shell:")[0].removesuffix(":snapshot")

@@ -1,4 +1,4 @@
-"""One package per agent, from its own shapes to our views; no agent knows another.
+"""One package per agent, from its own shapes to custody's views; no agent imports another.
 
 May touch the transcripts and databases that the caller names.
 """

@@ -1,9 +1,9 @@
-"""Entire's checkpoints: which files of a tree are whose session, and what their metadata says.
+"""Entire's checkpoints: the files of each session in a tree, and their metadata.
 
-Read are the layouts of Entire's CLI from 0.3 (January 2026) to August 2026: the branch ``entire/checkpoints/v1`` with
-``<2>/<10>/<n>/metadata.json`` and ``full.jsonl`` (older checkpoints have one session, beside the checkpoint's own
-``metadata.json``), ``refs/entire/checkpoints/v2`` with ``raw_transcript`` (written for a while in spring 2026), and one
-reference for each checkpoint, ``refs/entire/checkpoints/<end of id>/<id>``. A long transcript lies in several files.
+Supported are the layouts of Entire's CLI from 0.3 (January 2026) to August 2026: the branch ``entire/checkpoints/v1``
+with ``<2>/<10>/<n>/metadata.json`` and ``full.jsonl`` (older checkpoints have one session, beside the checkpoint's own
+``metadata.json``), ``refs/entire/checkpoints/v2`` with ``raw_transcript`` (in spring 2026), and one reference per
+checkpoint, ``refs/entire/checkpoints/<end of id>/<id>``. A long transcript has several files.
 """
 
 import re
@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from custody.capture.claims.traces import moment
+from custody.capture.claims.traces import normalize_foreign_timestamp
 from custody.core.errors import InputError
-from custody.core.wire.canonical import Json, parse
+from custody.core.wire.canonical import Json, parse_json_bytes
 
 AGENTS: Mapping[str, str] = MappingProxyType(
     {
@@ -28,7 +28,7 @@ AGENTS: Mapping[str, str] = MappingProxyType(
         "github copilot": "copilot",
     }
 )
-"""What Entire calls the agents that have readers here."""
+"""Entire's names of the agents with readers in custody."""
 
 _ID = r"[0-9a-f]{12}|[0-7][0-9A-HJKMNP-TV-Z]{25}"
 _TRAILER = re.compile(rf"^Entire-Checkpoint:[ \t]*({_ID})[ \t]*\r?$", re.MULTILINE | re.ASCII)
@@ -42,7 +42,7 @@ _NAME = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,1000}")
 
 @dataclass(slots=True)
 class Folder:
-    """The files of one session in one checkpoint: ids of contents, those of a transcript in their order."""
+    """The files of one session in one checkpoint, by content id; the parts of a transcript are ordered."""
 
     checkpoint: str
     number: str
@@ -52,71 +52,77 @@ class Folder:
 
     @property
     def transcript(self) -> list[str]:
-        """What the transcript is put together from."""
+        """The content ids of the transcript's parts, in order."""
         return [self.parts[part] for part in sorted(self.parts)]
 
     @property
     def place(self) -> str:
-        """What people are told."""
+        """The name shown to people."""
         return f"{self.checkpoint}/{self.number}" if self.number else self.checkpoint
 
 
 @dataclass(frozen=True, slots=True)
 class CheckpointSession:
-    """What a checkpoint says of a session; ``agent`` is our name of it, None where it has none."""
+    """A session's metadata in a checkpoint; ``agent`` is custody's name, None without one."""
 
     id: str
     agent: str | None
     at: str | None
 
 
-def trailers(message: str) -> list[str]:
-    """The checkpoints that a commit's message names, each once.
+def parse_checkpoint_trailers(message: str) -> list[str]:
+    """Return the checkpoints that a commit's message names, each once.
 
-    >>> trailers("Fix it\\n\\nEntire-Checkpoint: a3b2c4d5e6f7\\n")
+    >>> parse_checkpoint_trailers("Fix it\\n\\nEntire-Checkpoint: a3b2c4d5e6f7\\n")
     ['a3b2c4d5e6f7']
     """
     return list(dict.fromkeys(_TRAILER.findall(message)))
 
 
-def checkpoint_of_ref(name: str) -> str | None:
-    """The checkpoint that a reference of its own holds.
+def checkpoint_from_ref(name: str) -> str | None:
+    """Return the checkpoint of a reference.
 
-    >>> checkpoint_of_ref("refs/entire/checkpoints/f7/a3b2c4d5e6f7")
+    >>> checkpoint_from_ref("refs/entire/checkpoints/f7/a3b2c4d5e6f7")
     'a3b2c4d5e6f7'
     """
     shape = _REF.fullmatch(name)
     return shape[2] if shape is not None and shape[2].endswith(shape[1]) else None
 
 
-def folders(files: Iterable[tuple[str, str]], checkpoint: str | None = None) -> dict[tuple[str, str], Folder]:
-    """The sessions in a tree of checkpoints, or of one ``checkpoint``, by checkpoint and number."""
-    found: dict[tuple[str, str], Folder] = {}
+def collect_checkpoint_folders(
+    files: Iterable[tuple[str, str]], checkpoint: str | None = None
+) -> dict[tuple[str, str], Folder]:
+    """Return the sessions in a tree of checkpoints, or of one ``checkpoint``, by checkpoint and number."""
+    result: dict[tuple[str, str], Folder] = {}
     for path, sha in files:
-        name, inner = (checkpoint, path) if checkpoint is not None else _placed(path)
+        name, inner = (checkpoint, path) if checkpoint is not None else _split_checkpoint_path(path)
         if name is not None:
-            _put(found, name, inner, sha)
-    return {key: folder for key, folder in found.items() if folder.parts or folder.number or not _has_more(found, key)}
+            _add_checkpoint_file(result, name, inner, sha)
+    return {
+        key: folder
+        for key, folder in result.items()
+        if folder.parts or folder.number or not _is_checkpoint_summary(result, key)
+    }
 
 
-def _has_more(found: Mapping[tuple[str, str], Folder], key: tuple[str, str]) -> bool:
-    """Whether what stands beside a checkpoint's sessions is a summary of them, and no session of its own."""
-    return any(name == key[0] and number for name, number in found)
+def _is_checkpoint_summary(folders: Mapping[tuple[str, str], Folder], key: tuple[str, str]) -> bool:
+    """Return whether the file beside a checkpoint's sessions is their summary, not a session."""
+    return any(name == key[0] and number for name, number in folders)
 
 
-def _placed(path: str) -> tuple[str | None, str]:
+def _split_checkpoint_path(path: str) -> tuple[str | None, str]:
     shape = _PLACE.fullmatch(path)
     if shape is None:
         return None, path
     return (f"{shape[1]}{shape[2]}", shape[3]) if shape[1] else (f"{shape[4]}{shape[5]}", shape[6])
 
 
-def _put(found: dict[tuple[str, str], Folder], checkpoint: str, inner: str, sha: str) -> None:
+def _add_checkpoint_file(result: dict[tuple[str, str], Folder], checkpoint: str, inner: str, sha: str) -> None:
     task, shape = _TASK.fullmatch(inner), _INNER.fullmatch(inner)
     number = shape[1] or "" if shape is not None else ""
     if task is None and shape is None:
         return
-    folder = found.setdefault((checkpoint, number), Folder(checkpoint, number))
+    folder = result.setdefault((checkpoint, number), Folder(checkpoint, number))
     if task is not None:
         folder.tasks[task[1]] = sha
     elif shape is not None and shape[2] == "metadata.json":
@@ -125,30 +131,32 @@ def _put(found: dict[tuple[str, str], Folder], checkpoint: str, inner: str, sha:
         folder.parts[int(shape[3] or 0)] = sha
 
 
-def session_of(data: bytes) -> CheckpointSession:
-    """What a session's metadata says; an ``InputError`` when it cannot be told whose it is."""
-    value = parse(data)
+def parse_checkpoint_session(data: bytes) -> CheckpointSession:
+    """Return a session's metadata; raise ``InputError`` if it names no session."""
+    value = parse_json_bytes(data)
     if not isinstance(value, dict):
-        raise InputError("metadata is a JSON object")
-    named = _text(value, "session_id")
-    if named is None or not _NAME.fullmatch(named):
-        raise InputError("metadata without a session's id")
-    dated = _DATED.fullmatch(named)
-    agent = (_text(value, "agent") or "").casefold()
-    # Older ones put the day before the agent's own id.
+        raise InputError("the metadata is not a JSON object")
+    name = _get_checkpoint_text(value, "session_id")
+    if name is None or not _NAME.fullmatch(name):
+        raise InputError("the metadata has no session id")
+    dated = _DATED.fullmatch(name)
+    agent = (_get_checkpoint_text(value, "agent") or "").casefold()
+    # Older metadata has the date before the agent's own id.
     return CheckpointSession(
-        named if dated is None else dated[1], AGENTS.get(agent), _moment(_text(value, "created_at"))
+        name if dated is None else dated[1],
+        AGENTS.get(agent),
+        _parse_checkpoint_time(_get_checkpoint_text(value, "created_at")),
     )
 
 
-def _moment(told: str | None) -> str | None:
-    """When a checkpoint was made; it only orders the copies of a session, so an odd one (the year 1) is none."""
+def _parse_checkpoint_time(text: str | None) -> str | None:
+    """Return when a checkpoint was made, to order copies of a session; None for an invalid time (the year 1)."""
     try:
-        return None if told is None else moment(told)
+        return None if text is None else normalize_foreign_timestamp(text)
     except InputError:
         return None
 
 
-def _text(value: Mapping[str, Json], name: str) -> str | None:
-    said = value.get(name)
-    return said if isinstance(said, str) and said else None
+def _get_checkpoint_text(value: Mapping[str, Json], name: str) -> str | None:
+    content = value.get(name)
+    return content if isinstance(content, str) and content else None

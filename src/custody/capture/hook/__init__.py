@@ -1,5 +1,5 @@
-"""What an agent's hook runs: the durable event file.
+"""The program that agents' hooks run: it writes one durable event file.
 
-May touch: the spool folder. Standard library only, and nothing of ours, because these files are copied beside the
-store and run there by whatever Python the machine has.
+May touch: the spool folder. Standard library only, because these files are copied beside the store and run there by any
+Python.
 """

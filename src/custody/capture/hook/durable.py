@@ -1,7 +1,6 @@
-"""One event, one file: written aside, synced, renamed into place, the folder synced.
+"""One event, one file: written under a temporary name, synced, renamed, and the folder synced.
 
-After ``write_event`` returns, the event survives ``kill -9`` and power loss. Before that, nobody was told that it
-exists.
+After ``write_spool_event`` returns, the event survives ``kill -9`` and power loss.
 """
 
 from __future__ import annotations
@@ -16,30 +15,30 @@ MAGIC = b"custody-spool 1 "
 UNFINISHED = ".tmp"
 
 
-def new_name() -> str:
-    """A spool file's name that no other event has: sorts by time, unique by process and chance."""
+def new_spool_name() -> str:
+    """Return a unique name for a spool file, which sorts by time."""
     return f"{time.time_ns():020d}-{os.getpid()}-{os.urandom(8).hex()}"
 
 
-def framed(data: bytes) -> bytes:
-    """The file's bytes: a line with the digest, so that a damaged file is known as one, then the event."""
+def frame_spool_event(data: bytes) -> bytes:
+    """Return the file's bytes: a line with the digest, to detect damage, then the event."""
     return b"%s%s\n%s" % (MAGIC, sha256(data).hexdigest().encode(), data)
 
 
-def unframed(raw: bytes) -> bytes | None:
-    """The event in a spool file's bytes; None when they are not what was written."""
+def unframe_spool_event(raw: bytes) -> bytes | None:
+    """Return the event in a spool file's bytes; None if they are damaged."""
     line, _, data = raw.partition(b"\n")
     return data if line == MAGIC + sha256(data).hexdigest().encode() else None
 
 
-def write_event(folder: str, name: str, data: bytes) -> None:
-    """Make ``data`` durable as ``folder/name``; an ``OSError`` means that it was not acknowledged and left nothing."""
-    make_folder(folder)
+def write_spool_event(folder: str, name: str, data: bytes) -> None:
+    """Make ``data`` durable as ``folder/name``; on an ``OSError`` nothing was acknowledged or left behind."""
+    make_durable_folder(folder)
     aside = os.path.join(folder, name + UNFINISHED)
     handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         try:
-            _write_all(handle, framed(data))
+            _write_spool_bytes(handle, frame_spool_event(data))
             os.fsync(handle)
         finally:
             os.close(handle)
@@ -50,14 +49,14 @@ def write_event(folder: str, name: str, data: bytes) -> None:
     sync_folder(folder)
 
 
-def make_folder(folder: str) -> None:
-    """Make sure that ``folder`` is there, for its owner alone, and survives a power cut."""
+def make_durable_folder(folder: str) -> None:
+    """Create ``folder`` durably, for its owner only, if it does not exist."""
     if not os.path.isdir(folder):
         parent = os.path.dirname(folder)
         if parent in (folder, ""):
-            raise OSError(errno.ENOENT, "no folder to begin with")
+            raise OSError(errno.ENOENT, "no parent folder exists")
         if not os.path.isdir(parent):
-            make_folder(parent)
+            make_durable_folder(parent)
         try:
             os.mkdir(folder, 0o700)
         except FileExistsError:  # another recorder was first
@@ -74,7 +73,7 @@ def sync_folder(folder: str) -> None:
         os.close(handle)
 
 
-def _write_all(handle: int, data: bytes) -> None:
+def _write_spool_bytes(handle: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(handle, view) :]

@@ -1,11 +1,11 @@
-"""Where events go: the repository's own folder, or the user's when that cannot be written; and the gaps."""
+"""Where events go: the repository's own folder, or the user's if that cannot be written; and the gaps."""
 
 from __future__ import annotations
 
 import os
 import time
 
-from .durable import make_folder, new_name, sync_folder, write_event
+from .durable import make_durable_folder, new_spool_name, sync_folder, write_spool_event
 from .fast_primitives import sha256
 
 KEY_BYTES = 32
@@ -13,63 +13,65 @@ ID_DIGITS = 32
 GAP_WORDS_MAX = 300
 
 
-def state_folder(environment: dict[str, str]) -> str:
-    """The user's folder for what programs remember."""
+def find_user_state_folder(environment: dict[str, str]) -> str:
+    """Return custody's folder in the user's state folder."""
     base = environment.get("XDG_STATE_HOME", "")
     if not os.path.isabs(base):
         base = os.path.join(os.path.expanduser("~"), ".local", "state")
     return os.path.join(base, "custody")
 
 
-def fallback_of(home: str, environment: dict[str, str]) -> str:
-    """Where events of the store at ``home`` wait when it cannot be written: one folder per repository."""
-    return os.path.join(state_folder(environment), "fallback", id_of(home) or name_of(home))
+def locate_event_fallback(home: str, environment: dict[str, str]) -> str:
+    """Return the fallback folder for events of the store at ``home``: one per repository."""
+    return os.path.join(
+        find_user_state_folder(environment), "fallback", read_repository_id(home) or repository_name_from_home(home)
+    )
 
 
-def id_of(home: str) -> str | None:
-    """What ``custody init`` called the repository, so that it is found again after a move; None without that."""
+def read_repository_id(home: str) -> str | None:
+    """Return the repository's id from ``custody init``, which survives a move; None without one."""
     try:
         with open(os.path.join(home, "id"), encoding="ascii", errors="replace") as file:
             name = file.readline(ID_DIGITS + 1).strip()
     except OSError:
-        return None  # never set up, or not readable: then its place is its name
+        return None  # not set up, or not readable: its path is its name
     return name if len(name) == ID_DIGITS and set(name) <= set("0123456789abcdef") else None
 
 
-def name_of(home: str) -> str:
-    """What a repository is called that was never set up: by its place."""
+def repository_name_from_home(home: str) -> str:
+    """Return the name of a repository that was never set up: a digest of its path."""
     name: str = sha256(os.fsencode(home)).hexdigest()
     return name[:ID_DIGITS]
 
 
-def write_event_file(home: str, data: bytes, environment: dict[str, str]) -> str:
-    """Make ``data`` durable in the spool, or in the fallback; give its name, or raise the last ``OSError``."""
-    name = new_name()
+def spool_hook_event(home: str, data: bytes, environment: dict[str, str]) -> str:
+    """Make ``data`` durable in the spool, or in the fallback; return its name, or raise the first ``OSError``."""
+    name = new_spool_name()
     try:
-        write_event(os.path.join(home, "spool"), name, data)
+        write_spool_event(os.path.join(home, "spool"), name, data)
     except OSError as first:
-        fallback = fallback_of(home, environment)
+        fallback = locate_event_fallback(home, environment)
         try:
-            write_event(os.path.join(fallback, "spool"), name, data)
+            write_spool_event(os.path.join(fallback, "spool"), name, data)
         except OSError:
             raise first from None
-        _remember_home(fallback, home)
+        _record_fallback_owner(fallback, home)
     return name
 
 
-def add_gap(home: str, words: str, environment: dict[str, str]) -> None:
-    """Count something that could not be kept, where doctor looks."""
-    line = f"{time.time_ns()} {' '.join(words.split())[:GAP_WORDS_MAX]}\n".encode("utf-8", "backslashreplace")
-    for folder in (home, fallback_of(home, environment)):
+def record_capture_gap(home: str, text: str, environment: dict[str, str]) -> None:
+    """Count an event that could not be recorded, where ``custody doctor`` reads it."""
+    line = f"{time.time_ns()} {' '.join(text.split())[:GAP_WORDS_MAX]}\n".encode("utf-8", "backslashreplace")
+    for folder in (home, locate_event_fallback(home, environment)):
         try:
-            make_folder(folder)
+            make_durable_folder(folder)
             handle = os.open(
                 os.path.join(folder, "gaps"),
                 os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC,
                 0o600,
             )
         except OSError:
-            continue  # the next folder may do
+            continue  # try the next folder
         try:
             os.write(handle, line)
             return
@@ -79,38 +81,38 @@ def add_gap(home: str, words: str, environment: dict[str, str]) -> None:
             os.close(handle)
 
 
-def gaps_in(folder: str | os.PathLike[str]) -> list[str]:
-    """What could not be kept, one line each."""
+def read_capture_gaps(folder: str | os.PathLike[str]) -> list[str]:
+    """Return the counted gaps, one line each."""
     try:
         with open(os.path.join(folder, "gaps"), encoding="utf-8", errors="backslashreplace") as file:
             return [line.strip() for line in file if line.strip()]
     except OSError:
-        return []  # no gaps, or none that this user may see
+        return []  # no gaps, or none that this user may read
 
 
-def agents_of(home: str) -> list[str]:
-    """The agents for which ``custody init`` set up the repository; none where it was never run."""
+def list_hooked_agents(home: str) -> list[str]:
+    """Return the agents that ``custody init`` set up in the repository; none if it was never run."""
     try:
         with open(os.path.join(home, "hook", "agents"), encoding="utf-8", errors="replace") as file:
             return file.read().split()
     except OSError:
-        return []  # not set up, or not readable: then it is not ours to record in
+        return []  # not set up, or not readable: do not record here
 
 
-def key_of(home: str) -> bytes:
-    """The key that never leaves this machine, made when it is not there; linked into place, never over another."""
+def load_redaction_key(home: str) -> bytes:
+    """Return this machine's key, created if missing; it is linked into place, so it never replaces another."""
     path = os.path.join(home, "key")
     for _ in range(2):
         try:
             with open(path, "rb") as file:
                 return file.read(KEY_BYTES)
         except FileNotFoundError:
-            _make_key(home, path)
+            _create_redaction_key(home, path)
     return b""
 
 
-def _make_key(home: str, path: str) -> None:
-    make_folder(home)
+def _create_redaction_key(home: str, path: str) -> None:
+    make_durable_folder(home)
     aside = f"{path}.{os.getpid()}.new"
     handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
@@ -119,19 +121,19 @@ def _make_key(home: str, path: str) -> None:
         try:
             os.link(aside, path)
         except FileExistsError:
-            return  # made by another process meanwhile: that one is the key
+            return  # another process created it meanwhile
         sync_folder(home)
     finally:
         os.close(handle)
         os.unlink(aside)
 
 
-def _remember_home(fallback: str, home: str) -> None:
-    """Write beside fallback events whose they are, for a person who finds them."""
+def _record_fallback_owner(fallback: str, home: str) -> None:
+    """Write the repository's path beside fallback events, for people who find them."""
     path = os.path.join(fallback, "repository")
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError:
-        return  # it is there already; and the event is kept with or without it
+        return  # it exists already; the event is stored in any case
     with os.fdopen(handle, "wb") as file:
         file.write(os.fsencode(home) + b"\n")

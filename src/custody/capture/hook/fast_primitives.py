@@ -1,6 +1,6 @@
-"""JSON, SHA-256, the time and a patient ear, by the standard library's inner parts: public modules double a start.
+"""JSON, SHA-256, time and bounded input from the standard library's C modules: public modules double the start time.
 
-Every one of them has the public module as its fall-back, for interpreters that are built otherwise.
+Each falls back to the public module, for other interpreters.
 """
 
 from __future__ import annotations
@@ -28,95 +28,95 @@ try:
 except ImportError:
     import signal  # type: ignore[no-redef, unused-ignore]
 
-TYPE_CHECKING = False  # the module for it takes longer to import than all of these
+TYPE_CHECKING = False  # importing typing takes longer than these modules
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, NoReturn
 
-__all__ = ["encode_json", "format_now", "parse", "quoted", "read_stdin", "sha256"]
+__all__ = ["encode_hook_json", "format_hook_time", "parse_hook_json", "quoted", "read_hook_stdin", "sha256"]
 
 NESTING_MAX = 100
-"""Below what the chain takes, so that there is room for the envelope."""
+"""Below the store's limit, to leave room for the envelope."""
 DIGITS_MAX = 300
 SILENCE_SECONDS_MAX = 5.0
-"""An agent writes its event at once: one that says nothing for so long has forgotten to close our input."""
+"""An agent writes its event at once: after this silence it has forgotten to close the input."""
 CHUNK_BYTES = 1 << 20
 
 _BLANK = " \t\n\r"
-_WORDS = {None: "null", True: "true", False: "false"}
+_LITERALS = {None: "null", True: "true", False: "false"}
 
 
-def _no_constant(name: str) -> NoReturn:
+def _reject_json_constant(name: str) -> NoReturn:
     raise ValueError(f"'{name}' is not JSON")
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        raise ValueError("a key stands twice")
-    return made
+def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("a duplicate key")
+    return members
 
 
-def _finite(text: str) -> float:
+def _parse_finite_float(text: str) -> float:
     value = float(text)
     if value - value != 0:
         raise ValueError("beyond a double")
     return value
 
 
-def _short(text: str) -> int:
+def _parse_bounded_int(text: str) -> int:
     if len(text) > DIGITS_MAX:
         raise ValueError("beyond a double")
     return int(text)
 
 
 class _Settings:
-    """What the scanner wants to know: everything as JSON says."""
+    """Strict settings for the JSON scanner."""
 
     strict = True
     object_hook = None
-    object_pairs_hook = staticmethod(_once)
-    parse_float = staticmethod(_finite)
-    parse_int = staticmethod(_short)
-    parse_constant = staticmethod(_no_constant)
+    object_pairs_hook = staticmethod(_reject_duplicate_keys)
+    parse_float = staticmethod(_parse_finite_float)
+    parse_int = staticmethod(_parse_bounded_int)
+    parse_constant = staticmethod(_reject_json_constant)
     memo: dict[str, str] = {}  # noqa: RUF012 - what the scanner asks for
 
 
-def parse(text: str) -> Any:
-    """Read one JSON value as strictly as the chain will; ``ValueError`` or ``RecursionError`` when it is none."""
+def parse_hook_json(text: str) -> Any:
+    """Parse one JSON value as strictly as the store; raise ``ValueError`` or ``RecursionError`` for anything else."""
     start = len(text) - len(text.lstrip(_BLANK))
     try:
         scan = make_scanner(_Settings())  # type: ignore[arg-type]  # any object with these attributes will do
         value, end = scan(text, start)
     except (StopIteration, SystemError) as error:
-        # The scanner names its complaints by a class of the module 'json'; without that, CPython 3.11 loses them.
+        # The scanner raises an error class of the module 'json'; without that module, CPython 3.11 loses it.
         raise ValueError("no JSON value") from error
     if text[end:].strip(_BLANK):
         raise ValueError("more than one JSON value")
     if text.count("[") + text.count("{") > NESTING_MAX:
-        _check_depth(value)
+        _check_hook_json_depth(value)
     return value
 
 
-def _check_depth(value: Any) -> None:
+def _check_hook_json_depth(value: Any) -> None:
     level = [value]
     for _ in range(NESTING_MAX):
-        level = [child for item in level for child in _children(item)]
+        level = [child for item in level for child in _list_json_children(item)]
         if not level:
             return
     raise ValueError("nested too deep")
 
 
-def _children(item: Any) -> list[Any]:
+def _list_json_children(item: Any) -> list[Any]:
     if isinstance(item, dict):
         return list(item.values())
     return item if isinstance(item, list) else []
 
 
-def read_stdin(source: int, seconds: float = SILENCE_SECONDS_MAX) -> Iterator[bytes]:
-    """What comes from the descriptor ``source``, piece by piece; ``TimeoutError`` after a silence of that length."""
-    os.set_blocking(source, True)  # whoever started us may have left it otherwise, and we would hear nothing at all
-    before = signal.signal(signal.SIGALRM, _too_long)
+def read_hook_stdin(source: int, seconds: float = SILENCE_SECONDS_MAX) -> Iterator[bytes]:
+    """Yield data from the descriptor ``source``; raise ``TimeoutError`` after this silence."""
+    os.set_blocking(source, True)  # the caller may have left it non-blocking
+    before = signal.signal(signal.SIGALRM, _raise_stdin_timeout)
     try:
         while True:
             signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -130,28 +130,28 @@ def read_stdin(source: int, seconds: float = SILENCE_SECONDS_MAX) -> Iterator[by
         signal.signal(signal.SIGALRM, before)
 
 
-def _too_long(_number: int, _frame: Any) -> NoReturn:
-    raise TimeoutError("nothing more was said")
+def _raise_stdin_timeout(_number: int, _frame: Any) -> NoReturn:
+    raise TimeoutError("the input was not closed in time")
 
 
-def format_now() -> str:
-    """This moment as RFC 3339 text."""
+def format_hook_time() -> str:
+    """Return the current time as RFC 3339 text."""
     seconds, rest = divmod(time.time_ns(), 1_000_000_000)
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{rest:09d}Z"
 
 
-def encode_json(value: Any) -> bytes:
-    """``value`` as JSON; the halves of characters that stand for odd bytes as escapes."""
-    return _text(value).encode("utf-8", "backslashreplace")
+def encode_hook_json(value: Any) -> bytes:
+    """Return ``value`` as JSON; surrogates that stand for invalid bytes become escapes."""
+    return _encode_hook_value(value).encode("utf-8", "backslashreplace")
 
 
-def _text(value: Any) -> str:
+def _encode_hook_value(value: Any) -> str:
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, dict):
-        return "{" + ",".join(f"{quoted(key)}:{_text(item)}" for key, item in value.items()) + "}"
+        return "{" + ",".join(f"{quoted(key)}:{_encode_hook_value(item)}" for key, item in value.items()) + "}"
     if isinstance(value, (list, tuple)):
-        return "[" + ",".join(map(_text, value)) + "]"
+        return "[" + ",".join(map(_encode_hook_value, value)) + "]"
     if value is None or isinstance(value, bool):
-        return _WORDS[value]
+        return _LITERALS[value]
     return repr(value)

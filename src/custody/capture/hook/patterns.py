@@ -1,18 +1,17 @@
-"""Secrets that are known by their shape: one table, plain data.
+"""Secrets with a known shape: one table, plain data.
 
-A row: the name that a redaction carries; what the wire looks for (one of these is in every match, see ``trip.TOKENS``
-and ``trip.SIGNS``); the pattern; the group that is the secret; and the share of odd pairs it must have at least, or
-None where the shape alone is enough. Patterns keep to what ``re`` and RE2 have in common: no back-references, no
-look-around. They take linear time: no unbounded repetition inside another, nor one after which something must follow,
-since every beginning inside of it would then be tried to its end; a test holds this.
+A row has the name in the redaction; literals (every match contains one, see ``secret_scan.TOKENS`` and
+``secret_scan.MARKERS``); the pattern; the group of the secret; and its minimum share of odd pairs, or None if the shape
+is enough. Patterns use only what ``re`` and RE2 share: no back-references, no look-around. They take linear time: no
+unbounded repetition inside another, or before something that must follow; a test checks this.
 
-Shapes are those that the services publish. What has no shape of its own is known by the name beside it
-(``trip.named_values``) or by being random (``trip.random_parts``).
+Shapes are those that the services publish. Other secrets are found by the name beside them
+(``secret_scan.find_named_secret_values``) or by being random (``secret_scan.find_random_parts``).
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # the module for it takes longer to import than all of this
+TYPE_CHECKING = False  # importing typing takes longer than this module
 if TYPE_CHECKING:
     from typing import Final
 
@@ -32,7 +31,7 @@ class SecretPattern:
 
 
 RULES: Final = (
-    # Our own
+    # custody
     SecretPattern("custody-token", "cdy_", r"cdy_[0-9a-f]{64}"),
     # Clouds
     SecretPattern("aws-key-id", "AKIA  ASIA  ABIA  ACCA", r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}"),
@@ -53,7 +52,7 @@ RULES: Final = (
     SecretPattern("render-key", "rnd_", r"rnd_[0-9A-Za-z]{28,}", 0, 0.3),
     SecretPattern("planetscale-token", "pscale_", r"pscale_(?:tkn|oauth|pw)_[0-9A-Za-z_=.-]{32,64}"),
     SecretPattern("heroku-key", "HRKU-", r"HRKU-[0-9A-Za-z_-]{36,64}"),
-    # Where code is kept
+    # Code hosts
     SecretPattern("github-token", "ghp_  gho_  ghu_  ghs_  ghr_", r"gh[opsur]_[0-9A-Za-z]{36,255}"),
     SecretPattern("github-token", "github_pat_", r"github_pat_[0-9A-Za-z_]{22,255}"),
     SecretPattern(
@@ -66,7 +65,7 @@ RULES: Final = (
         "atlassian-token", "ATBB  ATCTT3  ATATT3", r"AT(?:BB[0-9A-Za-z]{32}|(?:CTT3|ATT3)[0-9A-Za-z_=-]{60,})"
     ),
     SecretPattern("sourcegraph-token", "sgp_", r"sgp_(?:(?:[0-9a-fA-F]{16}|local)_)?[0-9a-fA-F]{40}"),
-    # Where packages are kept
+    # Package registries
     SecretPattern("pypi-token", "pypi-AgE", r"pypi-AgE[0-9A-Za-z_-]{50,1000}"),
     SecretPattern("rubygems-key", "rubygems_", r"rubygems_[0-9a-f]{48}"),
     SecretPattern("docker-token", "dckr_pat_  dckr_oat_", r"dckr_[po]at_[0-9A-Za-z_-]{24,}"),
@@ -92,7 +91,7 @@ RULES: Final = (
     ),
     SecretPattern("telegram-token", ":AA", r"[0-9]{8,10}:AA[0-9A-Za-z_-]{33}"),
     SecretPattern("matrix-token", "syt_", r"syt_[0-9A-Za-z]{1,100}_[0-9A-Za-z]{20}_[0-9A-Za-z]{6}"),
-    # Money
+    # Payments
     SecretPattern("stripe-key", "sk_live_  sk_test_  rk_live_  rk_test_", r"[rs]k_(?:live|test)_[0-9A-Za-z]{10,247}"),
     SecretPattern("webhook-secret", "whsec_", r"whsec_[0-9A-Za-z+/]{24,100}={0,2}"),
     SecretPattern("square-token", "sq0atp-  sq0csp-", r"sq0(?:atp|csp)-[0-9A-Za-z_-]{22,43}"),
@@ -173,7 +172,7 @@ RULES: Final = (
         "LS0tLS1CRUdJTi",
         r"LS0tLS1CRUdJTi(?:BSU0E|BFQy|BEU0E|BPUEVO|BQUklW|BFTkNS|BQR1AgUFJJ)[0-9A-Za-z+/\\=\r\n]{40,}",
     ),
-    # The second half takes up what begins like one and is none, or each "eyJ" in a long word would be tried to its end.
+    # The second half consumes what only begins like one; otherwise each "eyJ" in a long word would be tried to its end.
     SecretPattern(
         "jwt",
         "eyJ",
@@ -234,4 +233,4 @@ RULES: Final = (
         0.25,
     ),
 )
-"""Every rule; their order says only which name is taken where two of them find the same."""
+"""Every rule. Where two rules find the same secret, the first one names it."""

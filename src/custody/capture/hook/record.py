@@ -1,7 +1,7 @@
-"""What an agent runs at each of its hooks, copied beside the store: never in the way, never silent about a loss.
+"""The launcher that an agent runs at each of its hooks, copied beside the store.
 
-Prints nothing on stdout (agents feed that to the model) but that Cursor may go on, which waits for the word; always
-exits 0; whatever goes wrong is counted in ``gaps``.
+It prints nothing on stdout, because agents pass that to the model; only Cursor gets the answer that it waits for. It
+always exits 0, and counts every loss in ``gaps``.
 """
 
 import os
@@ -11,12 +11,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def report_uncaught(kind, error, trace):  # type: ignore[no-untyped-def]
-    """Nothing caught this: count it where doctor looks, say one line, and still do the agent no harm."""
+    """Count an uncaught error where ``custody doctor`` reads it, print one line, and exit 0."""
     try:
-        words = f"{kind.__name__}: {' '.join(str(error).split())[:200]}"
+        text = f"{kind.__name__}: {' '.join(str(error).split())[:200]}"
         handle = os.open(os.path.join(os.path.dirname(HERE), "gaps"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        os.write(handle, f"{words}\n".encode("utf-8", "replace"))
-        sys.stderr.write(f"custody: not recorded: {words}\n")
+        os.write(handle, f"{text}\n".encode("utf-8", "replace"))
+        sys.stderr.write(f"custody: not recorded: {text}\n")
     finally:
         os._exit(0)
 

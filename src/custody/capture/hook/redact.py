@@ -1,37 +1,36 @@
-"""Texts without their secrets: each is replaced by ``[redacted:RULE]``, and nothing else is changed.
+"""Redaction: each secret in a text is replaced by ``[redacted:RULE]``, and nothing else changes.
 
-Only events that trip the wire come here. A text keeps its lines, so that the lines around a secret stay where they
-were;
-of each line that was touched an HMAC is kept under a key that never leaves the machine, so that it can still be
-recognised there. What has been redacted once is not changed by redacting it again.
+Only events with a possible secret come here. A text keeps its lines, so lines around a secret keep their numbers. For
+each redacted line an HMAC is stored under a key that never leaves the machine, so the line can be recognized there.
+Redacting a text again does not change it.
 """
 
 from __future__ import annotations
 
 from .fast_primitives import sha256
 from .secret_scan import (
+    MARKERS,
     PASSWORD,
-    SIGNS,
     WORD_MAX,
-    address_secrets,
-    filter_long_words,
-    forget,
-    is_introduced,
-    is_known,
-    is_placeholder,
+    clear_secret_cache,
+    compute_odd_pair_share,
+    filter_secret_candidates,
+    find_named_secret_values,
+    find_random_parts,
+    find_secret_markers,
+    find_secret_token_rules,
+    find_url_secrets,
+    is_hash_context,
+    is_known_not_secret,
+    is_secret_placeholder,
+    list_escaped_word_variants,
     lower_ascii,
-    named_values,
-    odd_share,
-    pieces_of,
-    random_parts,
-    signs_in,
-    split_name_words,
-    split_tokens,
-    tokens_in,
-    value_of,
+    select_secret_part,
+    split_secret_name,
+    split_token_candidates,
 )
 
-TYPE_CHECKING = False  # the module for it takes longer to import than all of this
+TYPE_CHECKING = False  # importing typing takes longer than this module
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
@@ -42,89 +41,91 @@ if TYPE_CHECKING:
     SecretMark = dict[str, Any]
 
 PASSES_MAX = 8
-"""A text is redacted until nothing more is found; one that never comes to rest was made to be so."""
+"""A text is redacted until nothing more is found; more passes mean a text made to never end."""
 MAC_DIGITS = 32
 CHUNK = 1 << 20
 OVERLAP = 8192
 REACH = 1000
 REACH_OVER_LINES = 5000
-"""Signs that a rule looks at most to either side of the line it is in, and some more; a name, a gap and the longest
-value where values may go over line ends."""
+"""Maximum characters that a rule reads to either side of its line, with a margin; and the same for values over several
+lines: a name, a gap and the longest value."""
 _QUOTES_OVER_LINES = ('"""', "'''", "```")
 BESIDE_RANDOM = ":AA"
-"""The literal of a rule that is to be asked whenever there are random words: it is not of one word."""
+"""The literal of a rule that always runs if there are random words: it covers more than one word."""
 NEEDLES_MAX = 8
-"""Up to so many random words are looked for one by one; more of them in one pass over the text."""
+"""Up to this number, random words are searched one by one; more of them in one pass over the text."""
 KEY_MAX = 64 * 1024
-"""Signs between the marks of a private key at most."""
+"""Maximum characters between the marks of a private key."""
 NEAR = 48
 MARKER = "[redacted:"
 _RULE_NAME = "abcdefghijklmnopqrstuvwxyz0123456789-"
 ALL_SECRET = "password"
-"""What everything is called that a manifest of secrets holds."""
+"""The name of every value in a manifest of secrets."""
 
 _HASHED = frozenset(
     "integrity checksum checksums digest sha sha1 sha256 sha384 sha512 etag fingerprint commit revision rev md5"
     " hash hashes"
     " cid crc shasum signature vendorhash narhash nonce mappings boundary".split()
 )
-"""Names whose values look random and are no secrets."""
+"""Names of values that look random but are not secrets."""
 
 
 class RedactionError(ValueError):
-    """A text that does not come to rest; the message says nothing of what is in it."""
+    """A text that needs too many passes; the message contains nothing of it."""
 
 
 def redact_text(text: str) -> tuple[str, tuple[int, ...]]:
-    """``text`` with each secret replaced, and the numbers of the lines that were touched, from 0."""
-    clean, touched = _redacted(text, None, SecretCandidates(text))
-    forget()
+    """Return ``text`` redacted, and the numbers of the changed lines, from 0."""
+    clean, touched = _redact_named_text(text, None, SecretCandidates(text))
+    clear_secret_cache()
     return clean, tuple(sorted(touched))
 
 
-def line_mac(key: bytes, line: str) -> str:
-    """What only this machine can match: the HMAC-SHA256 of a line without its end, 32 hexadecimal digits of it."""
+def compute_redacted_line_mac(key: bytes, line: str) -> str:
+    """Return 32 hexadecimal digits of a line's HMAC-SHA256, without its line end; only this machine can compute it."""
     line = line.removesuffix("\n")
     line = line.removesuffix("\r")
     block = (key if len(key) <= 64 else sha256(key).digest()).ljust(64, b"\0")
-    inner = sha256(bytes([byte ^ 0x36 for byte in block]) + _encoded(line)).digest()
+    inner = sha256(bytes([byte ^ 0x36 for byte in block]) + _encode_redacted_line(line)).digest()
     outer = sha256(bytes([byte ^ 0x5C for byte in block]) + inner)
     return str(outer.hexdigest()[:MAC_DIGITS])
 
 
-def _encoded(line: str) -> bytes:
+def _encode_redacted_line(line: str) -> bytes:
     try:
         return line.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # half of a pair, which JSON may say and no file can hold
+    except UnicodeEncodeError:  # a lone surrogate, which JSON may contain and a file cannot
         return line.encode("utf-8", "surrogatepass")
 
 
 def redact_value(value: Any, key: bytes) -> tuple[Any, list[SecretMark]]:
-    """A JSON value without its secrets, in texts and in names of members, and a mark for every line that was touched.
+    """Return a JSON value redacted, in texts and member names, and a mark for every changed line.
 
-    A mark says where (a JSON pointer; with ``#`` at its end it is the name of that member), on which line of that text
-    from 1, by which rule, and what ``line_mac`` gives for the line as it was.
+    A mark has the place (a JSON pointer; with ``#`` at its end the name of that member), the line in that text from 1,
+    the rule, and ``compute_redacted_line_mac`` of the original line.
     """
     marks: list[SecretMark] = []
-    clean = _walk(value, "", None, RedactionWalk(key, marks, SecretCandidates("\n".join(_texts_in(value)))))
-    forget()
+    clean = _redact_json_value(
+        value, "", None, RedactionWalk(key, marks, SecretCandidates("\n".join(_iterate_event_texts(value))))
+    )
+    clear_secret_cache()
     return clean, marks
 
 
-def _texts_in(value: Any) -> Iterator[str]:
+def _iterate_event_texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
         for item in value:
-            yield from _texts_in(item)
+            yield from _iterate_event_texts(item)
     elif isinstance(value, dict):
         for name, item in value.items():
             yield name
-            yield from _texts_in(item)
+            yield from _iterate_event_texts(item)
 
 
 class RedactionWalk:
-    """What a walk through an event carries: the key, the marks so far, and what there is to look for at all."""
+    """State of redacting one event: the key, the marks so far, and what to search for."""
 
     __slots__ = ("key", "look", "marks")
 
@@ -134,75 +135,82 @@ class RedactionWalk:
         self.look = look
 
 
-def _walk(value: Any, at: str, name: str | None, kept: RedactionWalk) -> Any:
+def _redact_json_value(value: Any, at: str, name: str | None, walk: RedactionWalk) -> Any:
     if isinstance(value, str):
-        return _text(value, at, name, kept)
+        return _redact_event_text(value, at, name, walk)
     if isinstance(value, list):
-        return [_walk(item, f"{at}/{n}", name if isinstance(item, str) else None, kept) for n, item in enumerate(value)]
+        return [
+            _redact_json_value(item, f"{at}/{n}", name if isinstance(item, str) else None, walk)
+            for n, item in enumerate(value)
+        ]
     if isinstance(value, dict):
-        return _members(value, at, name if name == ALL_SECRET else None, kept)
+        return _redact_object_members(value, at, name if name == ALL_SECRET else None, walk)
     return value
 
 
-def _members(value: dict[str, Any], at: str, name_of_all: str | None, kept: RedactionWalk) -> dict[str, Any]:
+def _redact_object_members(
+    value: dict[str, Any], at: str, name_of_all: str | None, walk: RedactionWalk
+) -> dict[str, Any]:
     clean: dict[str, Any] = {}
     before: Any = None
     is_manifest = value.get("kind") == "Secret"
     for member, item in value.items():
-        name = _redacted(member, None, kept.look)[0]
+        name = _redact_named_text(member, None, walk.look)[0]
         while name in clean:
             name += "'"
         place = f"{at}/{name.replace('~', '~0').replace('/', '~1')}"
         if name != member:
-            _text(member, place + "#", None, kept)
+            _redact_event_text(member, place + "#", None, walk)
         called = name_of_all or member
         if is_manifest and member in ("data", "stringData"):
             called = ALL_SECRET
         elif member.lower() == "value" and isinstance(before, str):
             called = before
-        clean[name] = _walk(item, place, called, kept)
+        clean[name] = _redact_json_value(item, place, called, walk)
         before = item
     return clean
 
 
-def _text(text: str, at: str, name: str | None, kept: RedactionWalk) -> str:
-    clean, touched = _redacted(text, name, kept.look)
+def _redact_event_text(text: str, at: str, name: str | None, walk: RedactionWalk) -> str:
+    clean, touched = _redact_named_text(text, name, walk.look)
     if touched:
         lines = text.split("\n")
         for number in sorted(touched):
-            mac = line_mac(kept.key, lines[number])
-            kept.marks.append({"at": at, "line": number + 1, "mac": mac, "rule": touched[number]})
+            mac = compute_redacted_line_mac(walk.key, lines[number])
+            walk.marks.append({"at": at, "line": number + 1, "mac": mac, "rule": touched[number]})
     return clean
 
 
-def _redacted(text: str, name: str | None, look: SecretCandidates) -> tuple[str, dict[int, str]]:
-    """``text`` without secrets, and the rule for every line that was touched; ``name`` is what it is called."""
+def _redact_named_text(text: str, name: str | None, look: SecretCandidates) -> tuple[str, dict[int, str]]:
+    """Return ``text`` redacted, and the rule of every changed line; ``name`` is the text's name."""
     touched: dict[int, str] = {}
     first, last = 0, len(text)
     for _ in range(PASSES_MAX):
-        found = [(first + start, first + end, rule) for start, end, rule in _found(text[first:last], look)]
-        spans = _lines_of(text, _merged(text, _called(text, name) + found))
+        matches = [
+            (first + start, first + end, rule) for start, end, rule in _find_secret_spans(text[first:last], look)
+        ]
+        spans = _split_secrets_by_line(text, _merge_secret_spans(text, _find_named_secrets(text, name) + matches))
         if not spans:
             return text, touched
-        first, tail = _window(text, spans)
-        text = _replaced(text, spans, touched)
+        first, tail = _find_rescan_window(text, spans)
+        text = _replace_secret_spans(text, spans, touched)
         last = len(text) - tail
         look = SecretCandidates(text[first:last], look.needles)
-    raise RedactionError("a text does not come to rest")
+    raise RedactionError("a text needs too many passes")
 
 
-def _called(text: str, name: str | None) -> list[TextSpan]:
-    """What is to be hidden in ``text`` because of what it is called."""
-    value = None if name is None else value_of(name, text)
-    return [] if value is None else [(value[0], value[1], _rule_for(value[2]))]
+def _find_named_secrets(text: str, name: str | None) -> list[TextSpan]:
+    """Return the secret in ``text`` that its name reveals."""
+    value = None if name is None else select_secret_part(name, text)
+    return [] if value is None else [(value[0], value[1], _choose_redaction_rule(value[2]))]
 
 
-def _window(text: str, spans: list[TextSpan]) -> tuple[int, int]:
-    """How much at the beginning and at the end of ``text`` need not be looked at again once ``spans`` are replaced.
+def _find_rescan_window(text: str, spans: list[TextSpan]) -> tuple[int, int]:
+    """Return how much at the start and end of ``text`` need not be scanned again after replacing ``spans``.
 
-    What lies further from a change than any rule looks, by whole lines, is as it was when nothing was found there.
+    Lines further from a change than any rule reads have the same result as before.
     """
-    if any(sign in text for sign in _FAR):
+    if any(mark in text for mark in _FAR):
         return 0, 0
     reach = REACH_OVER_LINES if any(quotes in text for quotes in _QUOTES_OVER_LINES) else REACH
     first = text.rfind("\n", 0, max(0, spans[0][0] - reach)) + 1
@@ -210,7 +218,7 @@ def _window(text: str, spans: list[TextSpan]) -> tuple[int, int]:
     return first, 0 if last < 0 else len(text) - last
 
 
-def _replaced(text: str, spans: list[TextSpan], touched: dict[int, str]) -> str:
+def _replace_secret_spans(text: str, spans: list[TextSpan], touched: dict[int, str]) -> str:
     parts = []
     at = line = 0
     for start, end, rule in spans:
@@ -221,19 +229,19 @@ def _replaced(text: str, spans: list[TextSpan], touched: dict[int, str]) -> str:
     return "".join(parts) + text[at:]
 
 
-def _merged(text: str, found: list[TextSpan]) -> list[TextSpan]:
-    """``found`` in order, none over another, none over what is redacted already."""
+def _merge_secret_spans(text: str, matches: list[TextSpan]) -> list[TextSpan]:
+    """Return the spans in order, without overlaps and without redacted parts."""
     merged: list[TextSpan] = []
     end = 0
-    for start, last, rule in sorted(found, key=lambda span: (span[0], -span[1])):
-        for first, until in _around_markers(text, max(start, end), last):
+    for start, last, rule in sorted(matches, key=lambda span: (span[0], -span[1])):
+        for first, until in _split_around_redactions(text, max(start, end), last):
             merged.append((first, until, rule))
         end = max(end, last)
     return merged
 
 
-def _around_markers(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The parts of a span that are not redacted yet."""
+def _split_around_redactions(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the parts of a span that are not redacted yet."""
     at = max(0, start - NEAR)
     while start < end:
         marker = text.find(MARKER, at, end)
@@ -249,8 +257,8 @@ def _around_markers(text: str, start: int, end: int) -> Iterator[tuple[int, int]
             start = at
 
 
-def _lines_of(text: str, spans: list[TextSpan]) -> list[TextSpan]:
-    """Spans cut at line ends; on every line after its first a span begins after indentation and marks of a diff."""
+def _split_secrets_by_line(text: str, spans: list[TextSpan]) -> list[TextSpan]:
+    """Return the spans cut at line ends; on each further line a span begins after indentation and diff marks."""
     cut: list[TextSpan] = []
     for start, end, rule in spans:
         while True:
@@ -260,12 +268,12 @@ def _lines_of(text: str, spans: list[TextSpan]) -> list[TextSpan]:
                 cut.append((start, last, rule))
             if line < 0:
                 break
-            start = _body(text, line + 1, end)
+            start = _skip_diff_prefix(text, line + 1, end)
     return cut
 
 
-def _body(text: str, start: int, end: int) -> int:
-    """Where a line's own content begins: after blanks, the number a program put there, the sign of a diff."""
+def _skip_diff_prefix(text: str, start: int, end: int) -> int:
+    """Return where a line's own content begins: after blanks, a line number, and a diff mark."""
     part = text[start : min(end, start + NEAR)]
     rest = part.lstrip(" \t")
     number = rest.lstrip("0123456789")
@@ -277,103 +285,106 @@ def _body(text: str, start: int, end: int) -> int:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What is to be hidden.
+# What to redact.
 
 
 _FAR = ("-----BEGIN ", "Private-Lines:", "kind", "LS0tLS1CRUdJTi")
-"""Signs of what may go on for more lines than a rule may otherwise look."""
+"""Texts that mark content longer than a rule's usual reach."""
 
 
 class SecretCandidates:
-    """What there may be to hide in some texts, seen in all of them at once: the rest need not be looked for in each."""
+    """What to search for in some texts, found in all of them at once, so that each text is searched for less."""
 
     __slots__ = ("needles", "tokens")
 
     def __init__(self, text: str, needles: Iterable[str] = ()) -> None:
-        longer = filter_long_words(_collect_tokens(text))
+        longer = filter_secret_candidates(_collect_secret_tokens(text))
         self.needles = {
-            piece[start:end] for word in longer for piece in pieces_of(word) for start, end in random_parts(piece)
+            piece[start:end]
+            for word in longer
+            for piece in list_escaped_word_variants(word)
+            for start, end in find_random_parts(piece)
         }
-        self.tokens = set(tokens_in(longer))
-        self.needles.update(needles)  # before, so that few and many are looked for in the same way in every pass
+        self.tokens = set(find_secret_token_rules(longer))
+        self.needles.update(needles)  # from before, so that every pass searches in the same way
         if self.needles:
             self.tokens.add(BESIDE_RANDOM)
 
 
-def _found(text: str, look: SecretCandidates) -> list[TextSpan]:
-    """Everything to be hidden in ``text``, in any order; spans may lie over each other."""
+def _find_secret_spans(text: str, look: SecretCandidates) -> list[TextSpan]:
+    """Return everything to redact in ``text``, in any order; spans may overlap."""
     if len(text) < 4:
         return []
     low = lower_ascii(text)
-    signs = set(signs_in(low, text))
-    # The order says which name is taken where two find the same.
-    found = list(_private_keys(text)) if "-----begin" in signs else []
-    found += _by_shape(text, signs | look.tokens)
-    found += [(start, end, _rule_for(says)) for start, end, says in named_values(text, low)]
+    markers = set(find_secret_markers(low, text))
+    # Where two rules find the same secret, the first one names it.
+    matches = list(_find_private_keys(text)) if "-----begin" in markers else []
+    matches += _find_pattern_secrets(text, markers | look.tokens)
+    matches += [(start, end, _choose_redaction_rule(says)) for start, end, says in find_named_secret_values(text, low)]
     if "://" in text and "@" in text:
-        found += [(start, end, "address") for start, end in address_secrets(text)]
-    if "private-lines" in signs:
-        found += _putty_keys(text)
-    if "kind" in signs:
-        found += _manifests(text)
+        matches += [(start, end, "address") for start, end in find_url_secrets(text)]
+    if "private-lines" in markers:
+        matches += _find_putty_keys(text)
+    if "kind" in markers:
+        matches += _find_manifest_secrets(text)
     if look.needles:
-        found += _random(text, look.needles)
-    return found
+        matches += _find_random_secrets(text, look.needles)
+    return matches
 
 
-def _rule_for(says: int) -> str:
+def _choose_redaction_rule(says: int) -> str:
     return "password" if says >= PASSWORD else "secret"
 
 
-def _collect_tokens(text: str) -> set[str]:
+def _collect_secret_tokens(text: str) -> set[str]:
     data = text.encode("utf-8", "surrogatepass")
     words: set[str] = set()
     for at in range(0, len(data), CHUNK):
-        words |= split_tokens(data[max(0, at - OVERLAP) : at + CHUNK])
+        words |= split_token_candidates(data[max(0, at - OVERLAP) : at + CHUNK])
     return words
 
 
 _compiled: dict[str, Any] = {}
 
 
-def _compile(pattern: str) -> Any:
-    made = _compiled.get(pattern)
-    if made is None:
+def _compile_secret_pattern(pattern: str) -> Any:
+    compiled = _compiled.get(pattern)
+    if compiled is None:
         import re  # slow to import, not always needed
 
-        made = _compiled[pattern] = re.compile(pattern)
-    return made
+        compiled = _compiled[pattern] = re.compile(pattern)
+    return compiled
 
 
-def _by_shape(text: str, seen: set[str]) -> Iterator[TextSpan]:
-    """What the table of patterns finds, asked only for those whose literals were seen."""
-    if not seen:
+def _find_pattern_secrets(text: str, literals: set[str]) -> Iterator[TextSpan]:
+    """Yield the matches of the patterns whose literals occur."""
+    if not literals:
         return
-    from .patterns import RULES  # only now: most events have nothing of it
+    from .patterns import RULES  # only now: most events do not need it
 
     for rule in RULES:
-        if not seen.isdisjoint(rule.literals):
-            for match in _matches(text, rule):
+        if not literals.isdisjoint(rule.literals):
+            for match in _match_secret_pattern(text, rule):
                 start, end = match.span(rule.group)
                 if (
                     start >= 0
-                    and _is_token(text[start:end], rule.floor)
-                    and (rule.literals[0] in SIGNS or _is_apart(text, start))
+                    and _is_secret_token(text[start:end], rule.floor)
+                    and (rule.literals[0] in MARKERS or _can_secret_token_begin(text, start))
                 ):
                     yield start, end, rule.name
 
 
-def _matches(text: str, rule: SecretPattern) -> Iterator[Any]:
-    """The matches of a rule: in the lines that have one of its literals, or anywhere if it may go over line ends."""
+def _match_secret_pattern(text: str, rule: SecretPattern) -> Iterator[Any]:
+    """Yield the matches of a rule: in the lines with one of its literals, or anywhere if it may span lines."""
     if not rule.is_of_one_line:
-        yield from _compile(rule.pattern).finditer(text)
+        yield from _compile_secret_pattern(rule.pattern).finditer(text)
         return
-    for first, last in _lines_with(text, rule.literals):
-        yield from _compile(rule.pattern).finditer(text, first, last)
+    for first, last in _find_literal_lines(text, rule.literals):
+        yield from _compile_secret_pattern(rule.pattern).finditer(text, first, last)
 
 
-def _lines_with(text: str, literals: tuple[str, ...]) -> list[tuple[int, int]]:
-    """The lines of ``text``, each with the line end before it, that have one of ``literals`` in them."""
+def _find_literal_lines(text: str, literals: tuple[str, ...]) -> list[tuple[int, int]]:
+    """Return the lines of ``text`` that contain one of ``literals``, each with the line end before it."""
     lines = set()
     for literal in literals:
         at = text.find(literal)
@@ -385,19 +396,19 @@ def _lines_with(text: str, literals: tuple[str, ...]) -> list[tuple[int, int]]:
     return sorted(lines)
 
 
-def _is_apart(text: str, start: int) -> bool:
-    """Whether a token can begin at ``start``: not inside a word, nor in one that is known to be no secret."""
+def _can_secret_token_begin(text: str, start: int) -> bool:
+    """Return whether a token can begin at ``start``: not inside a word, nor in one that is known not to be a secret."""
     if start and text[start - 1].isalnum() and text[start - 2 : start] not in _LINE_ENDS:
         return False
-    return not is_known(text, start)
+    return not is_known_not_secret(text, start)
 
 
 _LINE_ENDS = ("\\n", "\\r", "\\t", "\\b", "\\f")
 
 
-def _is_token(value: str, floor: float | None) -> bool:
-    """Whether ``value`` is no stand-in and odd enough."""
-    if is_placeholder(value, True, "") or (floor is not None and odd_share(value) < floor):
+def _is_secret_token(value: str, floor: float | None) -> bool:
+    """Return whether ``value`` is odd enough and not a placeholder."""
+    if is_secret_placeholder(value, True, "") or (floor is not None and compute_odd_pair_share(value) < floor):
         return False
     return len(set(value)) > 5 or len(value) < 8
 
@@ -406,61 +417,67 @@ def _is_token(value: str, floor: float | None) -> bool:
 # Random words.
 
 
-def _random(text: str, needles: set[str]) -> Iterator[TextSpan]:
-    public = _public_blocks(text)
-    for start, end in _places(text, needles):
-        if not _is_spared(text, start, end, public):
+def _find_random_secrets(text: str, needles: set[str]) -> Iterator[TextSpan]:
+    public = _find_public_key_blocks(text)
+    for start, end in _locate_random_words(text, needles):
+        if not _is_harmless_random_word(text, start, end, public):
             padding = len(text[end : end + 2]) - len(text[end : end + 2].lstrip("="))
             yield start, end + padding, "random"
 
 
-def _places(text: str, needles: set[str]) -> Iterator[tuple[int, int]]:
+def _locate_random_words(text: str, needles: set[str]) -> Iterator[tuple[int, int]]:
     if len(needles) <= NEEDLES_MAX:
         for needle in needles:
             at = text.find(needle)
             while at >= 0:
-                if not _is_only_with_escape(text, at, needle):
+                if not _is_random_by_escape(text, at, needle):
                     yield at, at + len(needle)
                 at = text.find(needle, at + len(needle))
         return
-    for match in _compile(r"[0-9A-Za-z_+/.~$-]{20,}").finditer(text):
+    for match in _compile_secret_pattern(r"[0-9A-Za-z_+/.~$-]{20,}").finditer(text):
         start, word = match.start(), match.group()
         if start and text[start - 1] == "\\" and word[0] in "nrtbf":
             start, word = start + 1, word[1:]
-        for first, last in random_parts(word):
+        for first, last in find_random_parts(word):
             yield start + first, start + last
 
 
-def _is_only_with_escape(text: str, at: int, needle: str) -> bool:
-    """Whether ``needle`` is random only because of a letter that belongs to the backslash before it."""
-    return text[at - 1 : at] == "\\" and needle[0] in "nrtbf" and not random_parts(needle[1:])
+def _is_random_by_escape(text: str, at: int, needle: str) -> bool:
+    """Return whether ``needle`` is random only because of a letter of an escape before it."""
+    return text[at - 1 : at] == "\\" and needle[0] in "nrtbf" and not find_random_parts(needle[1:])
 
 
-def _is_spared(text: str, start: int, end: int, public: list[tuple[int, int]]) -> bool:
-    """Whether a random word is no secret: a hash by its name, a line of a picture or of a public key."""
-    if is_introduced(text, start) or is_known(text, start) or any(first < start < last for first, last in public):
+def _is_harmless_random_word(text: str, start: int, end: int, public: list[tuple[int, int]]) -> bool:
+    """Return whether a random word is not a secret: a hash by its name, or a line of a picture or a public key."""
+    if (
+        is_hash_context(text, start)
+        or is_known_not_secret(text, start)
+        or any(first < start < last for first, last in public)
+    ):
         return True
     before = text[max(0, start - NEAR) : start].rpartition("\n")[2]
-    names = "".join([sign if sign.isalnum() or sign in "_-" else " " for sign in before]).split()
-    if any(not _HASHED.isdisjoint(split_name_words(name)[-1:]) for name in names[-2:]) or _is_id(names[-1:]):
+    names = "".join([character if character.isalnum() or character in "_-" else " " for character in before]).split()
+    if any(not _HASHED.isdisjoint(split_secret_name(name)[-1:]) for name in names[-2:]) or _is_id_not_secret(
+        names[-1:]
+    ):
         return True
-    return _is_wrapped(text, start, end)
+    return _is_wrapped_text_line(text, start, end)
 
 
-def _is_id(names: list[str]) -> bool:
-    """Whether a name says that its value is an id, and not of a secret or a session."""
-    words = split_name_words(names[0]) if names else []
+def _is_id_not_secret(names: list[str]) -> bool:
+    """Return whether a name marks its value as an id, but not of a secret or a session."""
+    words = split_secret_name(names[0]) if names else []
     return words[-1:] in (["id"], ["ids"]) and not {"secret", "token", "session", "key", "sess"}.intersection(words)
 
 
 _AROUND = " \t\r\"'`+-,;>|*#()\\"
 _BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-"
 WRAPPED_MIN = 56
-"""Signs of a line at least that may be one of many of the same."""
+"""Minimum characters of a line that may be one of many."""
 
 
-def _is_wrapped(text: str, start: int, end: int) -> bool:
-    """Whether the word is a whole line, and so is its neighbour: a long text cut into lines."""
+def _is_wrapped_text_line(text: str, start: int, end: int) -> bool:
+    """Return whether the word is a whole line, and so is the next one: a long text cut into lines."""
     start -= len(text[max(0, start - WORD_MAX) : start]) - len(text[max(0, start - WORD_MAX) : start].rstrip(_BASE64))
     end += len(text[end : end + WORD_MAX]) - len(text[end : end + WORD_MAX].lstrip(_BASE64))
     first = text.rfind("\n", max(0, start - NEAR), start) + 1
@@ -475,8 +492,8 @@ def _is_wrapped(text: str, start: int, end: int) -> bool:
     return any(len(line) >= WRAPPED_MIN and not line.strip(_BASE64) for line in (above, below))
 
 
-def _public_blocks(text: str) -> list[tuple[int, int]]:
-    """Between the marks of certificates, public keys and signatures."""
+def _find_public_key_blocks(text: str) -> list[tuple[int, int]]:
+    """Return whether a place is inside a certificate, a public key or a signature."""
     blocks = []
     at = text.find("-----BEGIN ")
     while at >= 0:
@@ -489,10 +506,10 @@ def _public_blocks(text: str) -> list[tuple[int, int]]:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Keys and manifests: several lines each.
+# Keys and manifests, over several lines.
 
 
-def _private_keys(text: str) -> Iterator[TextSpan]:
+def _find_private_keys(text: str) -> Iterator[TextSpan]:
     at = text.find("-----BEGIN ")
     while at >= 0:
         head = at + 11 + len(text[at + 11 : at + 80].partition("-----")[0]) + 5
@@ -500,21 +517,22 @@ def _private_keys(text: str) -> Iterator[TextSpan]:
         if "PRIVATE KEY" in text[at:head]:
             most = min(head + KEY_MAX, len(text) if following < 0 else following)
             end = text.find("-----END ", head, most)
-            last = _key_lines(text, head, most) if end < 0 else text.find("-----", end + 9, end + 80) + 5
-            if _is_key(text[head : last if end < 0 else end]) and last > head:
+            last = _find_private_key_end(text, head, most) if end < 0 else text.find("-----", end + 9, end + 80) + 5
+            if _is_private_key_body(text[head : last if end < 0 else end]) and last > head:
                 yield at, last, "private-key"
         at = following
 
 
-def _is_key(body: str) -> bool:
-    """Whether there is a key between the marks, not just code that looks for them."""
+def _is_private_key_body(body: str) -> bool:
+    """Return whether there is a key between the marks, not just code that searches for them."""
     return any(
-        len(word) >= 16 and odd_share(word) > 0.3 for word in split_tokens(body.encode("utf-8", "surrogatepass"))
+        len(word) >= 16 and compute_odd_pair_share(word) > 0.3
+        for word in split_token_candidates(body.encode("utf-8", "surrogatepass"))
     )
 
 
-def _key_lines(text: str, start: int, most: int) -> int:
-    """The end of a key whose own end is missing: after the last line that can be part of it."""
+def _find_private_key_end(text: str, start: int, most: int) -> int:
+    """Return the end of a key without an end mark: after the last line that can be part of it."""
     end = start
     for line in text[start:most].split("\n"):
         content = line.strip(_AROUND + "0123456789\u2192") if end > start else line.strip()
@@ -525,7 +543,7 @@ def _key_lines(text: str, start: int, most: int) -> int:
     return min(end, most) - (text[min(end, most) - 1 : min(end, most)] == "\n")
 
 
-def _putty_keys(text: str) -> Iterator[TextSpan]:
+def _find_putty_keys(text: str) -> Iterator[TextSpan]:
     at = text.find("Private-Lines:")
     while at >= 0:
         line = text.find("\n", at)
@@ -539,8 +557,8 @@ def _putty_keys(text: str) -> Iterator[TextSpan]:
         at = text.find("Private-Lines:", line)
 
 
-def _manifests(text: str) -> Iterator[TextSpan]:
-    """The values of a manifest of secrets, whatever their names."""
+def _find_manifest_secrets(text: str) -> Iterator[TextSpan]:
+    """Yield the values of a manifest of secrets, whatever their names."""
     at = 0
     within: int | None = None
     for line in text.split("\n"):
@@ -553,7 +571,7 @@ def _manifests(text: str) -> Iterator[TextSpan]:
         elif within is not None:
             name, colon, value = content.partition(": ")
             value = value.strip(" \"'")
-            if colon and len(value) > 3 and not is_placeholder(value, False, name):
+            if colon and len(value) > 3 and not is_secret_placeholder(value, False, name):
                 start = at + line.index(": ") + 2
                 start += line[start - at :].index(value)
                 yield start, start + len(value), "secret"

@@ -1,47 +1,51 @@
-"""No secret is written: what may hold one is redacted first, and dropped with its digest and size when that fails."""
+"""Redaction before writing: an event with possible secrets is redacted, or reduced to digest and size on failure."""
 
 from __future__ import annotations
 
 import os
 import sys
 
-from .event_home import add_gap, key_of
-from .fast_primitives import encode_json, sha256
-from .secret_scan import trips
+from .event_home import load_redaction_key, record_capture_gap
+from .fast_primitives import encode_hook_json, sha256
+from .secret_scan import has_possible_secret
 
-TYPE_CHECKING = False  # the module for it takes longer to import than all of these
+TYPE_CHECKING = False  # importing typing takes longer than these modules
 if TYPE_CHECKING:
     from typing import Any
 
     EventFields = dict[str, Any]
 
 REDACTION_FAILURES = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
-"""Whatever a rule may raise: the text must then not be written at all."""
+"""Errors that a rule may raise: the text must then not be written at all."""
 
 
 def redact_event(event: EventFields, home: str) -> bytes:
-    """The event without its secrets, with marks that only this machine can match; dropped if that cannot be done."""
-    data = encode_json(event)
-    if not trips(data):
+    """Return the event redacted, with marks that only this machine can match; reduced to its digest on failure."""
+    data = encode_hook_json(event)
+    if not has_possible_secret(data):
         return data
     try:
         from .redact import redact_value  # slow to import, seldom needed
 
-        clean, marks = redact_value(event, key_of(home))
-        return encode_json({**clean, "redacted": marks} if marks else clean)
+        clean, marks = redact_value(event, load_redaction_key(home))
+        return encode_hook_json({**clean, "redacted": marks} if marks else clean)
     except REDACTION_FAILURES as error:
         return drop_event(event, data, home, f"could not be redacted ({type(error).__name__})")
 
 
 def drop_event(event: EventFields, data: bytes, home: str, why: str) -> bytes:
-    """What is left of an event that cannot be kept: whose it was, its digest and its size; and the gap is counted."""
-    complain(home, f"an event of {len(data)} bytes was kept as digest and size only: {why}")
+    """Return an event without its content (agent, digest and size), and count a gap."""
+    report_capture_gap(home, f"an event of {len(data)} bytes was reduced to digest and size: {why}")
     lost = {"digest": "sha256:" + sha256(data).hexdigest(), "bytes": len(data), "why": why}
-    kept = {name: event[name] for name in ("custody", "agent", "id", "at", "session", "call", "head") if name in event}
-    return encode_json({**kept, "kind": "hook", "event": str(event.get("event", event.get("kind"))), "dropped": lost})
+    envelope = {
+        name: event[name] for name in ("custody", "agent", "id", "at", "session", "call", "head") if name in event
+    }
+    return encode_hook_json(
+        {**envelope, "kind": "hook", "event": str(event.get("event", event.get("kind"))), "dropped": lost}
+    )
 
 
-def complain(home: str, words: str) -> None:
-    """Count what could not be kept, and say one line."""
-    add_gap(home, words, dict(os.environ))
-    sys.stderr.write(f"custody: {words}\n")
+def report_capture_gap(home: str, text: str) -> None:
+    """Count a gap, and print one line."""
+    record_capture_gap(home, text, dict(os.environ))
+    sys.stderr.write(f"custody: {text}\n")

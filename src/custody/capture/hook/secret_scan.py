@@ -1,22 +1,22 @@
-"""A quick look at an event: may there be anything in it that must not be kept?
+"""A fast scan of an event for possible secrets.
 
-Bytes and built-ins only, because every event pays for this. What is asked here is asked in the same words when a secret
-is taken out (``redact`` uses these very functions), so that nothing which a rule would take out gets past:
+Bytes and built-ins only, because every event pays for this. ``redact`` uses the same functions, so nothing that a rule
+would redact gets past the scan:
 
 - a literal that only secrets have (``ghp_``, ``-----BEGIN``, ``://user:pass@``),
-- a long word that nobody would make up (``random_parts``); git ids, UUIDs, agents' own ids and integrity hashes pass,
-- a value beside a name that says what it is (``named_values``).
+- a long random word (``find_random_parts``); git ids, UUIDs, agents' own ids and integrity hashes pass,
+- a value beside a name that marks it as a secret (``find_named_secret_values``).
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # the module for it takes longer to import than all of this
+TYPE_CHECKING = False  # importing typing takes longer than this module
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CHUNK_BYTES = 1 << 20
 OVERLAP_BYTES = 8192
-"""Large events are looked at piece by piece; the pieces overlap by more than any name and value may take."""
+"""Large events are scanned piece by piece; the pieces overlap by more than the longest name and value."""
 
 _LOWER = "abcdefghijklmnopqrstuvwxyz"
 _DIGITS = "0123456789"
@@ -26,10 +26,10 @@ _HEX = _DIGITS + "abcdefABCDEF"
 _HEX_LOW = _DIGITS + "abcdef-"
 _DIGIT_SET = frozenset(_DIGITS)
 _SPLITTING = frozenset(".~$\0")
-"""Signs of words between which parts of them stand for themselves."""
+"""Characters that separate independent parts of a word."""
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Words that nobody would make up.
+# Random words.
 
 WORD_MIN = 20
 WORD_MAX = 199
@@ -37,11 +37,11 @@ WORD_MAX = 199
 CORE_MIN = 16
 ODD_MIN = 0.5
 ODD_MIXED_MIN = 0.45
-"""Share of odd pairs from which a word is random; lower when it mixes capitals, small letters and digits."""
+"""Minimum share of odd pairs in a random word; lower if it mixes capitals, small letters and digits."""
 ODD_WORD_MAX = 0.35
-"""Below this share of odd pairs a part of a word is a word of its own."""
-SIGNS_MIN = 10
-"""Different letters and digits that a random word has at least."""
+"""Below this share of odd pairs, a part of a word is an ordinary word."""
+DISTINCT_CHARS_MIN = 10
+"""Minimum number of different letters and digits in a random word."""
 CAMEL_MIN = 0.75
 HEX_MIN = 32
 HALF_MIN = 10
@@ -58,17 +58,17 @@ _PAIRS = (
     + [letter + letter for letter in _LOWER]
     + [_LOWER[at : at + 2] for at in range(25)]
 )
-"""Pairs that say nothing: those that make up six of seven pairs in names and prose (of random letters two of seven),
-two digits, the same letter twice, the alphabet in order."""
+"""Ordinary pairs: those that make up six of seven pairs in names and prose (of random letters two of seven), two
+digits, the same letter twice, and the alphabet in order."""
 _ORDINARY = frozenset(map(tuple, _PAIRS))
 
 _KNOWN = tuple(
     "toolu_ tooluse_ srvtoolu_ msg_ prt_ ses_ call_ req_ resp_ run_ thread_ asst_ chatcmpl- rs_ fc_"
     " sha1- sha256- sha384- sha512-".split()
 )
-"""How agents' own ids and integrity hashes begin."""
+"""Prefixes of agents' own ids and of integrity hashes."""
 _PUBLIC = ("AAAAB3NzaC1", "AAAAC3NzaC1", "AAAAE2VjZHNh", "_ZN", "_R", "iVBORw0KGgo", "R0lGOD", "xn--", "XN--")
-"""How public keys, compilers' names, pictures and encoded host names begin."""
+"""Prefixes of public keys, compilers' names, pictures and encoded host names."""
 _NEVER_RANDOM = _KNOWN + _PUBLIC
 _KEYLIKE = frozenset("sk rk key pat tok live secret apikey".split())
 """First parts of a word that make hexadecimal digits a key."""
@@ -76,88 +76,88 @@ _UUID_KEYS = frozenset("sdk pat access sk secret".split())
 """First parts of a word that make a UUID a key."""
 
 
-def odd_pairs(word: str) -> int:
-    """How many neighbours in ``word`` are seldom neighbours in names and prose."""
+def count_odd_letter_pairs(word: str) -> int:
+    """Return how many adjacent pairs in ``word`` are rare in names and prose."""
     low = word.lower()
-    # No loop in Python: this is asked of every long word of every event.
+    # No loop in Python: this runs for every long word of every event.
     return max(0, len(low) - 1) - sum(map(_ORDINARY.__contains__, zip(low, low[1:])))  # noqa: B905, RUF007 - itertools is one more import
 
 
-def is_odd(word: str, share: float) -> bool:
-    """Whether at least ``share`` of the neighbours in ``word`` are odd."""
-    return odd_pairs(word) >= share * max(1, len(word) - 1)
+def is_odd_word(word: str, share: float) -> bool:
+    """Return whether at least ``share`` of the pairs in ``word`` are odd."""
+    return count_odd_letter_pairs(word) >= share * max(1, len(word) - 1)
 
 
-JUDGED_MAX = 100_000
-_judged: dict[str, list[tuple[int, int]]] = {}
+CACHED_WORDS_MAX = 100_000
+_random_parts: dict[str, list[tuple[int, int]]] = {}
 _odd: dict[str, int] = {}
 
 
-def forget() -> None:
-    """Drop what is remembered of words: they may be secrets, and are wanted only until their event is redacted."""
-    _judged.clear()
+def clear_secret_cache() -> None:
+    """Clear the cache of words: they may be secrets, and are needed only until their event is redacted."""
+    _random_parts.clear()
     _odd.clear()
     _strengths.clear()
 
 
-def random_parts(word: str) -> list[tuple[int, int]]:
-    """Where in ``word`` (of letters, digits and ``_-+/.~$``) there are parts that nobody would make up."""
-    found = _judged.get(word)
-    if found is None:
-        if len(_judged) >= JUDGED_MAX:
-            forget()
-        found = _judged[word] = _random_parts(word)
-    return found
+def find_random_parts(word: str) -> list[tuple[int, int]]:
+    """Return the spans of random parts in ``word`` (of letters, digits and ``_-+/.~$``)."""
+    spans = _random_parts.get(word)
+    if spans is None:
+        if len(_random_parts) >= CACHED_WORDS_MAX:
+            clear_secret_cache()
+        spans = _random_parts[word] = _scan_random_parts(word)
+    return spans
 
 
-def _random_parts(word: str) -> list[tuple[int, int]]:
-    # Hexadecimal digits alone are ids and digests, and by far the most of what is long and odd.
+def _scan_random_parts(word: str) -> list[tuple[int, int]]:
+    # Hexadecimal digits alone are ids and digests, by far the most frequent long and odd words.
     if len(word) < WORD_MIN or not word.strip(_HEX + "-") or word.startswith(_NEVER_RANDOM):
         return []
-    found = []
+    matches = []
     at = 0
     pieces = word.replace("$", ".").replace("~", ".").split(".")
     for number, piece in enumerate(pieces):
         if len(piece) >= WORD_MIN and not (piece.islower() and _DIGIT_SET.isdisjoint(piece)):
-            if _is_other_half(piece, pieces[number - 1] if number else ""):
-                found.append((at - len(pieces[number - 1]) - 1, at + len(piece)))
+            if _is_hex_token_half(piece, pieces[number - 1] if number else ""):
+                matches.append((at - len(pieces[number - 1]) - 1, at + len(piece)))
             else:
-                found += [(at + start, at + end) for start, end in _random_segments(piece)]
+                matches += [(at + start, at + end) for start, end in _find_random_segments(piece)]
         at += len(piece) + 1
-    return found
+    return matches
 
 
-def _is_other_half(piece: str, before: str) -> bool:
-    """Whether ``piece`` is the hexadecimal half of a token whose first half is no word."""
+def _is_hex_token_half(piece: str, before: str) -> bool:
+    """Return whether ``piece`` is the hexadecimal half of a token whose first half is random."""
     is_hex = len(before) >= HALF_MIN and len(piece) >= HEX_MIN and not piece.strip(_HEX) and not piece.isalpha()
-    return is_hex and not (before.islower() or before.isupper()) and is_odd(before, ODD_MIXED_MIN)
+    return is_hex and not (before.islower() or before.isupper()) and is_odd_word(before, ODD_MIXED_MIN)
 
 
-def _random_segments(piece: str) -> list[tuple[int, int]]:
+def _find_random_segments(piece: str) -> list[tuple[int, int]]:
     segments = piece.split("/")
     names = [segment for segment in segments if len(segment) > 2]
-    if len(segments) == 1 or not any(map(_is_wordlike, names)):
-        return [(_lead(piece), len(piece))] if _is_random(piece) else []
-    if len(piece) > WORD_MAX and sum(map(_is_wordlike, names)) * 2 < len(names):
+    if len(segments) == 1 or not any(map(_is_wordlike_token, names)):
+        return [(_skip_token_punctuation(piece), len(piece))] if _is_random_token(piece) else []
+    if len(piece) > WORD_MAX and sum(map(_is_wordlike_token, names)) * 2 < len(names):
         return []
-    found = []
+    matches = []
     at = 0
-    for segment in segments:  # a path: each of its names for itself
-        if len(segment) >= WORD_MIN and _is_random(segment):
-            found.append((at + _lead(segment), at + len(segment)))
+    for segment in segments:  # a path: check each name by itself
+        if len(segment) >= WORD_MIN and _is_random_token(segment):
+            matches.append((at + _skip_token_punctuation(segment), at + len(segment)))
         at += len(segment) + 1
-    return found
+    return matches
 
 
-def _lead(piece: str) -> int:
+def _skip_token_punctuation(piece: str) -> int:
     return len(piece) - len(piece.lstrip("+-/"))
 
 
-def _is_random(piece: str) -> bool:
-    """Whether what is left of ``piece`` without its plain words is random."""
+def _is_random_token(piece: str) -> bool:
+    """Return whether ``piece`` without its plain words is random."""
     if not WORD_MIN <= len(piece) <= WORD_MAX or piece.startswith(_NEVER_RANDOM):
         return False
-    parts = _parts(piece)
+    parts = _split_token_parts(piece)
     if _is_service_id(piece, parts):
         return True
     core = ""
@@ -165,7 +165,7 @@ def _is_random(piece: str) -> bool:
     for part in parts:
         count = _odd.get(part)
         if count is None:
-            count = _odd_in(part)
+            count = _count_part_odd_pairs(part)
         if count > ODD_WORD_MAX * (len(part) - 1):
             core += part
             pairs += len(part) - 1
@@ -173,23 +173,23 @@ def _is_random(piece: str) -> bool:
     if _has_uuid(parts):
         return parts[0] in _UUID_KEYS and len(parts) < 8
     if not core.strip(_HEX):
-        return _is_marked_hex(piece, parts)
-    if len(core) < CORE_MIN or len(set(core.lower())) < SIGNS_MIN or core[:2] == "0x":
+        return _is_marked_hex_key(piece, parts)
+    if len(core) < CORE_MIN or len(set(core.lower())) < DISTINCT_CHARS_MIN or core[:2] == "0x":
         return False
     if core.islower() or core.isupper():
         return odd >= ODD_MIN * pairs
-    return odd >= (ODD_MIN if _is_without_digits(core) else ODD_MIXED_MIN) * pairs and not _is_camel(core)
+    return odd >= (ODD_MIN if _is_without_digits(core) else ODD_MIXED_MIN) * pairs and not _is_camel_case_word(core)
 
 
-def _parts(piece: str) -> list[str]:
-    for sign in "-+/":
-        if sign in piece:
-            piece = piece.replace(sign, "_")
+def _split_token_parts(piece: str) -> list[str]:
+    for character in "-+/":
+        if character in piece:
+            piece = piece.replace(character, "_")
     return [part for part in piece.split("_") if part]
 
 
-def _is_plain(part: str) -> bool:
-    """A number, a short word, or a short word with a number at its beginning or its end."""
+def _is_plain_word(part: str) -> bool:
+    """Return whether a part is a number, or a short word with or without a number at either end."""
     if len(part) < 4 or part.isdigit():
         return True
     if len(part) >= 12:
@@ -198,25 +198,25 @@ def _is_plain(part: str) -> bool:
     return letters.isalpha() and (letters.islower() or letters.isupper() or letters.istitle())
 
 
-def _odd_in(part: str) -> int:
-    """How many odd pairs a part has; a plain one none at all."""
-    count = _odd[part] = -1 if _is_plain(part) else odd_pairs(part)
+def _count_part_odd_pairs(part: str) -> int:
+    """Return the number of odd pairs in a part; -1 for a plain word."""
+    count = _odd[part] = -1 if _is_plain_word(part) else count_odd_letter_pairs(part)
     return count
 
 
-def _is_wordlike(segment: str) -> bool:
-    for part in _parts(segment):
+def _is_wordlike_token(segment: str) -> bool:
+    for part in _split_token_parts(segment):
         count = _odd.get(part)
         if count is None:
-            count = _odd_in(part)
+            count = _count_part_odd_pairs(part)
         if count >= 0 and (len(part) <= 5 or count >= ODD_WORD_MAX * (len(part) - 1)):
             return False
     return True
 
 
-def _is_camel(word: str) -> bool:
-    """Whether most of ``word`` is words of three letters and more, each with its capital."""
-    small = "".join([sign if sign in _LOWER else " " for sign in word]).split()
+def _is_camel_case_word(word: str) -> bool:
+    """Return whether most of ``word`` is capitalized words of three letters or more."""
+    small = "".join([character if character in _LOWER else " " for character in word]).split()
     return sum([len(run) + 1 for run in small if len(run) > 2]) > CAMEL_MIN * len(word)
 
 
@@ -235,7 +235,7 @@ def _has_uuid(parts: list[str]) -> bool:
 
 
 def _is_service_id(piece: str, parts: list[str]) -> bool:
-    """Two capitals and 32 hexadecimal digits, or 32 of them and where the service stands (``-us12``)."""
+    """Return whether it is two capitals and 32 hexadecimal digits, or 32 of these and a region (``-us12``)."""
     if len(piece) == HEX_MIN + 2 and not piece[2:].strip(_HEX):
         return piece[:2].isupper() and piece[2:].islower() and bool(piece[:2].strip(_HEX))
     return (
@@ -243,8 +243,8 @@ def _is_service_id(piece: str, parts: list[str]) -> bool:
     )
 
 
-def _is_marked_hex(piece: str, parts: list[str]) -> bool:
-    """Hexadecimal digits are ids and digests, unless what stands before them says that they are a key."""
+def _is_marked_hex_key(piece: str, parts: list[str]) -> bool:
+    """Return whether hexadecimal digits, usually ids and digests, are a key by the part before them."""
     digits = parts[-1] if parts else ""
     if len(parts) < 2 or len(digits) < HEX_MIN or digits.strip(_HEX) or digits.isalpha():
         return False
@@ -254,34 +254,34 @@ def _is_marked_hex(piece: str, parts: list[str]) -> bool:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Names that say what their value is.
+# Names that mark their value as a secret.
 
 NONE, WEAK, SECRET, PASSWORD, PHRASE = range(5)
-"""How much a name says: nothing; perhaps a secret, if the value is random; a secret; a password; a pass phrase."""
+"""What a name reveals: nothing; perhaps a secret, if the value is random; a secret; a password; a pass phrase."""
 
 NAME_MAX = 80
 VALUE_MAX = 4096
 GAP_MAX = 60
-"""Signs between a name and its value at most: closing quotes, spaces, a type."""
+"""Maximum characters between a name and its value: closing quotes, spaces, a type."""
 LENGTH_MIN = (1 << 30, WORD_MIN, 8, 4, 8)
-"""Signs of a value at least, by what its name says."""
+"""Minimum characters of a value, by what its name reveals."""
 SHORT_MAX = 200
 VALUE_ODD_MIN = 0.3
 DIGITS_ODD_MIN = 0.2
-"""Share of odd pairs of a value beside a telling name: with two digits in it, with more."""
+"""Share of odd pairs of a value beside a revealing name: with two digits in it, with more."""
 BARE_ODD_MIN = 0.5
 
 KEYWORDS = ("pass", "pw", "secret", "token", "key", "auth", "cred", "mnemonic", "bearer", "basic", "sig=", "signature=")
-"""One of these is in every name that says something."""
+"""Every revealing name contains one of these."""
 
-_SAYS = (
+_NAME_ENDINGS = (
     (("passphrase", "mnemonic"), PHRASE),
     (("password", "passwd", "passcode", "passwort", "pwd", "dbpass", "userpass", "keypass", "storepass"), PASSWORD),
     (("secret", "token", "authorization"), SECRET),
     (("credential", "cred"), WEAK),
 )
-"""How the telling word of a name ends, and what it says."""
-_SAYS_ALONE = {
+"""Endings of a name's revealing word, and what they reveal."""
+_WHOLE_NAMES = {
     "pass": PASSWORD,
     "pw": PASSWORD,
     "bearer": SECRET,
@@ -305,7 +305,7 @@ _SAME_TAILS = frozenset(
     " current default admin root user db confirm confirmation confirmed again repeat retype verify clear cleartext"
     " encrypted hash hashed header".split()
 )
-"""What may follow the telling word while the name still names the secret itself."""
+"""Words after the revealing word in a name that still names the secret itself."""
 _OTHER_TAILS = frozenset(
     "id ids type types name names count counts limit url uri endpoint field fields label placeholder hint"
     " length len min"
@@ -314,25 +314,25 @@ _OTHER_TAILS = frozenset(
     " bucket budget usage arn ref algorithm alg method format size rotation changed at age list stdin selector attempts"
     " rule rules strength vault scope scopes".split()
 )
-"""What may follow the telling word when the name then names something else."""
+"""Words after the revealing word in a name that names something else."""
 
 _NAME = _ALNUM + "_-."
 _BACK = "\\\0"
-"""A backslash; where an escaped one stood in JSON, a zero byte."""
+"""A backslash; a zero byte for an escaped one in JSON."""
 _QUOTES = "\"'`"
 _CLOSING = _QUOTES + _BACK + "])*"
 _QUOTED_BY = frozenset(_QUOTES)
 _PREFIXES = "bBrRuUfF@$"
-"""Letters that some languages put before a quote."""
+"""Letters before a quote in some languages."""
 _BLANK = " \t"
 _BARE_ENDS = _QUOTES + "<>" + _BACK
 _BARE_ENDS_INLINE = ",;&|)}]"
 _ALL_BARE_ENDS = frozenset(_BARE_ENDS + _BARE_ENDS_INLINE)
 _LINE_LEADS = frozenset(("", "export", "env", "arg", "set", "setx", "const", "let", "var", "val", "login", "$env:"))
-_LINE_SIGNS = " \t\"'+-*>|.:$→│" + _DIGITS
-_LINE_SIGNS_AS_BYTES = "→│".encode().decode("latin-1")
-"""The signs that are not ASCII, as the wire sees them."""
-_SAYING = frozenset(("is", "was", "to", "as", "be"))
+_LINE_CHARS = " \t\"'+-*>|.:$→│" + _DIGITS
+_LINE_CHARS_AS_BYTES = "→│".encode().decode("latin-1")
+"""The characters outside ASCII, as the byte scan sees them."""
+_COPULAS = frozenset(("is", "was", "to", "as", "be"))
 
 _PLACEHOLDERS = frozenset(
     "changeme change_me change-me password passwd passwort pass pwd secret token key apikey api_key api-key"
@@ -349,7 +349,7 @@ _PLACEHOLDER_STARTS = tuple(
     " string| sometimes| ${ $( {{ #{ <".split()
 )
 _NOT_SECRET = ("${", "{{", "://", "\\w", "\\d", "\\s", "(?:", "[^")
-"""References, addresses (which are looked at for themselves) and patterns."""
+"""References, URLs (which are scanned separately) and patterns."""
 _CODE_ROOTS = frozenset(
     "self this cls args opts options config cfg settings request req res response params props ctx context data"
     " form user"
@@ -358,13 +358,13 @@ _CODE_ROOTS = frozenset(
 )
 
 
-def split_name_words(name: str) -> list[str]:
-    """The words of a name in any fashion, in lower case, without the digits at their ends."""
+def split_secret_name(name: str) -> list[str]:
+    """Return the words of a name in any convention, in lower case, without digits at their ends."""
     spaced = name
     if not name.islower() and not name.isupper():
         spaced = name[:1]
-        for sign in name[1:]:
-            spaced += " " + sign if sign.isupper() and spaced[-1].islower() else sign
+        for character in name[1:]:
+            spaced += " " + character if character.isupper() and spaced[-1].islower() else character
     return [
         word.strip(_DIGITS) for word in spaced.lower().replace("_", " ").replace("-", " ").replace(".", " ").split()
     ]
@@ -373,22 +373,22 @@ def split_name_words(name: str) -> list[str]:
 _strengths: dict[str, int] = {}
 
 
-def strength(name: str) -> int:
-    """How much ``name`` says about the value beside it.
+def rate_secret_name(name: str) -> int:
+    """Return what ``name`` reveals about the value beside it.
 
-    >>> [strength(name) for name in ("DB_PASSWORD", "clientSecret", "cacheKey", "token_count", "tokenizer")]
+    >>> [rate_secret_name(name) for name in ("DB_PASSWORD", "clientSecret", "cacheKey", "token_count", "tokenizer")]
     [3, 2, 1, 1, 0]
     """
     says = _strengths.get(name)
     if says is None:
-        says = _strengths[name] = _strength(name)
+        says = _strengths[name] = _compute_secret_name_rating(name)
     return says
 
 
-def _strength(name: str) -> int:
-    words = split_name_words(name)
+def _compute_secret_name_rating(name: str) -> int:
+    words = split_secret_name(name)
     for at in range(len(words) - 1, -1, -1):
-        says = _says(words[at], words[at - 1] if at else "", name)
+        says = _rate_secret_word(words[at], words[at - 1] if at else "", name)
         if says:
             tail = [word for word in words[at + 1 :] if word and word not in _SAME_TAILS]
             if not tail:
@@ -399,10 +399,10 @@ def _strength(name: str) -> int:
     return NONE
 
 
-def _says(word: str, before: str, name: str) -> int:
+def _rate_secret_word(word: str, before: str, name: str) -> int:
     if word.endswith("s") and not word.endswith("ss"):
-        word = word[:-1]  # of many
-    for endings, says in _SAYS:
+        word = word[:-1]  # a plural
+    for endings, says in _NAME_ENDINGS:
         if word.endswith(endings):
             return says
     if word.endswith("key"):
@@ -411,37 +411,36 @@ def _says(word: str, before: str, name: str) -> int:
         return SECRET if is_strong else WEAK
     if word == "auth" and name.strip("_") == "auth":
         return SECRET
-    return _SAYS_ALONE.get(word, NONE)
+    return _WHOLE_NAMES.get(word, NONE)
 
 
-def named_values(text: str, low: str) -> Iterator[tuple[int, int, int]]:
-    """Where ``text`` has a value, worth hiding, beside a name that says what it is, and how much it says; some twice.
+def find_named_secret_values(text: str, low: str) -> Iterator[tuple[int, int, int]]:
+    """Yield values to redact beside revealing names, with what the name reveals; some occur twice.
 
-    ``low`` is ``text`` as ``lower_ascii`` gives it.
+    ``low`` is ``lower_ascii(text)``.
     """
     for keyword in KEYWORDS:
         at = low.find(keyword)
         while at >= 0:
-            start, end = _name_around(text, at)
+            start, end = _find_secret_name(text, at)
             name = text[start:end]
-            found = _value_beside(text, start, end) if strength(name) else None
-            if found is not None:
-                for first, last, form in _each(text, found):
-                    says = _says_in(strength(name), form, text[start - 1 : start])
-                    if is_worth_hiding(text[first:last], says, form, name):
+            value = _find_value_beside_name(text, start, end) if rate_secret_name(name) else None
+            if value is not None:
+                for first, last, form in _expand_secret_list(text, value):
+                    says = _adjust_secret_rating(rate_secret_name(name), form, text[start - 1 : start])
+                    if is_possible_secret(text[first:last], says, form, name):
                         yield first, last, says
             at = low.find(keyword, max(end, at + 1))
 
 
 def lower_ascii(text: str) -> str:
-    """``text`` in lower case, sign for sign, and no letter of ASCII where there was none."""
-    # Two signs become ASCII letters, one of them two signs; the wire, which sees bytes, knows neither.
+    """Return ``text`` in lower case with the same length, and without new ASCII letters."""
+    # Two characters become ASCII letters, one of them two characters; the byte scan sees neither.
     return text.lower() if text.isascii() else text.replace("\u0130", "?").replace("\u212a", "?").lower()
 
 
 QUOTED, BARE, ENV, CALLED, SPACED, LISTED = "quoted", "bare", "env", "called", "spaced", "listed"
-"""How a value stands beside its name: in quotes; without; as in an environment file; in a call; after a space only;
-in a
+"""The form of a value beside its name: quoted; bare; as in an environment file; in a call; after a space only; in a
 list of texts."""
 PHRASED = "phrased"
 """The rest of a line without quotes, of words only."""
@@ -449,7 +448,7 @@ LISTED_MAX = 100
 PHRASE_MIN = 4
 PHRASE_QUOTED_MIN = 3
 PHRASE_MAX = 24
-"""Words of a pass phrase."""
+"""Number of words of a pass phrase."""
 _PUNCTUATION = frozenset("\"#$%&'()*+,./:;<=>@[\\]^_`{|}~\t\n\r\0")
 _PROSE = frozenset(
     "the an is are was were be been has have had do does did must should shall will would can cannot could may might"
@@ -461,32 +460,32 @@ _PROSE = frozenset(
     " forgot forgotten reset change changed confirm repeat again match show hide any all some none only also same"
     " contains uppercase lowercase database server client session given plain hashed encrypted file line stored".split()
 )
-"""Words of sentences, of forms and of what is written about passwords: with one of these it is no pass phrase."""
+"""Words of sentences, forms and texts about passwords: a pass phrase contains none of these."""
 
 
-def _each(text: str, span: tuple[int, int, str]) -> Iterator[tuple[int, int, str]]:
-    """The value that was found; of a list, every text in it."""
+def _expand_secret_list(text: str, span: tuple[int, int, str]) -> Iterator[tuple[int, int, str]]:
+    """Yield the value; for a list, every text in it."""
     first, last, form = span
     if form != LISTED:
-        yield after_scheme(text, first, last, form)
+        yield skip_auth_scheme(text, first, last, form)
         return
     for _ in range(LISTED_MAX):
-        quoted_value = _quoted(text, _skip(text, first, ", \t\r\n", GAP_MAX), QUOTED)
+        quoted_value = _parse_quoted_secret(text, _skip_characters(text, first, ", \t\r\n", GAP_MAX), QUOTED)
         if quoted_value is None:
             return
-        yield after_scheme(text, *quoted_value)
-        first = _skip(text, quoted_value[1], _QUOTES + _BACK, 4)
+        yield skip_auth_scheme(text, *quoted_value)
+        first = _skip_characters(text, quoted_value[1], _QUOTES + _BACK, 4)
 
 
-def value_of(name: str, value: str) -> tuple[int, int, int] | None:
-    """Which part of ``value`` is to be hidden because it is called ``name``, and how much the name says."""
-    first, last, form = after_scheme(value, 0, len(value), QUOTED)
-    says = strength(name[-NAME_MAX:])
-    return (first, last, says) if is_worth_hiding(value[first:last], says, form, name) else None
+def select_secret_part(name: str, value: str) -> tuple[int, int, int] | None:
+    """Return the part of ``value`` to redact because of its ``name``, and what the name reveals."""
+    first, last, form = skip_auth_scheme(value, 0, len(value), QUOTED)
+    says = rate_secret_name(name[-NAME_MAX:])
+    return (first, last, says) if is_possible_secret(value[first:last], says, form, name) else None
 
 
-def _says_in(says: int, form: str, before: str) -> int:
-    """What a name says in this form of assignment: less in a call, more in an address."""
+def _adjust_secret_rating(says: int, form: str, before: str) -> int:
+    """Return what a name reveals in this form of assignment: less in a call, more in a URL."""
     if before == "/":
         return min(says, WEAK)  # a file of that name
     if before and before in "?&" and says == WEAK:
@@ -496,110 +495,114 @@ def _says_in(says: int, form: str, before: str) -> int:
     return min(says, SECRET) if form == SPACED else says
 
 
-def _name_around(text: str, at: int) -> tuple[int, int]:
-    """The whole name that has a keyword at ``at``."""
+def _find_secret_name(text: str, at: int) -> tuple[int, int]:
+    """Return the span of the whole name with a keyword at ``at``."""
     before = text[max(0, at - NAME_MAX) : at]
     after = text[at : at + NAME_MAX]
     start = at - len(before) + len(before.rstrip(_NAME))
     if start < at and start and text[start - 1] in _BACK and text[start] in "nrtbf":
-        start += 1  # the end of an escaped line or column, not a letter
+        start += 1  # the end of an escape, not a letter
     return start, at + len(after) - len(after.lstrip(_NAME))
 
 
 _SCHEMES = frozenset("bearer basic token apikey digest key negotiate sso-key".split())
 
 
-def after_scheme(text: str, first: int, last: int, form: str) -> tuple[int, int, str]:
-    """Past the word that says how a header's value is meant."""
+def skip_auth_scheme(text: str, first: int, last: int, form: str) -> tuple[int, int, str]:
+    """Return the value's span and form without the scheme of a header's value."""
     word, space, _ = text[first:last].partition(" ")
     if word.lower() not in _SCHEMES:
         return first, last, form
     if space:
-        return _skip(text, first + len(word), _BLANK, 4), last, form
-    return _bare(text, _skip(text, last, _BLANK, 4), is_line=False) or (first, last, form)
+        return _skip_characters(text, first + len(word), _BLANK, 4), last, form
+    return _parse_bare_secret(text, _skip_characters(text, last, _BLANK, 4), is_line=False) or (first, last, form)
 
 
-def _value_beside(text: str, start: int, end: int) -> tuple[int, int, str] | None:
-    """The value that belongs to the name from ``start`` to ``end``: where it stands, and in which form."""
+def _find_value_beside_name(text: str, start: int, end: int) -> tuple[int, int, str] | None:
+    """Return the span and form of the value that belongs to the name from ``start`` to ``end``."""
     after = text[end : end + 4]
     closed = end + len(after) - len(after.lstrip(_CLOSING))
-    at = _skip(text, closed, _BLANK, 40)
-    sign = text[at : at + 1]
-    if not sign:
+    at = _skip_characters(text, closed, _BLANK, 40)
+    character = text[at : at + 1]
+    if not character:
         return None
-    if sign in "=:?+|!-u" and not (at > closed and text[start:end].lower() == "pass"):
-        operator = _operator(text, at)
+    if character in "=:?+|!-u" and not (at > closed and text[start:end].lower() == "pass"):
+        operator = _measure_assignment_operator(text, at)
         if operator:
-            found = _assigned(text, start, at + operator, text[at : at + operator])
-            return _as_phrase(text, start, end, found) or found
-    if sign == ">":
-        return _element(text, start, at) if at == end and text[start - 1 : start] == "<" else None
-    if sign == "(":
-        return _quoted(text, _skip(text, at + 1, _BLANK, 4), CALLED) if at == end else None
-    if sign == "," and closed > end:
-        return _paired(text, closed) or _quoted(text, _skip(text, at + 1, _BLANK + "\r\n", 20), CALLED)
-    return _paired(text, closed) or (_spaced(text, start, at) if at > closed else None)
+            value = _parse_assigned_secret(text, start, at + operator, text[at : at + operator])
+            return _extend_to_passphrase(text, start, end, value) or value
+    if character == ">":
+        return _parse_element_secret(text, start, at) if at == end and text[start - 1 : start] == "<" else None
+    if character == "(":
+        return _parse_quoted_secret(text, _skip_characters(text, at + 1, _BLANK, 4), CALLED) if at == end else None
+    if character == "," and closed > end:
+        return _parse_paired_secret(text, closed) or _parse_quoted_secret(
+            text, _skip_characters(text, at + 1, _BLANK + "\r\n", 20), CALLED
+        )
+    return _parse_paired_secret(text, closed) or (_parse_spaced_secret(text, start, at) if at > closed else None)
 
 
-def _skip(text: str, at: int, signs: str, most: int) -> int:
-    if text[at : at + 1] not in signs:
+def _skip_characters(text: str, at: int, characters: str, most: int) -> int:
+    if text[at : at + 1] not in characters:
         return at
     part = text[at : at + most]
-    return at + len(part) - len(part.lstrip(signs))
+    return at + len(part) - len(part.lstrip(characters))
 
 
-def _operator(text: str, at: int) -> int:
-    """The length of the operator at ``at`` that assigns, compares or introduces; 0 when there is none."""
+def _measure_assignment_operator(text: str, at: int) -> int:
+    """Return the length of an operator at ``at`` that assigns, compares or introduces; 0 without one."""
     if text[at] == "u":
         return 5 if text[at : at + 5].lower() == "u003d" and text[at - 1] in _BACK else 0
     part = text[at : at + 3]
-    signs = part[: len(part) - len(part.lstrip("=:>?+|!-"))]
-    if "=" in signs or signs in (":", "?:", "|"):
-        return len(signs)
-    return 1 if signs[:1] == ":" and signs[:2] != "::" else 0
+    operator = part[: len(part) - len(part.lstrip("=:>?+|!-"))]
+    if "=" in operator or operator in (":", "?:", "|"):
+        return len(operator)
+    return 1 if operator[:1] == ":" and operator[:2] != "::" else 0
 
 
-def _assigned(text: str, start: int, at: int, operator: str) -> tuple[int, int, str] | None:
-    at = _skip(text, at, _BLANK, 40)
+def _parse_assigned_secret(text: str, start: int, at: int, operator: str) -> tuple[int, int, str] | None:
+    at = _skip_characters(text, at, _BLANK, 40)
     if ":" in operator:
-        at = _after_type(text, at)
-    found = _quoted(text, at, QUOTED)
-    if found is not None:
-        return found
+        at = _skip_type_annotation(text, at)
+    value = _parse_quoted_secret(text, at, QUOTED)
+    if value is not None:
+        return value
     if text[at : at + 1] == "[":
         return at + 1, at + 1, LISTED
-    is_line = _leads_line(text, start)
-    found = _bare(text, at, is_line)
-    if found is not None and is_line and operator == "=" and text[at - 1] == "=":
-        return found[0], found[1], ENV
-    return found
+    is_line = _is_name_leading_line(text, start)
+    value = _parse_bare_secret(text, at, is_line)
+    if value is not None and is_line and operator == "=" and text[at - 1] == "=":
+        return value[0], value[1], ENV
+    return value
 
 
-def _as_phrase(text: str, start: int, end: int, found: tuple[int, int, str] | None) -> tuple[int, int, str] | None:
-    """The rest of the line instead of the word that was found, if it is a pass phrase beside a name that says so."""
-    if found is None or text[found[1] : found[1] + 1] != " " or found[2] not in (BARE, ENV):
+def _extend_to_passphrase(
+    text: str, start: int, end: int, value: tuple[int, int, str] | None
+) -> tuple[int, int, str] | None:
+    """Return the rest of the line instead of the word, if it is a pass phrase beside a revealing name."""
+    if value is None or text[value[1] : value[1] + 1] != " " or value[2] not in (BARE, ENV):
         return None
-    if strength(text[start:end]) < PASSWORD or not _leads_text(text, start):
+    if rate_secret_name(text[start:end]) < PASSWORD or not _is_name_leading_text(text, start):
         return None
-    line = text[found[0] : found[0] + SHORT_MAX].partition("\n")[0]
-    for sign in _BARE_ENDS:
-        line = line.partition(sign)[0]
+    line = text[value[0] : value[0] + SHORT_MAX].partition("\n")[0]
+    for character in _BARE_ENDS:
+        line = line.partition(character)[0]
     line = line.rstrip(" \t\r")
-    # Without quotes prose looks much like this, so that capitals are too many.
-    return (found[0], found[0] + len(line), PHRASED) if line.islower() and _is_phrase(line, PHRASE_MIN) else None
+    # Without quotes, prose looks similar, so capitals exclude it.
+    return (value[0], value[0] + len(line), PHRASED) if line.islower() and _is_passphrase(line, PHRASE_MIN) else None
 
 
-def _leads_text(text: str, start: int) -> bool:
-    """Whether the name at ``start`` is the first thing on its line or in its quotes."""
+def _is_name_leading_text(text: str, start: int) -> bool:
+    """Return whether the name at ``start`` is the first text on its line or in its quotes."""
     before = text[max(0, start - 40) : start]
     first = max(before.rfind("\n"), before.rfind('"')) + 1
     if not first and start > 40:
         return False
-    return before[first:].strip(_LINE_SIGNS + _LINE_SIGNS_AS_BYTES).lower() in _LINE_LEADS
+    return before[first:].strip(_LINE_CHARS + _LINE_CHARS_AS_BYTES).lower() in _LINE_LEADS
 
 
-def _is_phrase(value: str, least: int) -> bool:
-    """Whether ``value`` is words with a space between them, and no sentence."""
+def _is_passphrase(value: str, least: int) -> bool:
+    """Return whether ``value`` is words separated by spaces, but not a sentence."""
     words = [word.strip(_DIGITS + "!?-") for word in value.lower().split(" ")]
     return (
         least <= len([word for word in words if len(word) > 1]) <= PHRASE_MAX
@@ -608,29 +611,29 @@ def _is_phrase(value: str, least: int) -> bool:
     )
 
 
-def _is_remark(value: str) -> bool:
-    """Whether ``value`` is a few words of prose, as a form says them beside its field."""
+def _is_prose_remark(value: str) -> bool:
+    """Return whether ``value`` is a few words of prose, such as a form's label."""
     words = value.lower().split(" ")
     return len(words) < PHRASE_MIN and not _PROSE.isdisjoint(words)
 
 
-def _after_type(text: str, at: int) -> int:
-    """Past a type and its ``=``, if that is what stands between a name and a value in quotes."""
+def _skip_type_annotation(text: str, at: int) -> int:
+    """Return the position after a type and its ``=``, if they stand between a name and a quoted value."""
     equals = text.find("=", at, at + GAP_MAX)
     if equals < 0:
         return at
-    value = _skip(text, equals + 1, _BLANK, 8)
-    quote = _skip(text, value, _PREFIXES + _BACK, 4)
+    value = _skip_characters(text, equals + 1, _BLANK, 8)
+    quote = _skip_characters(text, value, _PREFIXES + _BACK, 4)
     between = text[at:equals]
-    if text[quote : quote + 1] not in _QUOTED_BY or any(sign in between for sign in "\n\"'`(,"):
+    if text[quote : quote + 1] not in _QUOTED_BY or any(character in between for character in "\n\"'`(,"):
         return at
     return value
 
 
-def _quoted(text: str, at: int, form: str) -> tuple[int, int, str] | None:
-    """A value in quotes at ``at``; how deeply its quotes are escaped tells where it ends."""
-    at = _skip(text, at, _PREFIXES, 2)
-    opened = _skip(text, at, _BACK, 4)
+def _parse_quoted_secret(text: str, at: int, form: str) -> tuple[int, int, str] | None:
+    """Return a quoted value at ``at``; the depth of escaping shows where it ends."""
+    at = _skip_characters(text, at, _PREFIXES, 2)
+    opened = _skip_characters(text, at, _BACK, 4)
     quote = text[opened : opened + 1]
     if quote not in _QUOTED_BY:
         return None
@@ -640,115 +643,119 @@ def _quoted(text: str, at: int, form: str) -> tuple[int, int, str] | None:
     line = text.find("\n", first, first + VALUE_MAX) if len(quote) == 1 else -1
     most = line if line >= 0 else first + VALUE_MAX
     last = text.find(quote, first, most)
-    while last >= 0 and _escapes(text, first, last) > opened - at:
+    while last >= 0 and _count_backslashes(text, first, last) > opened - at:
         last = text.find(quote, last + 1, most)
     if last < 0:
         return first, min(most, len(text)), form  # never closed: the rest of the line
-    return first, max(first, last - min(opened - at, _escapes(text, first, last))), form
+    return first, max(first, last - min(opened - at, _count_backslashes(text, first, last))), form
 
 
-def _escapes(text: str, first: int, last: int) -> int:
+def _count_backslashes(text: str, first: int, last: int) -> int:
     part = text[max(first, last - 8) : last]
     return len(part) - len(part.rstrip(_BACK))
 
 
-def _bare(text: str, at: int, is_line: bool) -> tuple[int, int, str] | None:
-    """A value without quotes: as far as it can go in this place."""
+def _parse_bare_secret(text: str, at: int, is_line: bool) -> tuple[int, int, str] | None:
+    """Return a value without quotes, as long as it can be here."""
     if not text[at : at + 1].strip():
         return None
     word = text[at : at + SHORT_MAX].split(None, 1)[0]
     if len(word) == SHORT_MAX:
         word = text[at : at + VALUE_MAX].split(None, 1)[0]
     if not _ALL_BARE_ENDS.isdisjoint(word):
-        for sign in _BARE_ENDS if is_line else _BARE_ENDS + _BARE_ENDS_INLINE:
-            word = word.partition(sign)[0]
+        for character in _BARE_ENDS if is_line else _BARE_ENDS + _BARE_ENDS_INLINE:
+            word = word.partition(character)[0]
     if is_line:
         word = word.rstrip(",;)}]")
     return (at, at + len(word), BARE) if word else None
 
 
-def _leads_line(text: str, start: int) -> bool:
-    """Whether the name at ``start`` is the first thing on its line, as in files of settings."""
+def _is_name_leading_line(text: str, start: int) -> bool:
+    """Return whether the name at ``start`` is the first text on its line, as in settings files."""
     line = text.rfind("\n", max(0, start - 40), start) + 1
     if not line and start > 40:
         return False
-    return text[line:start].strip(_LINE_SIGNS).lower() in _LINE_LEADS
+    return text[line:start].strip(_LINE_CHARS).lower() in _LINE_LEADS
 
 
-def _element(text: str, start: int, at: int) -> tuple[int, int, str] | None:
+def _parse_element_secret(text: str, start: int, at: int) -> tuple[int, int, str] | None:
     last = text.find("<", at + 1, at + 1 + VALUE_MAX)
     return (at + 1, last, QUOTED) if last > at and text[last + 1 : last + 2] == "/" else None
 
 
-def _paired(text: str, at: int) -> tuple[int, int, str] | None:
-    """A value called ``value`` right after a thing that has the name."""
-    value = _skip(text, at, " \t\r\n,;-\"'" + _BACK, GAP_MAX)
+def _parse_paired_secret(text: str, at: int) -> tuple[int, int, str] | None:
+    """Return a value called ``value`` right after an item with the name."""
+    value = _skip_characters(text, at, " \t\r\n,;-\"'" + _BACK, GAP_MAX)
     if value == at or text[value : value + 5].lower() != "value":
         return None
-    closed = _skip(text, value + 5, _CLOSING + _BLANK, 8)
+    closed = _skip_characters(text, value + 5, _CLOSING + _BLANK, 8)
     if text[closed : closed + 1] not in (":", "="):
         return None
-    at = _skip(text, closed + 1, _BLANK, 8)
-    return _quoted(text, at, QUOTED) or _bare(text, at, is_line=False)
+    at = _skip_characters(text, closed + 1, _BLANK, 8)
+    return _parse_quoted_secret(text, at, QUOTED) or _parse_bare_secret(text, at, is_line=False)
 
 
-def _spaced(text: str, start: int, at: int) -> tuple[int, int, str] | None:
-    """A value with nothing but a space before it: after a flag, in quotes, after "is", or last on its line."""
+def _parse_spaced_secret(text: str, start: int, at: int) -> tuple[int, int, str] | None:
+    """Return a value after only a space: after a flag, in quotes, after "is", or last on its line."""
     if text[start : start + 1] == "-":
-        return None if text[at] == "-" else _quoted(text, at, QUOTED) or _bare(text, at, is_line=False)
+        return (
+            None
+            if text[at] == "-"
+            else _parse_quoted_secret(text, at, QUOTED) or _parse_bare_secret(text, at, is_line=False)
+        )
     word = text[start:at].strip(_BLANK).lower()
     if word in ("bearer", "basic"):
-        return _bare(text, at, is_line=False)
+        return _parse_bare_secret(text, at, is_line=False)
     if word.endswith(("pass", "key", "auth")) and "_" not in word:
         return None  # words of prose
-    found = _quoted(text, at, QUOTED)
-    if found is not None:
-        is_closed = text[found[1] : found[1] + 1] not in ("", "\n")
-        return found if is_closed and text[start - 1 : start] not in _QUOTED_BY else None
-    typed = _after_type(text, at)
+    value = _parse_quoted_secret(text, at, QUOTED)
+    if value is not None:
+        is_closed = text[value[1] : value[1] + 1] not in ("", "\n")
+        return value if is_closed and text[start - 1 : start] not in _QUOTED_BY else None
+    typed = _skip_type_annotation(text, at)
     if typed != at:
-        return _quoted(text, _skip(text, typed, _BLANK, 8), QUOTED)
-    found = _bare(text, at, is_line=False)
-    if found is not None and text[at : found[1]].lower() in _SAYING:
-        at = _skip(text, found[1], _BLANK + ":=", 4)
-        return _quoted(text, at, SPACED) or _bare(text, at, is_line=False)
-    if found is None or text[found[1] : found[1] + 1] not in ("", "\n", "\r", "\\", "\0", '"', "'"):
+        return _parse_quoted_secret(text, _skip_characters(text, typed, _BLANK, 8), QUOTED)
+    value = _parse_bare_secret(text, at, is_line=False)
+    if value is not None and text[at : value[1]].lower() in _COPULAS:
+        at = _skip_characters(text, value[1], _BLANK + ":=", 4)
+        return _parse_quoted_secret(text, at, SPACED) or _parse_bare_secret(text, at, is_line=False)
+    if value is None or text[value[1] : value[1] + 1] not in ("", "\n", "\r", "\\", "\0", '"', "'"):
         return None
-    is_entry = _leads_line(text, start) or "login" in text[max(0, start - GAP_MAX) : start]
-    if is_entry and not _is_without_digits(text[found[0] : found[1]]):
-        return found
-    return found[0], found[1], SPACED
+    is_entry = _is_name_leading_line(text, start) or "login" in text[max(0, start - GAP_MAX) : start]
+    if is_entry and not _is_without_digits(text[value[0] : value[1]]):
+        return value
+    return value[0], value[1], SPACED
 
 
-def is_worth_hiding(value: str, says: int, form: str, name: str) -> bool:
-    """Whether ``value`` may be a secret, beside a name that says so much; what is plainly none stays."""
+def is_possible_secret(value: str, says: int, form: str, name: str) -> bool:
+    """Return whether ``value`` may be a secret, beside a name that reveals this much."""
     if value.count(" ") < 7 and "mnemonic" in name.lower():
         return False
     if len(value) < LENGTH_MIN[says]:
         return False
     if says <= SECRET and " " in value:
-        return form == QUOTED and _is_phrase_of_secret(value, name)
-    if is_placeholder(value, form not in (BARE, ENV, PHRASED), name):
+        return form == QUOTED and _is_secret_passphrase(value, name)
+    if is_secret_placeholder(value, form not in (BARE, ENV, PHRASED), name):
         return False
     if says <= SECRET:
-        return has_random(value) or (says == SECRET and _is_strange(value))
+        return has_random_word(value) or (says == SECRET and _is_random_looking(value))
     if form in (QUOTED, CALLED):
-        if value.count(" ") < 2 or (says == PHRASE and not _is_remark(value)):
+        if value.count(" ") < 2 or (says == PHRASE and not _is_prose_remark(value)):
             return True
-        return form == QUOTED and _is_phrase(value, PHRASE_QUOTED_MIN)
+        return form == QUOTED and _is_passphrase(value, PHRASE_QUOTED_MIN)
     if form in (ENV, PHRASED):
         return True
-    return _is_strange(value) or not _is_name(value) or (value.isdigit() and len(value) > 5)
+    return _is_random_looking(value) or not _is_plain_name(value) or (value.isdigit() and len(value) > 5)
 
 
-def _is_phrase_of_secret(value: str, name: str) -> bool:
-    """Whether words in quotes are called a secret, and not a token or a key, which have no spaces in them."""
-    is_secret = split_name_words(name)[-1:] == ["secret"]
-    return is_secret and _is_phrase(value, PHRASE_MIN) and not is_placeholder(value, True, name)
+def _is_secret_passphrase(value: str, name: str) -> bool:
+    """Return whether a quoted pass phrase is called a secret, not a token or a key, which have no spaces."""
+    is_secret = split_secret_name(name)[-1:] == ["secret"]
+    return is_secret and _is_passphrase(value, PHRASE_MIN) and not is_secret_placeholder(value, True, name)
 
 
-def _is_strange(value: str) -> bool:
-    """Letters and digits that do not make words, or letters alone that make none at all."""
+def _is_random_looking(value: str) -> bool:
+    """Return whether a value's letters and digits do not make words."""
     if not value.strip(_DIGITS + ".:-/"):
         return False
     parts = value.translate(_VALUE_AS_SPACES).split()
@@ -756,105 +763,109 @@ def _is_strange(value: str) -> bool:
         return True
     digits = sum([value.count(digit) for digit in _DIGITS])
     if digits < 2:
-        return any(len(part) >= 8 and is_odd(part, _odd_min(part)) for part in parts)
+        return any(len(part) >= 8 and is_odd_word(part, _minimum_odd_share(part)) for part in parts)
     if digits > 3 and not value.strip(_ALNUM + "_-"):
         return True
-    return odd_share(value) >= (VALUE_ODD_MIN if digits == 2 else DIGITS_ODD_MIN)
+    return compute_odd_pair_share(value) >= (VALUE_ODD_MIN if digits == 2 else DIGITS_ODD_MIN)
 
 
-def _odd_min(part: str) -> float:
-    """Letters alone must be odd; in capitals and small letters that make no words, a little less."""
-    return BARE_ODD_MIN if part.islower() or part.isupper() or part.istitle() or _is_camel(part) else ODD_WORD_MAX
-
-
-def has_random(value: str) -> bool:
-    """Whether any word in ``value`` has a random part."""
-    return len(value) >= WORD_MIN and any(
-        random_parts(word) for word in split_tokens(value.encode("utf-8", "surrogatepass"))
+def _minimum_odd_share(part: str) -> float:
+    """Return the minimum share of odd pairs of letters alone; lower for mixed case that makes no words."""
+    return (
+        BARE_ODD_MIN
+        if part.islower() or part.isupper() or part.istitle() or _is_camel_case_word(part)
+        else ODD_WORD_MAX
     )
 
 
-def odd_share(value: str) -> float:
-    """The share of odd pairs in the parts of ``value``; the signs between its parts do not count."""
+def has_random_word(value: str) -> bool:
+    """Return whether any word in ``value`` has a random part."""
+    return len(value) >= WORD_MIN and any(
+        find_random_parts(word) for word in split_token_candidates(value.encode("utf-8", "surrogatepass"))
+    )
+
+
+def compute_odd_pair_share(value: str) -> float:
+    """Return the share of odd pairs in the parts of ``value``, without the characters between its parts."""
     parts = value.translate(_VALUE_AS_SPACES).split()
     pairs = sum([len(part) - 1 for part in parts])
-    return sum([odd_pairs(part) for part in parts]) / max(1, pairs)
+    return sum([count_odd_letter_pairs(part) for part in parts]) / max(1, pairs)
 
 
 _VALUE_AS_SPACES = {ord(sign): " " for sign in "-_+/.:@%=,;$~ "}
 
 
-def _is_name(value: str) -> bool:
+def _is_plain_name(value: str) -> bool:
     return not value.strip(_LETTERS + "_-.") or not value.strip(_DIGITS + ".,")
 
 
-def is_placeholder(value: str, is_quoted: bool, name: str) -> bool:
-    """Whether ``value`` plainly is no secret: a reference, a type, a call, a stand-in."""
+def is_secret_placeholder(value: str, is_quoted: bool, name: str) -> bool:
+    """Return whether ``value`` is clearly not a secret: a reference, a type, a call, a placeholder."""
     low = value.strip(" \t,;:)").lower()
     if not low or low in _PLACEHOLDERS or low.startswith(_PLACEHOLDER_STARTS) or len(set(low)) < 3:
         return True
-    if not is_quoted and _is_code(value, low):
+    if not is_quoted and _is_code_not_secret(value, low):
         return True
-    if any(sign in low for sign in _NOT_SECRET) or low.endswith(("here", "here>")):
+    if any(mark in low for mark in _NOT_SECRET) or low.endswith(("here", "here>")):
         return True
-    if " " in low and any(word in low for word in _TELLING):
-        return True  # what a form says beside its field
+    if " " in low and any(word in low for word in _REVEALING):
+        return True  # a form's label
     if low[0] in "$%" and not low.strip("$%" + _ALNUM + "_"):
         return True  # a variable of a shell
     if low[0] + low[-1] in ("{}", "[]", "<>", "()", "%s"):
         return True
     if (low[0] in "/~." and "/" in low) or low[1:3] == ":\\":
-        return not has_random(value)  # a path
-    return split_name_words(value) == split_name_words(name)
+        return not has_random_word(value)  # a path
+    return split_secret_name(value) == split_secret_name(name)
 
 
-def _is_code(value: str, low: str) -> bool:
+def _is_code_not_secret(value: str, low: str) -> bool:
     if low[0] in "${[(@&*!|>%#<=" or "(" in low or "[" in low or "::" in low:
         return True
     root, dot, _ = low.partition(".")
     if dot and root in _CODE_ROOTS:
         return True
     is_identifier = not low.strip(_LOWER + _DIGITS + "_.-")
-    return is_identifier and any(word in low for word in _TELLING) and not has_random(value)
+    return is_identifier and any(word in low for word in _REVEALING) and not has_random_word(value)
 
 
-_TELLING = ("pass", "pwd", "secret", "token", "key", "auth", "cred")
+_REVEALING = ("pass", "pwd", "secret", "token", "key", "auth", "cred")
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Addresses with a password, or with a token for a user.
+# URLs with a password, or with a token for a user.
 
 USERINFO_MAX = 256
 _AUTHORITY_ENDS = _QUOTES + "/?#<>,;(){}" + _BACK
 
 
-def address_secrets(text: str) -> Iterator[tuple[int, int]]:
-    """Where ``text`` has the password or the token of an address."""
+def find_url_secrets(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of passwords and tokens in URLs."""
     at = text.find("://")
     while at >= 0:
         first = at + 3
         words = text[first : first + USERINFO_MAX].split(None, 1)
         authority = words[0] if words and text[first : first + 1].strip() else ""
-        for sign in _AUTHORITY_ENDS:
-            authority = authority.partition(sign)[0]
+        for character in _AUTHORITY_ENDS:
+            authority = authority.partition(character)[0]
         user, has_user, _ = authority.rpartition("@")
         if has_user:
-            yield from _userinfo(first, user)
+            yield from _find_userinfo_secrets(first, user)
         at = text.find("://", first)
 
 
-def _userinfo(first: int, user: str) -> Iterator[tuple[int, int]]:
+def _find_userinfo_secrets(first: int, user: str) -> Iterator[tuple[int, int]]:
     name, colon, password = user.partition(":")
-    if random_parts(name) or (len(name) >= HEX_MIN and not name.strip(_HEX)):
+    if find_random_parts(name) or (len(name) >= HEX_MIN and not name.strip(_HEX)):
         yield first, first + len(name)
-    if colon and len(password) > 2 and not is_placeholder(password, True, "password"):
+    if colon and len(password) > 2 and not is_secret_placeholder(password, True, "password"):
         yield first + len(name) + 1, first + len(user)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# The wire.
+# The scan.
 
 LONG_MIN = 16
-"""Shorter words hold no token that could be known by its beginning."""
+"""Shorter words cannot contain a token with a known prefix."""
 
 TOKENS = tuple(
     "AKIA ASIA ABIA ACCA ABSK AIza GOCSPX- ya29. LTAI Q~ v1.0- dop_v1_ doo_v1_ dor_v1_ sbp_ fm1a_ fm1r_ fm2_ fo1_ nfp_"
@@ -871,30 +882,30 @@ TOKENS = tuple(
     " PMAK- AGE-SECRET-KEY- duffel_ pnu_ rdme_ shippo_ sm_pat_ xkeysib- xsmtpsib- p8e- EZAK EZTK dnkey- A3-"
     " LS0tLS1CRUdJTi $2a$ $2b$ $2y$ $5$ $6$ $apr1$ $argon2 tk-us- fio-u- .acc- cdy_".split()
 )
-"""How tokens that are known by their shape begin, or what is in the middle of them; all of one long word."""
+"""Prefixes or middle parts of tokens with a known shape; all within one long word."""
 
 HEAD = 3
-_APART = {ord(sign): " " for sign in "_-+/.~$\0\n"}
+_SEPARATORS_AS_SPACES = {ord(sign): " " for sign in "_-+/.~$\0\n"}
 _LINE_END_LETTERS = "nrtbf"
 _ANYWHERE = ("Q~", "T3BlbkFJ")
-"""What need not stand apart from the letters and digits before it."""
+"""Tokens that may follow letters and digits directly."""
 
 
-def _head(token: str) -> str:
-    """What must stand for itself where ``token`` is, or begin what does; nothing where it may stand anywhere."""
+def _extract_token_head(token: str) -> str:
+    """Return the part of ``token`` that must be a word of its own, or its prefix; empty if it may occur anywhere."""
     if token in _ANYWHERE:
         return ""
-    first, *others = token.translate(_APART).split(" ")
+    first, *others = token.translate(_SEPARATORS_AS_SPACES).split(" ")
     inner = [run for run in others[:-1] if run]
     if inner:
         return inner[0]
     return first if first and others else (first or others[0])[:HEAD]
 
 
-_HEADS = [(_head(token), token) for token in TOKENS]
-"""So that few of the many tokens are looked for in a text: those whose head is one of its words."""
+_HEADS = [(_extract_token_head(token), token) for token in TOKENS]
+"""Only tokens with a head among a text's words are searched in it."""
 
-SIGNS = (
+MARKERS = (
     "-----begin",
     "private-lines",
     "cookie",
@@ -911,8 +922,8 @@ SIGNS = (
     "kind",
     "kty",
 )
-"""Words, in lower case, without which no rule about several words holds."""
-_TOGETHER = {
+"""Words, in lower case, that occur in every match of a rule over several words."""
+_COMPANIONS = {
     "-----begin": ("PRIVATE KEY",),
     "cookie": ("ookie:", 'ookie":', "OOKIE:"),
     "identified": ("BY '", "by '", 'BY "', 'by "'),
@@ -925,76 +936,78 @@ _TOGETHER = {
     "5432": (":5432:",),
     "kind": ("kind: Secret", 'kind": "Secret"', 'kind":"Secret"'),
 }
-"""What must stand somewhere beside such a word."""
+"""Texts that must also occur for such a word."""
 
 _WORDLY = (_ALNUM + "_-+/.~$\0").encode()
 _AS_WORDS = bytes([byte if byte in _WORDLY else 0 if byte == 92 else 32 for byte in range(256)])
 ODD = b"\x01q7\x01"
-"""Stands for an escaped sign as part of a value: odd enough for every rule, and too short for a word of its own."""
+"""Replaces an escaped character in a value: odd enough for every rule, too short to be a word."""
 _ESCAPED = {b"\\n": b"\n", b'\\"': b'"', b"\\t": b"\t", b"\\r": b"\r", b"\\/": b"/"}
-"""What the common escapes of JSON mean."""
+"""The common escapes of JSON."""
 
 
-def trips(data: bytes) -> bool:
-    """Whether JSON text may hold anything that must not be kept; when in doubt, it may."""
-    found = any(_look(data[max(0, at - OVERLAP_BYTES) : at + CHUNK_BYTES]) for at in range(0, len(data), CHUNK_BYTES))
-    if not found:
-        forget()
-    return found
+def has_possible_secret(data: bytes) -> bool:
+    """Return whether JSON text may contain a secret; True in doubt."""
+    is_possible = any(
+        _has_secret_hint(data[max(0, at - OVERLAP_BYTES) : at + CHUNK_BYTES]) for at in range(0, len(data), CHUNK_BYTES)
+    )
+    if not is_possible:
+        clear_secret_cache()
+    return is_possible
 
 
-def _look(data: bytes) -> bool:
-    if b"\\u" in data and _look_plain(unescaped(data, ODD)):
-        return True  # a sign beyond ASCII may be part of a value, or stand between two words: both are looked at
-    return _look_plain(unescaped(data) if b"\\" in data else data)
+def _has_secret_hint(data: bytes) -> bool:
+    if b"\\u" in data and _has_plain_secret_hint(unescape_json_bytes(data, ODD)):
+        return True  # a character outside ASCII may be part of a value or separate words: check both
+    return _has_plain_secret_hint(unescape_json_bytes(data) if b"\\" in data else data)
 
 
-def _look_plain(data: bytes) -> bool:
-    words = split_tokens(data)
-    longer = filter_long_words(words)
-    if tokens_in(longer):
+def _has_plain_secret_hint(data: bytes) -> bool:
+    words = split_token_candidates(data)
+    longer = filter_secret_candidates(words)
+    if find_secret_token_rules(longer):
         return True
-    text = data.decode("utf-8", "surrogateescape")  # as redaction sees it: half of a sign may look like a blank
+    text = data.decode("utf-8", "surrogateescape")  # as redaction sees it: half a character may look like a blank
     if any(find_random_words(longer, text)):
         return True
     low = lower_ascii(text)
     return (
-        any(signs_in(" ".join(words).lower(), text))
-        or (b"://" in data and b"@" in data and any(address_secrets(text)))
-        or any(named_values(text, low))
+        any(find_secret_markers(" ".join(words).lower(), text))
+        or (b"://" in data and b"@" in data and any(find_url_secrets(text)))
+        or any(find_named_secret_values(text, low))
     )
 
 
-def split_tokens(data: bytes) -> set[str]:
-    """What stands between blanks, quotes, brackets and all but the signs that tokens are made of."""
+def split_token_candidates(data: bytes) -> set[str]:
+    """Return the words between blanks, quotes, brackets and all characters that tokens do not contain."""
     return set(data.translate(_AS_WORDS).decode("latin-1").split())
 
 
-def unescaped(data: bytes, odd: bytes = b" ") -> bytes:
-    """JSON text without its escapes; ``odd`` stands for escaped signs that are not printable ASCII.
+def unescape_json_bytes(data: bytes, odd: bytes = b" ") -> bytes:
+    """Return JSON text without its escapes; ``odd`` replaces escaped characters other than printable ASCII.
 
-    What was an escaped backslash is a zero byte, so that nothing is undone twice.
+    An escaped backslash becomes a zero byte, so nothing is unescaped twice.
     """
     data = data.replace(b"\\\\", b"\0")
     for escape, plain in _ESCAPED.items():
         data = data.replace(escape, plain)
     first, *parts = data.split(b"\\")
-    return b"".join([first, *(_unicode(part, odd) if part[:1] == b"u" else b"\0" + part for part in parts)])
+    return b"".join([first, *(_unescape_unicode(part, odd) if part[:1] == b"u" else b"\0" + part for part in parts)])
 
 
-def _unicode(part: bytes, odd: bytes) -> bytes:
+def _unescape_unicode(part: bytes, odd: bytes) -> bytes:
     try:
         code = int(part[1:5], 16)
-    except ValueError:  # no JSON
+    except ValueError:  # invalid JSON
         return b"\0" + part
     plain = b"\0" if code == 92 else bytes((code,)) if 32 <= code < 127 else odd
     return plain + part[5:]
 
 
-def filter_long_words(words: set[str]) -> list[str]:
-    """Those that could be tokens: long, with a digit or a capital in them."""
+def filter_secret_candidates(words: set[str]) -> list[str]:
+    """Return the words that may be tokens: long, with a digit or a capital."""
     longer = [word for word in words if len(word) >= LONG_MIN and not (word.islower() and _DIGIT_SET.isdisjoint(word))]
-    # Ids and hashes are most of what is left of many texts; no rule takes one out.
+    # Ids and hashes are most of the rest of many texts; no rule redacts them.
     return [
         word
         for word in longer
@@ -1002,12 +1015,12 @@ def filter_long_words(words: set[str]) -> list[str]:
     ]
 
 
-def tokens_in(words: list[str]) -> list[str]:
-    """Which of ``TOKENS`` may begin, or be, where they must in ``words``; some that do not, never one too few."""
+def find_secret_token_rules(words: list[str]) -> list[str]:
+    """Return the ``TOKENS`` that may occur in ``words``; perhaps too many, never too few."""
     joined = "\n".join(words)
     if not joined:
         return []
-    parts = set(joined.translate(_APART).split())
+    parts = set(joined.translate(_SEPARATORS_AS_SPACES).split())
     if "\0" in joined:
         parts.update([part[1:] for part in parts if part[0] in _LINE_END_LETTERS])
     heads = parts.union([part[:HEAD] for part in parts], ("",))
@@ -1015,16 +1028,16 @@ def tokens_in(words: list[str]) -> list[str]:
 
 
 def find_random_words(words: list[str], text: str) -> Iterator[str]:
-    """The words with random parts, unless something right before says that they are hashes or pictures."""
+    """Yield the words with random parts, unless the text before marks them as hashes or pictures."""
     for word in words:
         if len(word) >= WORD_MIN:
-            for piece in pieces_of(word):
-                if random_parts(piece) and not is_introduced_everywhere(text, piece):
+            for piece in list_escaped_word_variants(word):
+                if find_random_parts(piece) and not is_always_hash_context(text, piece):
                     yield piece
 
 
-def pieces_of(word: str) -> Iterator[str]:
-    """A word as it is; after an escaped backslash also without the letter that may belong to it."""
+def list_escaped_word_variants(word: str) -> Iterator[str]:
+    """Yield a word as it is; after an escaped backslash also without the letter that may belong to it."""
     first, *others = word.split("\0")
     yield first
     for piece in others:
@@ -1035,38 +1048,38 @@ def pieces_of(word: str) -> Iterator[str]:
 _INTRODUCED = tuple(
     "sha1: sha256: sha384: sha512: sha1= sha256= sha384= sha512= md5: md5= h1: base64, /nix/store/".split()
 )
-"""What stands right before hashes and pictures."""
-LOOKS_MAX = 50
+"""Texts right before hashes and pictures."""
+OCCURRENCES_MAX = 50
 
 
-def is_introduced(text: str, at: int) -> bool:
-    """Whether what stands right before ``at`` says that a hash or a picture follows."""
+def is_hash_context(text: str, at: int) -> bool:
+    """Return whether the text right before ``at`` marks a hash or a picture."""
     return text[max(0, at - 11) : at].lower().endswith(_INTRODUCED)
 
 
-def is_known(text: str, at: int) -> bool:
-    """Whether ``at`` is in a word that is known to be no secret: an id, a hash, a public key, a picture."""
+def is_known_not_secret(text: str, at: int) -> bool:
+    """Return whether ``at`` is in a word that is known not to be a secret: an id, a hash, a public key, a picture."""
     before = text[max(0, at - WORD_MAX) : at]
     start = at - len(before) + len(before.rstrip(_ALNUM + "_-+/"))
     if at - start == WORD_MAX:
-        return True  # far inside of something that is no word
-    return text.startswith(_KNOWN + _PUBLIC, start) or is_introduced(text, start)
+        return True  # far inside something that is not a word
+    return text.startswith(_KNOWN + _PUBLIC, start) or is_hash_context(text, start)
 
 
-def is_introduced_everywhere(text: str, word: str) -> bool:
-    """Whether all the places of ``word`` are introduced; with very many of them, none is believed."""
+def is_always_hash_context(text: str, word: str) -> bool:
+    """Return whether every occurrence of ``word`` is marked as a hash; False if there are very many."""
     at = text.find(word)
-    for _ in range(LOOKS_MAX):
+    for _ in range(OCCURRENCES_MAX):
         if at < 0:
             return True
-        if not is_introduced(text, at):
+        if not is_hash_context(text, at):
             return False
         at = text.find(word, at + 1)
     return False
 
 
-def signs_in(said: str, text: str) -> Iterator[str]:
-    """Which of ``SIGNS`` are in the words ``said``, with what must stand beside them in ``text``."""
-    for sign in SIGNS:
-        if sign in said and any(other in text for other in _TOGETHER.get(sign, ("",))):
-            yield sign
+def find_secret_markers(words: str, text: str) -> Iterator[str]:
+    """Yield the ``MARKERS`` in the words ``words`` whose companion texts occur in ``text``."""
+    for marker in MARKERS:
+        if marker in words and any(other in text for other in _COMPANIONS.get(marker, ("",))):
+            yield marker

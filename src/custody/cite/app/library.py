@@ -1,4 +1,7 @@
-"""Document 003's library: its names, and the registries behind its repositories, in memory, in a file, in a store."""
+"""The names of document 003 for ``custody.sources``, and its registries in memory, in a file and in a store.
+
+Names imported ``as`` themselves are for ``custody.writer`` only.
+"""
 
 import os
 import warnings
@@ -6,7 +9,7 @@ from pathlib import Path
 
 from custody.cite.app.context import AttentionAwareContextManager
 from custody.cite.app.registry_stores import FileRegistryStore, MemoryRegistryStore, RecordRegistryStore
-from custody.cite.app.report_file import SavedReport, rules_for, save_report_object
+from custody.cite.app.report_file import SavedReport, load_citation_rules, save_report_object
 from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.app.source_validation import SourceValidationPipeline, guarded_client
 from custody.cite.audit import Audit
@@ -15,7 +18,10 @@ from custody.cite.compression import Compressed, Level, RestorableSourceCompress
 from custody.cite.context import Context, tokens_of
 from custody.cite.contract import citation_contract, executor_context, missing_citations_reminder
 from custody.cite.drafts import Attempt, CitationWarning, CitedReport, NoReport, cited_report
+from custody.cite.drafts import DraftLoop as DraftLoop
+from custody.cite.drafts import choose_best_draft as choose_best_draft
 from custody.cite.footnotes import FootnoteFormatter
+from custody.cite.hits import is_source_hit as is_source_hit
 from custody.cite.hits import source_of_hit
 from custody.cite.links import CircuitBreaker
 from custody.cite.model import (
@@ -47,11 +53,13 @@ from custody.cite.results import (
     with_ids,
     with_sources,
 )
+from custody.cite.results import assemble_research_results as assemble_research_results
+from custody.cite.results import collect_source_ids as collect_source_ids
 from custody.cite.rules import CiteRules
 from custody.cite.vectors import VectorIndex
 from custody.core.errors import MissingExtra
 from custody.core.views import Reading
-from custody.workspace.machine import user
+from custody.workspace.machine import machine_user_name
 from custody.workspace.workspace import Workspace
 
 __all__ = [
@@ -126,20 +134,20 @@ __all__ = [
 
 
 SourceValidationError = SourceError
-"""The document's name for what is wrong with a source."""
+"""The name of ``SourceError`` in document 003."""
 
 
 class SourceRegistryWarning(UserWarning):
-    """Something in a registry file could not be read; everything else of it was."""
+    """A line of a registry file was skipped."""
 
 
 def in_memory() -> SourceRegistry:
-    """A registry that ends with the program."""
+    """Return a registry in memory."""
     return SourceRegistry(MemoryRegistryStore())
 
 
 def in_file(path: str | os.PathLike[str]) -> SourceRegistry:
-    """A registry in a file that only grows; what cannot be read in it is a ``SourceRegistryWarning``."""
+    """Return a registry in an append-only file; lines that cannot be read raise a ``SourceRegistryWarning``."""
 
     def warn(sentence: str) -> None:
         warnings.warn(sentence, SourceRegistryWarning, stacklevel=2)
@@ -148,10 +156,12 @@ def in_file(path: str | os.PathLike[str]) -> SourceRegistry:
 
 
 def in_store(folder: str | os.PathLike[str] = ".", database: str | None = None) -> SourceRegistry:
-    """The registry of the store of the repository around ``folder``, or of a team's database."""
-    return SourceRegistry(RecordRegistryStore(Workspace(Path(os.path.abspath(folder)), database)), who=user())
+    """Return the registry of the repository around ``folder``, or of a team's database."""
+    return SourceRegistry(
+        RecordRegistryStore(Workspace(Path(os.path.abspath(folder)), database)), who=machine_user_name()
+    )
 
 
 def cite_rules(folder: str | os.PathLike[str] = ".") -> CiteRules:
-    """The rules in force in the repository around ``folder``; outside one, the user's own."""
-    return rules_for(Workspace(Path(os.path.abspath(folder))))
+    """Return the effective rules of the repository around ``folder``; outside a repository, the user's rules."""
+    return load_citation_rules(Workspace(Path(os.path.abspath(folder))))

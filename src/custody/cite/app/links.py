@@ -1,13 +1,14 @@
-"""See whether the addresses of sources answer, or say what would be asked: gather, look, remember, report."""
+"""Check whether the URLs of sources work, or report what would be checked."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from custody.cite.addresses import PUBLIC_ONLY, RequestTarget, UnfitUrl, target_of
-from custody.cite.app.registry_stores import registry_name
-from custody.cite.app.report_file import read_report, rules_for
-from custody.cite.app.source_registry import SourceRegistry, registry_of
+from custody.cite.addresses import PUBLIC_ONLY, RequestTarget, UnfitUrl, parse_link_target
+from custody.cite.app.registry_stores import source_registry_name
+from custody.cite.app.report_file import load_citation_rules, read_cited_report
+from custody.cite.app.source_registry import SourceRegistry, open_source_registry
+from custody.cite.catalog import Catalog
 from custody.cite.links import (
     FAILURES,
     LinkCheck,
@@ -15,30 +16,35 @@ from custody.cite.links import (
     LinkOutcome,
     LinkVerdict,
     SkippedLink,
-    failures_counted,
-    held_until_ns,
-    is_stale,
+    count_link_failures,
+    is_link_stale,
+    judge_link,
+    link_rate_limit_end_ns,
     select_informative_checks,
     update_link_memory,
-    verdict_of,
 )
 from custody.cite.model import SourceID
-from custody.cite.registry import check_of, entry_of, identity_of, source_of, sources
+from custody.cite.registry import (
+    combine_merged_source,
+    find_source_entry,
+    find_source_link_memory,
+    identify_source,
+    iterate_sources,
+)
 from custody.cite.rules import CiteRules
-from custody.cite.shelf import Shelf
 from custody.cite.subject import AuditSubject
 from custody.cite.wire import CiteLink, CiteLinksReport
 from custody.core.errors import InputError, WorldError
-from custody.core.wire.time import text_from
+from custody.core.wire.time import format_timestamp
 from custody.workspace.workspace import Workspace
 
 Web = Callable[[Sequence[str], CiteRules, Callable[[], int], Callable[[LinkOutcome], None]], None]
-"""Looks at addresses, and tells of each as soon as it is known."""
+"""Checks URLs and reports each result as soon as it is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkSelection:
-    """Which addresses: of these sources, of all, of a report's list; with ``stale`` only those to look at again."""
+    """The URLs to check: of these sources, of all, or of a report's list; with ``stale`` only outdated ones."""
 
     sources: tuple[SourceID, ...] = ()
     all: bool = False
@@ -47,15 +53,18 @@ class LinkSelection:
 
     def __post_init__(self) -> None:
         if self.file is not None and (self.sources or self.all or self.stale):
-            raise InputError("--file checks a report's own list", hint="leave sources, --all and --stale out")
+            raise InputError(
+                "--file cannot be combined with sources, --all or --stale",
+                hint="--file checks only the list of a report",
+            )
         if self.sources and self.all:
-            raise InputError("--all is every source", hint="name some sources, or all of them")
+            raise InputError("--all cannot be combined with sources", hint="pass either --all or ids")
         if not (self.sources or self.all or self.stale or self.file):
-            raise InputError("no address was named", hint="name sources, or add --all, --stale or --file REPORT")
+            raise InputError("nothing to check", hint="pass source ids, --all, --stale or --file REPORT")
 
 
 class _SelectedLink(NamedTuple):
-    """An address, whose it is, and what is remembered of it."""
+    """A URL, the id of its source, and its stored checks."""
 
     id: str | None
     url: str
@@ -64,63 +73,63 @@ class _SelectedLink(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class _LinkRun:
-    """What is known while addresses are looked at."""
+    """The state of one run."""
 
     rules: CiteRules
     now_ns: int
-    held: dict[str, int] = field(default_factory=dict)
-    """Until when a host asked to be left alone, as far as that is remembered of the sources that were gathered."""
-    found: dict[str, LinkOutcome] = field(default_factory=dict)
-    told: dict[str, LinkCheck] = field(default_factory=dict)
-    """Of what was found, what says something about its address."""
+    rate_limits: dict[str, int] = field(default_factory=dict)
+    """Hosts that stored checks show to be rate-limited, with the end of the limit."""
+    outcomes: dict[str, LinkOutcome] = field(default_factory=dict)
+    informative: dict[str, LinkCheck] = field(default_factory=dict)
+    """The outcomes that say something about the URL, not about this machine's network."""
     stopped: bool = False
 
     def end(self) -> None:
-        """See what was told, now that everything was asked."""
-        self.told = {
-            look.url: look
-            for look in select_informative_checks(
-                outcome for outcome in self.found.values() if isinstance(outcome, LinkCheck)
+        """Select the informative outcomes, after all URLs were checked."""
+        self.informative = {
+            check.url: check
+            for check in select_informative_checks(
+                outcome for outcome in self.outcomes.values() if isinstance(outcome, LinkCheck)
             )
         }
 
     @property
     def offline(self) -> bool:
-        return len(self.told) < sum(isinstance(outcome, LinkCheck) for outcome in self.found.values())
+        return len(self.informative) < sum(isinstance(outcome, LinkCheck) for outcome in self.outcomes.values())
 
 
-def ask_web(
+def check_links_on_web(
     urls: Sequence[str], rules: CiteRules, now_ns: Callable[[], int], tell: Callable[[LinkOutcome], None]
 ) -> None:
-    """Look at addresses of the public network, and at nothing else."""
-    from custody.cite.web import LinkChecker, guarded_client, look_at_all
+    """Check URLs on the public network only."""
+    from custody.cite.web import LinkChecker, create_link_client, run_link_checks
 
-    look_at_all(
+    run_link_checks(
         urls,
         tell,
-        client=lambda: guarded_client(rules),
+        client=lambda: create_link_client(rules),
         checker=lambda client: LinkChecker(client=client, now_ns=now_ns, rules=rules),
     )
 
 
 def cite_check_links(
-    workspace: Workspace, wanted: LinkSelection, stdin: bytes = b"", *, network: bool = False, web: Web | None = None
+    workspace: Workspace, selection: LinkSelection, stdin: bytes = b"", *, network: bool = False, web: Web | None = None
 ) -> CiteLinksReport:
-    """How the addresses answer; without ``network`` nothing is asked, and the report says what would be."""
-    rules = rules_for(workspace)
+    """Check URLs and return the results; without ``network``, return only what would be checked."""
+    rules = load_citation_rules(workspace)
     run = _LinkRun(rules=rules, now_ns=workspace.now_ns())
-    registry = None if wanted.file is not None else registry_of(workspace)
-    about, chosen = _gathered(workspace, wanted, stdin, registry, run)
+    registry = None if selection.file is not None else open_source_registry(workspace)
+    about, chosen = _gather_selected_links(workspace, selection, stdin, registry, run)
     if network:
-        _look(workspace, chosen, run, ask_web if web is None else web)
+        _check_selected_links(workspace, chosen, run, check_links_on_web if web is None else web)
         if registry is not None:
-            _remember(workspace, registry, chosen, run)
-    links = [_shown(selected_link, run, network=network) for selected_link in chosen]
+            _store_link_checks(workspace, registry, chosen, run)
+    links = [_to_cite_link(selected_link, run, network=network) for selected_link in chosen]
     gone = network and any(link.verdict == LinkVerdict.GONE.value for link in links)
     return CiteLinksReport(
         outcome="found" if gone else "fine",
         network=network,
-        file=wanted.file,
+        file=selection.file,
         registry=about.registry,
         links=links,
         no_address=about.no_address,
@@ -132,61 +141,63 @@ def cite_check_links(
 
 
 class _SelectionFacts(NamedTuple):
-    """What there is to say of the sources beside their addresses."""
+    """Facts about the selection beside its URLs."""
 
     registry: str | None
     no_address: list[str]
     fresh: int
 
 
-def _gathered(
-    workspace: Workspace, wanted: LinkSelection, stdin: bytes, registry: SourceRegistry | None, run: _LinkRun
+def _gather_selected_links(
+    workspace: Workspace, selection: LinkSelection, stdin: bytes, registry: SourceRegistry | None, run: _LinkRun
 ) -> tuple[_SelectionFacts, list[_SelectedLink]]:
     if registry is None:
-        listed = AuditSubject.of(read_report(workspace, str(wanted.file), stdin)).listing.entries
+        listed = AuditSubject.of(read_cited_report(workspace, str(selection.file), stdin)).listing.entries
         labels = [(None if entry.label is None else str(entry.label), entry.url) for entry in listed]
         missing = [label or "-" for label, url in labels if url is None]
         return _SelectionFacts(None, missing, 0), [
             _SelectedLink(label, url, None) for label, url in labels if url is not None
         ]
-    name, every = registry.keeper.look(lambda shelf: (registry_name(shelf), _select_sources(shelf, wanted)))
+    name, every = registry.store.read(
+        lambda catalog: (source_registry_name(catalog), _select_sources(catalog, selection))
+    )
     known = [link for link in every if link.url]
-    run.held = _list_held_hosts(known, run)
-    chosen = [link for link in known if not wanted.stale or is_stale(link.memory, run.now_ns, run.rules)]
+    run.rate_limits = _rate_limited_link_hosts(known)
+    chosen = [link for link in known if not selection.stale or is_link_stale(link.memory, run.now_ns, run.rules)]
     return _SelectionFacts(name, [str(link.id) for link in every if not link.url], len(known) - len(chosen)), chosen
 
 
-def _select_sources(shelf: Shelf, wanted: LinkSelection) -> list[_SelectedLink]:
-    """The sources that were named, each once, or all of them."""
-    if wanted.sources:
-        entries = [entry_of(shelf, source) for source in wanted.sources]
-        named = {identity_of(shelf, entry).source_id: source_of(shelf, entry) for entry in entries}
+def _select_sources(catalog: Catalog, selection: LinkSelection) -> list[_SelectedLink]:
+    """Return the named sources, each once, or all sources."""
+    if selection.sources:
+        entries = [find_source_entry(catalog, source) for source in selection.sources]
+        named = {identify_source(catalog, entry).source_id: combine_merged_source(catalog, entry) for entry in entries}
     else:
-        named = {identity.source_id: source for identity, source in sources(shelf)}
+        named = {identity.source_id: source for identity, source in iterate_sources(catalog)}
     return [
-        _SelectedLink(source_id, (source and source.url) or "", check_of(shelf, source_id))
+        _SelectedLink(source_id, (source and source.url) or "", find_source_link_memory(catalog, source_id))
         for source_id, source in named.items()
     ]
 
 
-def _list_held_hosts(known: Sequence[_SelectedLink], run: _LinkRun) -> dict[str, int]:
-    held: dict[str, int] = {}
+def _rate_limited_link_hosts(known: Sequence[_SelectedLink]) -> dict[str, int]:
+    limits: dict[str, int] = {}
     for link in known:
-        target, until = target_of(link.url, PUBLIC_ONLY), held_until_ns(link.memory)
+        target, until = parse_link_target(link.url, PUBLIC_ONLY), link_rate_limit_end_ns(link.memory)
         if isinstance(target, RequestTarget) and until is not None:
-            held[target.host] = max(until, held.get(target.host, 0))
-    return held
+            limits[target.host] = max(until, limits.get(target.host, 0))
+    return limits
 
 
-def _look(workspace: Workspace, chosen: Sequence[_SelectedLink], run: _LinkRun, web: Web) -> None:
-    """Ask; what was found out before somebody broke it off is kept."""
-    urls = list(dict.fromkeys(link.url for link in chosen if isinstance(_choose_target(link, run), RequestTarget)))
+def _check_selected_links(workspace: Workspace, chosen: Sequence[_SelectedLink], run: _LinkRun, web: Web) -> None:
+    """Check the URLs; an interrupt keeps the outcomes so far."""
+    urls = list(dict.fromkeys(link.url for link in chosen if isinstance(_choose_link_target(link, run), RequestTarget)))
     if not urls:
         return
     workspace.progress.start("checking links", len(urls))
 
-    def tell(found: LinkOutcome) -> None:
-        run.found[found.url] = found
+    def tell(outcome: LinkOutcome) -> None:
+        run.outcomes[outcome.url] = outcome
         workspace.progress.step(1)
 
     try:
@@ -196,63 +207,65 @@ def _look(workspace: Workspace, chosen: Sequence[_SelectedLink], run: _LinkRun, 
     run.end()
 
 
-def _remember(workspace: Workspace, registry: SourceRegistry, chosen: Sequence[_SelectedLink], run: _LinkRun) -> None:
+def _store_link_checks(
+    workspace: Workspace, registry: SourceRegistry, chosen: Sequence[_SelectedLink], run: _LinkRun
+) -> None:
     try:
-        registry.checked((str(link.id), run.told[link.url]) for link in chosen if link.url in run.told)
+        registry.checked((str(link.id), run.informative[link.url]) for link in chosen if link.url in run.informative)
     except WorldError as error:
-        workspace.talk(f"{error.message}; what was found out is shown, and not remembered")
+        workspace.talk(f"{error.message}; the results are shown but not stored")
 
 
-def _choose_target(link: _SelectedLink, run: _LinkRun) -> RequestTarget | UnfitUrl | SkippedLink:
-    """What is asked for an address, or why it is not."""
-    target = target_of(link.url, PUBLIC_ONLY)
-    if isinstance(target, RequestTarget) and run.now_ns < run.held.get(target.host, 0):
-        return SkippedLink(link.url, f"its server asked for patience until {text_from(run.held[target.host])}")
+def _choose_link_target(link: _SelectedLink, run: _LinkRun) -> RequestTarget | UnfitUrl | SkippedLink:
+    """Return the request for a URL, or the reason not to check it."""
+    target = parse_link_target(link.url, PUBLIC_ONLY)
+    if isinstance(target, RequestTarget) and run.now_ns < run.rate_limits.get(target.host, 0):
+        return SkippedLink(link.url, f"rate-limited until {format_timestamp(run.rate_limits[target.host])}")
     return target
 
 
-def _shown(link: _SelectedLink, run: _LinkRun, *, network: bool) -> CiteLink:
-    asked = _choose_target(link, run)
-    found = run.found.get(link.url) if isinstance(asked, RequestTarget) else asked
-    memory, verdict, why = _known_of(link, found, run)
+def _to_cite_link(link: _SelectedLink, run: _LinkRun, *, network: bool) -> CiteLink:
+    target = _choose_link_target(link, run)
+    outcome = run.outcomes.get(link.url) if isinstance(target, RequestTarget) else target
+    memory, verdict, why = _judge_link_outcome(link, outcome, run)
     if not why:
-        why = "not asked: broken off" if network else "" if memory is None else memory.last.why
-    look = None if memory is None else memory.last
+        why = "not checked: interrupted" if network else "" if memory is None else memory.last.why
+    last = None if memory is None else memory.last
     return CiteLink(
         id=link.id,
         address=link.url,
-        asks=asked.url if isinstance(asked, RequestTarget) else None,
-        looked=isinstance(found, LinkCheck),
+        asks=target.url if isinstance(target, RequestTarget) else None,
+        looked=isinstance(outcome, LinkCheck),
         verdict=None if verdict is None else verdict.value,
         why=why,
-        status=None if look is None else look.status,
-        location=None if look is None else look.location,
-        failures=0 if memory is None else failures_counted(memory, run.rules),
-        at=None if memory is None else text_from(memory.at_ns),
+        status=None if last is None else last.status,
+        location=None if last is None else last.location,
+        failures=0 if memory is None else count_link_failures(memory, run.rules),
+        at=None if memory is None else format_timestamp(memory.at_ns),
     )
 
 
-def _known_of(
-    link: _SelectedLink, found: LinkOutcome | UnfitUrl | None, run: _LinkRun
+def _judge_link_outcome(
+    link: _SelectedLink, outcome: LinkOutcome | UnfitUrl | None, run: _LinkRun
 ) -> tuple[LinkMemory | None, LinkVerdict | None, str]:
-    """Memory and verdict as they are now, and what this run has to say; nothing where it did not come to it."""
-    verdict = None if link.memory is None else verdict_of(link.memory, run.rules)
-    match found:
+    """Return memory and verdict as they are now, and the reason from this run; empty if it checked nothing."""
+    verdict = None if link.memory is None else judge_link(link.memory, run.rules)
+    match outcome:
         case UnfitUrl():
-            return link.memory, LinkVerdict.BLOCKED, f"not asked: {found.why}"
+            return link.memory, LinkVerdict.BLOCKED, f"not checked: {outcome.why}"
         case LinkCheck():
-            return *_after(link, found, verdict, run), found.why
+            return *_judge_link_check(link, outcome, verdict, run), outcome.why
         case SkippedLink():
-            return link.memory, verdict, f"not asked: {found.why}"
+            return link.memory, verdict, f"not checked: {outcome.why}"
         case None:
             return link.memory, verdict, ""
 
 
-def _after(
-    link: _SelectedLink, look: LinkCheck, before: LinkVerdict | None, run: _LinkRun
+def _judge_link_check(
+    link: _SelectedLink, check: LinkCheck, before: LinkVerdict | None, run: _LinkRun
 ) -> tuple[LinkMemory | None, LinkVerdict]:
-    """Memory and verdict after a look; a failure that does not count leaves both, and is no better than unreachable."""
-    if look.answer in FAILURES and look.url not in run.told:
+    """Return memory and verdict after a check; a failure that does not count changes no memory."""
+    if check.answer in FAILURES and check.url not in run.informative:
         return link.memory, LinkVerdict.GONE if before is LinkVerdict.GONE else LinkVerdict.UNREACHABLE
-    memory = update_link_memory(link.memory, look, run.now_ns)
-    return memory, verdict_of(memory, run.rules)
+    memory = update_link_memory(link.memory, check, run.now_ns)
+    return memory, judge_link(memory, run.rules)

@@ -1,4 +1,4 @@
-"""Show a saved report with its sources, and the citation contract for the sources of this store."""
+"""Saved reports, the citation contract, conversion and export."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -6,16 +6,22 @@ from pathlib import Path
 from typing import Literal
 
 from custody.cite.app.registry_stores import RecordRegistryStore
-from custody.cite.app.report_file import STDIN, beside_of, read_report, rules_for, write_report
+from custody.cite.app.report_file import (
+    STDIN,
+    citation_metrics_path,
+    load_citation_rules,
+    read_cited_report,
+    write_citation_file,
+)
 from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.contract import citation_contract, executor_context
-from custody.cite.convert import ConversionTarget, convert
+from custody.cite.convert import ConversionTarget, convert_citations
 from custody.cite.document import LabelKind, ListEntry
 from custody.cite.drafts import ReportDraft
-from custody.cite.markdown import lay_out, plain, whole_characters
+from custody.cite.markdown import citation_markdown_to_text, parse_markdown_layout, replace_citation_surrogates
 from custody.cite.model import ResearchSource, UnknownSource
-from custody.cite.source_list import find_listing
-from custody.cite.subject import AuditSubject, brief
+from custody.cite.source_list import find_source_listing
+from custody.cite.subject import AuditSubject, shorten_citation_text
 from custody.cite.wire import (
     CiteContractReport,
     CiteConvertReport,
@@ -26,49 +32,49 @@ from custody.cite.wire import (
     SavedReportInfo,
     TargetName,
     UnchangedMarker,
-    decode_beside,
-    encode_csl,
+    decode_citation_metrics,
+    encode_csl_sources,
 )
-from custody.cite.works import work_key
+from custody.cite.works import parse_cited_work
 from custody.core.errors import InputError
-from custody.core.ids import digest_of
-from custody.core.wire.body import digest_text
+from custody.core.ids import digest_from_bytes
+from custody.core.wire.body import format_digest
 from custody.workspace.workspace import Workspace
 
 ReportState = Literal["there", "missing", "of another text"]
 
 
 def cite_report(workspace: Workspace, name: str, stdin: bytes = b"") -> tuple[CiteReportReport, str]:
-    """A report with its sources and its metrics, and its text without the list of sources."""
-    data = read_report(workspace, name, stdin)
-    digest = digest_text(digest_of(data))
-    beside, state = _beside(workspace, name, digest)
-    entries = find_listing(lay_out(data)).entries
+    """Return a report with its sources and metrics, and its text without the source list."""
+    data = read_cited_report(workspace, name, stdin)
+    digest = format_digest(digest_from_bytes(data))
+    beside, state = _read_citation_metrics(workspace, name, digest)
+    entries = find_source_listing(parse_markdown_layout(data)).entries
     report = CiteReportReport(
         outcome="found" if beside is not None and not beside.passed else "fine",
         file=name,
         digest=digest,
-        text=_text(data),
-        sources=[_listed(entry) for entry in entries] if beside is None else beside.sources,
+        text=_decode_cited_report(data),
+        sources=[_to_report_source(entry) for entry in entries] if beside is None else beside.sources,
         beside=state,
         passed=None if beside is None else beside.passed,
         quality_metrics=None if beside is None else beside.quality_metrics,
         findings=[] if beside is None else beside.findings,
     )
-    return report, _text(ReportDraft.of(data, ()).text)
+    return report, _decode_cited_report(ReportDraft.of(data, ()).text)
 
 
 def cite_contract(workspace: Workspace, ids: Sequence[str], *, context: bool = False) -> CiteContractReport:
-    """The contract for all sources of the registry, or for these; or what those who gather are told of them."""
+    """Return the contract for these sources or all; with ``context``, the instructions for agents that gather."""
     registry = SourceRegistry(RecordRegistryStore(workspace))
     if ids:
-        found = [_require_source(registry, source_id) for source_id in dict.fromkeys(ids)]
-        sources = list({source.source_id: source for source in found}.values())
+        named = [_require_source(registry, source_id) for source_id in dict.fromkeys(ids)]
+        sources = list({source.source_id: source for source in named}.values())
     else:
         sources = [source for _, source in registry.all()]
     return CiteContractReport(
         kind="context" if context else "contract",
-        text=executor_context(sources) if context else citation_contract(sources, rules_for(workspace)),
+        text=executor_context(sources) if context else citation_contract(sources, load_citation_rules(workspace)),
         sources=[
             ReportSource(marker=f"[{source.source_id}]", id=source.source_id, title=source.title, url=source.url)
             for source in sources
@@ -83,36 +89,36 @@ def _require_source(registry: SourceRegistry, source_id: str) -> ResearchSource:
     return source
 
 
-def _beside(workspace: Workspace, name: str, digest: str) -> tuple[SavedReportInfo | None, ReportState]:
-    """What was saved beside a report, if it is of these bytes."""
+def _read_citation_metrics(workspace: Workspace, name: str, digest: str) -> tuple[SavedReportInfo | None, ReportState]:
+    """Return the metrics saved for a report, if they belong to these bytes."""
     if name == STDIN:
         return None, "missing"
-    place = beside_of(workspace.folder / name)
-    if not place.is_file():
+    path = citation_metrics_path(workspace.folder / name)
+    if not path.is_file():
         return None, "missing"
     try:
-        found = decode_beside(read_report(workspace, str(place), b""))
+        info = decode_citation_metrics(read_cited_report(workspace, str(path), b""))
     except InputError as error:
-        workspace.talk(f"'{place.name}': {error.message}")
+        workspace.talk(f"'{path.name}': {error.message}")
         return None, "missing"
-    return (found, "there") if found.digest == digest else (None, "of another text")
+    return (info, "there") if info.digest == digest else (None, "of another text")
 
 
-def _listed(entry: ListEntry) -> ReportSource:
+def _to_report_source(entry: ListEntry) -> ReportSource:
     label = entry.label
     return ReportSource(
-        marker=None if label is None else whole_characters(f"[{label}]"),
+        marker=None if label is None else replace_citation_surrogates(f"[{label}]"),
         id=str(label) if label is not None and label.kind is LabelKind.ID else None,
-        title=whole_characters(plain(entry.title)),
-        url=None if entry.url is None else whole_characters(entry.url),
+        title=replace_citation_surrogates(citation_markdown_to_text(entry.title)),
+        url=None if entry.url is None else replace_citation_surrogates(entry.url),
     )
 
 
-def _text(data: bytes) -> str:
+def _decode_cited_report(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
-# Rewrite the citations of one file, and export what it lists.
+# Convert the citations of a file, and export its sources.
 
 
 STDOUT = "-"
@@ -128,25 +134,27 @@ def cite_convert(
     output: str | None = None,
     in_place: bool = False,
 ) -> tuple[CiteConvertReport, bytes]:
-    """What was done, and the new text; it is written to ``output`` or over the file itself, if either is asked for."""
+    """Convert a report; return the result and the new text, also written to ``output`` or in place if requested."""
     if in_place and (output is not None or name == STDIN):
-        raise InputError("--in-place needs a file, and no --output", hint="leave one of the two out")
-    data = read_report(workspace, name, stdin)
-    done = convert(data, ConversionTarget(to))
+        raise InputError("--in-place needs a file and excludes --output", hint="omit one of the two")
+    data = read_cited_report(workspace, name, stdin)
+    done = convert_citations(data, ConversionTarget(to))
     target = name if in_place else output or STDOUT
     written = target != STDOUT and not (in_place and done.text == data)
     if written:
-        write_report(workspace.folder / target, done.text)
-    return _report(name, to, target, data, written=written, changes=len(done.changes)), done.text
+        write_citation_file(workspace.folder / target, done.text)
+    return _citation_conversion_report(name, to, target, data, written=written, changes=len(done.changes)), done.text
 
 
-def _report(name: str, to: TargetName, target: str, data: bytes, *, written: bool, changes: int) -> CiteConvertReport:
+def _citation_conversion_report(
+    name: str, to: TargetName, target: str, data: bytes, *, written: bool, changes: int
+) -> CiteConvertReport:
     subject = AuditSubject.of(data)
     left: list[UnchangedMarker] = []
     for use in subject.uses:
         if use.entry is None:
             line, column = subject.layout.place(use.marker.start)
-            left.append(UnchangedMarker(line, column, brief(f"[{use.label}]")))
+            left.append(UnchangedMarker(line, column, shorten_citation_text(f"[{use.label}]")))
     return CiteConvertReport(
         file=name,
         to=to,
@@ -160,37 +168,37 @@ def _report(name: str, to: TargetName, target: str, data: bytes, *, written: boo
 
 
 def cite_export(workspace: Workspace, name: str, stdin: bytes = b"", *, output: str | None = None) -> bytes:
-    """The listed sources of a report as CSL-JSON, written to ``output`` if it is given."""
-    subject = AuditSubject.of(read_report(workspace, name, stdin))
-    made = encode_csl(csl_sources(subject.listing.entries))
+    """Return the listed sources of a report as CSL-JSON, also written to ``output`` if passed."""
+    subject = AuditSubject.of(read_cited_report(workspace, name, stdin))
+    encoded = encode_csl_sources(to_csl_sources(subject.listing.entries))
     if output is not None and output != STDOUT:
-        write_report(Path(workspace.folder) / output, made)
-    return made
+        write_citation_file(Path(workspace.folder) / output, encoded)
+    return encoded
 
 
-def csl_sources(entries: Iterable[ListEntry]) -> list[CslSource]:
-    """Every listed source, in the order of the list; one without a label is called by its place in it."""
-    made: list[CslSource] = []
+def to_csl_sources(entries: Iterable[ListEntry]) -> list[CslSource]:
+    """Return the listed sources in order; a source without a label is named by its position."""
+    sources: list[CslSource] = []
     used: set[str] = set()
     for place, entry in enumerate(entries, start=1):
         name = str(entry.label) if entry.label is not None else f"entry-{place}"
         unique = name if name not in used else f"{name}-{place}"
         used.add(unique)
-        made.append(_csl(unique, entry))
-    return made
+        sources.append(_to_csl_source(unique, entry))
+    return sources
 
 
-def _csl(name: str, entry: ListEntry) -> CslSource:
-    """Only what the list says goes in: nothing is guessed."""
-    title = plain(entry.title)
-    work = work_key(entry.url) if entry.url else None
+def _to_csl_source(name: str, entry: ListEntry) -> CslSource:
+    """Convert an entry; nothing is guessed."""
+    title = citation_markdown_to_text(entry.title)
+    work = parse_cited_work(entry.url) if entry.url else None
     doi = work[1] if work is not None and work[0] == "doi" else None
     year = _YEAR.search(title)
     return CslSource(
         id=name,
         type="article" if doi else "webpage" if entry.url else "document",
         title=title,
-        url=None if entry.url is None else whole_characters(entry.url),
+        url=None if entry.url is None else replace_citation_surrogates(entry.url),
         doi=doi,
         issued=None if year is None else CslDate([[int(year["year"])]]),
     )

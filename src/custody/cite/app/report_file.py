@@ -1,4 +1,4 @@
-"""Reports as files: read whole, written whole or not at all; and the rules by which they are looked at."""
+"""Report files, read and written as a whole, and the rules for them."""
 
 import os
 import stat
@@ -6,84 +6,80 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from custody.cite.drafts import CitedReport
-from custody.cite.markdown import whole_characters
+from custody.cite.markdown import replace_citation_surrogates
 from custody.cite.rules import CiteRules
-from custody.cite.wire import ReportFinding, ReportSource, SavedReportInfo, encode_beside
+from custody.cite.wire import ReportFinding, ReportSource, SavedReportInfo, encode_citation_metrics
 from custody.core.errors import InputError
-from custody.core.ids import digest_of
-from custody.core.wire.body import digest_text
-from custody.workspace.machine import open_atomic
-from custody.workspace.rules_in_force import load_rules, load_user_rules
+from custody.core.ids import digest_from_bytes
+from custody.core.wire.body import format_digest
+from custody.workspace.machine import open_atomic_file
+from custody.workspace.rules_in_force import load_user_rules, load_workspace_rules
 from custody.workspace.workspace import Workspace
 
 STDIN = "-"
 FILE_BYTES_MAX = 64 * 1024 * 1024
-"""A larger file is no report."""
+"""Maximum size of a report."""
 
 
-def rules_for(workspace: Workspace, coverage_min: float | None = None) -> CiteRules:
-    """The rules in force; outside a repository those of the user. ``coverage_min`` stands above both."""
-    rules = _in_force(workspace)
+def load_citation_rules(workspace: Workspace, coverage_min: float | None = None) -> CiteRules:
+    """Return the effective rules; outside a repository those of the user. ``coverage_min`` overrides both."""
+    rules = _load_effective_cite_rules(workspace)
     return rules if coverage_min is None else replace(rules, coverage_min=coverage_min)
 
 
-def _in_force(workspace: Workspace) -> CiteRules:
+def _load_effective_cite_rules(workspace: Workspace) -> CiteRules:
     try:
-        workspace.repository  # noqa: B018 - only whether there is one
+        workspace.repository  # noqa: B018 - raises if there is none
     except InputError:
-        # A report may lie anywhere: without a repository there are no rules of one.
+        # A report may be anywhere; outside a repository only the user's rules apply.
         return load_user_rules(workspace).of(CiteRules)
-    return load_rules(workspace)[0].of(CiteRules)
+    return load_workspace_rules(workspace)[0].of(CiteRules)
 
 
-def read_report(workspace: Workspace, name: str, stdin: bytes) -> bytes:
-    """The bytes of a report; ``-`` is what came in."""
+def read_cited_report(workspace: Workspace, name: str, stdin: bytes) -> bytes:
+    """Return the bytes of a report; ``-`` is stdin."""
     if name == STDIN:
-        return _checked(name, stdin)
+        return _check_cited_report_size(name, stdin)
     path = workspace.folder / name
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            raise InputError(f"'{name}' is no file", hint="name Markdown files, or - for what is piped in")
+            raise InputError(f"'{name}' is not a file", hint="pass Markdown files, or - for stdin")
         if path.stat().st_size > FILE_BYTES_MAX:
-            raise _too_large(name)
-        return _checked(name, path.read_bytes())
+            raise _cited_report_size_error(name)
+        return _check_cited_report_size(name, path.read_bytes())
     except OSError as error:
-        raise InputError(
-            f"cannot read '{name}': {error.strerror}", hint="name Markdown files that can be read"
-        ) from error
+        raise InputError(f"cannot read '{name}': {error.strerror}", hint="pass readable Markdown files") from error
 
 
-def write_report(path: Path, data: bytes) -> None:
-    """Put ``data`` in a file that keeps its mode, whole or not at all; a link's target is what is written."""
-    place = path.resolve()
-    with open_atomic(place, named=path) as out:
-        if place.exists():
-            os.fchmod(out.fileno(), stat.S_IMODE(place.stat().st_mode))
+def write_citation_file(path: Path, data: bytes) -> None:
+    """Write a file atomically, keeping its mode; a symbolic link is followed."""
+    target = path.resolve()
+    with open_atomic_file(target, shown=path) as out:
+        if target.exists():
+            os.fchmod(out.fileno(), stat.S_IMODE(target.stat().st_mode))
         out.write(data)
 
 
-def _checked(name: str, data: bytes) -> bytes:
+def _check_cited_report_size(name: str, data: bytes) -> bytes:
     if len(data) > FILE_BYTES_MAX:
-        raise _too_large(name)
+        raise _cited_report_size_error(name)
     return data
 
 
-def _too_large(name: str) -> InputError:
-    return InputError(
-        f"'{name}' is larger than {FILE_BYTES_MAX:,} bytes", hint="a report is a text that a person reads"
-    )
+def _cited_report_size_error(name: str) -> InputError:
+    return InputError(f"'{name}' is larger than {FILE_BYTES_MAX:,} bytes", hint="split the report")
 
 
-# Save a report: its text, and beside it what is known of its citations.
+# Save a report: its text, and a file with its citation metrics.
 
 
 SUFFIX = ".citations.json"
-"""The name of a report with this behind it is the file of its metrics."""
+"""Suffix of the metrics file, appended to the name of the report."""
 
 
 @dataclass(frozen=True, slots=True)
 class SavedReport:
-    """Where a report was saved, and where what is known of its citations."""
+    """The files of a saved report: its text, and its metrics in ``beside``."""
 
     path: Path
     beside: Path
@@ -92,39 +88,41 @@ class SavedReport:
 def save_report_object(report: CitedReport, path: str | os.PathLike[str]) -> SavedReport:
     """Write a report as Markdown: with ``## Footnotes`` if it has ``[^x]`` markers, else with ``## References``.
 
-    Each file is written whole or not at all, the metrics first: whoever sees the report finds them beside it. They hold
-    the digest of the text, so that those of another text are never taken for its own.
+    Each file is written atomically, the metrics first, so that a report always has its metrics. They contain the
+    digest of the text, so that metrics of another text are recognized.
     """
-    place = Path(os.path.abspath(path))
-    beside = beside_of(place)
+    target = Path(os.path.abspath(path))
+    beside = citation_metrics_path(target)
     data = report.text.encode("utf-8", "surrogatepass")
-    write_report(beside, encode_beside(_beside(report, data)))
-    write_report(place, data)
-    return SavedReport(place, beside)
+    write_citation_file(beside, encode_citation_metrics(_to_saved_report_info(report, data)))
+    write_citation_file(target, data)
+    return SavedReport(target, beside)
 
 
-def beside_of(path: Path) -> Path:
-    """The file of a report's metrics."""
+def citation_metrics_path(path: Path) -> Path:
+    """Return the path of a report's metrics."""
     return path.with_name(f"{path.name}{SUFFIX}")
 
 
-def _beside(report: CitedReport, data: bytes) -> SavedReportInfo:
+def _to_saved_report_info(report: CitedReport, data: bytes) -> SavedReportInfo:
     return SavedReportInfo(
-        name=whole_characters(report.name),
-        digest=digest_text(digest_of(data)),
+        name=replace_citation_surrogates(report.name),
+        digest=format_digest(digest_from_bytes(data)),
         passed=report.passed,
         quality_metrics=dict(report.quality_metrics),
         findings=[
-            ReportFinding(finding.code.value, finding.line, finding.column, whole_characters(finding.message))
+            ReportFinding(
+                finding.code.value, finding.line, finding.column, replace_citation_surrogates(finding.message)
+            )
             for finding in report.audit.findings
         ],
-        answers=[whole_characters(attempt.words) for attempt in report.attempts],
+        answers=[replace_citation_surrogates(attempt.words) for attempt in report.attempts],
         sources=[
             ReportSource(
                 marker=marker or None,
                 id=source.source_id,
-                title=whole_characters(source.title),
-                url=source.url and whole_characters(source.url),
+                title=replace_citation_surrogates(source.title),
+                url=source.url and replace_citation_surrogates(source.url),
             )
             for marker, source in zip(report.markers, report.sources, strict=True)
         ],

@@ -1,9 +1,10 @@
-"""The registry of sources: what every way of asking it does, wherever it is kept."""
+"""The registry of sources, over any store."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from custody.cite.app.registry_stores import RecordRegistryStore, RegistryStore
+from custody.cite.catalog import Catalog, RegistryChange, Stamp
 from custody.cite.links import LinkCheck, LinkMemory
 from custody.cite.model import (
     ArtifactType,
@@ -12,176 +13,183 @@ from custody.cite.model import (
     SourceID,
     SourceIdentity,
     SourceUsage,
-    number_of,
+    source_number_from_id,
 )
 from custody.cite.registry import (
-    SAID_SO,
-    check_of,
-    entry_at,
-    entry_of,
-    identity_of,
-    root,
-    source_of,
-    sources,
-    to_check,
-    to_excerpt,
-    to_merge,
-    to_part,
-    to_read,
-    to_register,
-    to_unmerge,
-    to_use,
-    usage_of,
+    DEFAULT_REASON,
+    collect_source_usage,
+    combine_merged_source,
+    find_source_entry,
+    find_source_entry_by_number,
+    find_source_link_memory,
+    identify_source,
+    iterate_sources,
+    plan_link_check,
+    plan_source_excerpt,
+    plan_source_merge,
+    plan_source_reading,
+    plan_source_registration,
+    plan_source_split,
+    plan_source_unmerge,
+    plan_source_use,
+    resolve_merged_source,
 )
-from custody.cite.shelf import RegistryChange, Shelf, Stamp
-from custody.cite.source_texts import ContextCandidate, candidate, candidates
-from custody.cite.urls import url_key
+from custody.cite.source_texts import ContextCandidate, build_context_source, iterate_context_sources
+from custody.cite.urls import compute_source_url_key
 from custody.core.views import Reading
-from custody.workspace.machine import now_ns, token, user
+from custody.workspace.machine import machine_now_ns, machine_user_name, make_machine_token
 from custody.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True)
 class SourceRegistry:
-    """Sources with permanent ids. Every call is whole: it happened, durably, or nothing did."""
+    """Sources with permanent ids; every call is atomic and durable."""
 
-    keeper: RegistryStore
+    store: RegistryStore
     who: str | None = None
-    now_ns: Callable[[], int] = field(default=now_ns)
-    token: Callable[[], str] = field(default=token)
+    now_ns: Callable[[], int] = field(default=machine_now_ns)
+    token: Callable[[], str] = field(default=make_machine_token)
 
     def register(self, source: ResearchSource) -> SourceIdentity:
-        """Give a source its id, or the one that it has; what it says more is kept."""
+        """Register a source and return its id; new facts about a known source are stored."""
         return self.registered(source)[0]
 
     def registered(self, source: ResearchSource) -> tuple[SourceIdentity, bool]:
-        """The same, and whether the id was given just now."""
-        kept, keys = self.keeper.safe(source)
-        given: list[tuple[int, bool]] = []
+        """Register a source; return its id and whether the id is new."""
+        safe, keys = self.store.safe(source)
+        assigned: list[tuple[int, bool]] = []
 
-        def decide(shelf: Shelf) -> tuple[RegistryChange, ...]:
-            number, events = to_register(shelf, kept, self._stamp(), keys)
-            given.append((number, number > shelf.last()))
+        def decide(catalog: Catalog) -> tuple[RegistryChange, ...]:
+            number, events = plan_source_registration(catalog, safe, self._stamp(), keys)
+            assigned.append((number, number > catalog.last()))
             return events
 
-        def look(shelf: Shelf) -> tuple[SourceIdentity, bool]:
-            number, is_new = given[-1]
-            return identity_of(shelf, entry_at(shelf, number)), is_new
+        def read(catalog: Catalog) -> tuple[SourceIdentity, bool]:
+            number, is_new = assigned[-1]
+            return identify_source(catalog, find_source_entry_by_number(catalog, number)), is_new
 
-        return self.keeper.change(decide, look)
+        return self.store.change(decide, read)
 
     def get(self, source_id: SourceID) -> ResearchSource | None:
-        """What is known of a source, by any of its ids; None when nobody registered it or all of it is gone."""
+        """Return a source, by any of its ids; None if it is not registered or was erased."""
         try:
-            number = number_of(source_id)
+            number = source_number_from_id(source_id)
         except SourceError:
-            return None  # no registry ever gave such an id
+            return None  # not a valid id, so not registered
 
-        def look(shelf: Shelf) -> ResearchSource | None:
-            entry = shelf.entry(number)
-            return None if entry is None else source_of(shelf, entry)
+        def read(catalog: Catalog) -> ResearchSource | None:
+            entry = catalog.entry(number)
+            return None if entry is None else combine_merged_source(catalog, entry)
 
-        return self.keeper.look(look)
+        return self.store.read(read)
 
     def find_by_key(self, canonical_key: str) -> SourceIdentity | None:
-        """Who is registered under a canonical key, or under a URL."""
-        page = url_key(canonical_key)
-        wanted = canonical_key if page is None else f"url:{page}"
+        """Return the source with a canonical key or a URL."""
+        page = compute_source_url_key(canonical_key)
+        key = canonical_key if page is None else f"url:{page}"
 
-        def look(shelf: Shelf) -> SourceIdentity | None:
-            number = shelf.number_at(wanted)
-            return None if number is None else identity_of(shelf, entry_at(shelf, number))
+        def read(catalog: Catalog) -> SourceIdentity | None:
+            number = catalog.number_at(key)
+            return None if number is None else identify_source(catalog, find_source_entry_by_number(catalog, number))
 
-        return self.keeper.look(look)
+        return self.store.read(read)
 
     def find_by_canonical_key(self, key: str) -> SourceID | None:
-        """The id that is registered under a key: the document's appendix asks so."""
-        found = self.find_by_key(key)
-        return None if found is None else found.source_id
+        """Return the id of the source with a key, as in the appendix of document 003."""
+        identity = self.find_by_key(key)
+        return None if identity is None else identity.source_id
 
     def all(self) -> list[tuple[SourceIdentity, ResearchSource]]:
-        """Every source once, by number."""
-        return self.keeper.look(lambda shelf: list(sources(shelf)))
+        """Return all sources once, by number."""
+        return self.store.read(lambda catalog: list(iterate_sources(catalog)))
 
     def register_usage(self, source_id: SourceID, artifact_type: ArtifactType, artifact_id: str) -> SourceUsage:
-        """Note that something rests on a source; what is known changes nothing."""
-        return self.keeper.change(
-            lambda shelf: to_use(shelf, source_id, artifact_type, artifact_id, self._stamp()),
-            lambda shelf: usage_of(shelf, source_id),
+        """Record that an artifact uses a source; a known use changes nothing."""
+        return self.store.change(
+            lambda catalog: plan_source_use(catalog, source_id, artifact_type, artifact_id, self._stamp()),
+            lambda catalog: collect_source_usage(catalog, source_id),
         )
 
     def usage(self, source_id: SourceID) -> SourceUsage:
-        """What rests on a source."""
-        return self.keeper.look(lambda shelf: usage_of(shelf, source_id))
+        """Return the artifacts that use a source."""
+        return self.store.read(lambda catalog: collect_source_usage(catalog, source_id))
 
-    def merge(self, kept: SourceID, absorbed: SourceID, reason: str = SAID_SO) -> SourceIdentity:
-        """Say that two ids are one source; the second stays as an alias of the first."""
-        return self.keeper.change(
-            lambda shelf: to_merge(shelf, kept, absorbed, self.keeper.safe_text(reason), self._stamp()),
-            lambda shelf: identity_of(shelf, entry_of(shelf, kept)),
+    def merge(self, kept: SourceID, absorbed: SourceID, reason: str = DEFAULT_REASON) -> SourceIdentity:
+        """Merge two ids into one source; the second becomes an alias of the first."""
+        return self.store.change(
+            lambda catalog: plan_source_merge(catalog, kept, absorbed, self.store.safe_text(reason), self._stamp()),
+            lambda catalog: identify_source(catalog, find_source_entry(catalog, kept)),
         )
 
     def unmerge(self, source_id: SourceID, reason: str = "") -> SourceIdentity:
-        """Take a merge back: the id stands for its own source again."""
-        return self.keeper.change(
-            lambda shelf: to_unmerge(shelf, source_id, self.keeper.safe_text(reason), self._stamp()),
-            lambda shelf: identity_of(shelf, entry_of(shelf, source_id)),
+        """Undo a merge: the id is a source of its own again."""
+        return self.store.change(
+            lambda catalog: plan_source_unmerge(catalog, source_id, self.store.safe_text(reason), self._stamp()),
+            lambda catalog: identify_source(catalog, find_source_entry(catalog, source_id)),
         )
 
     def part(self, source_id: SourceID, url: str, reason: str = "") -> SourceIdentity:
-        """Say that one address of a source is another source, which gets an id of its own."""
-        made: list[int] = []
+        """Split off one URL of a source as a new source."""
+        numbers: list[int] = []
 
-        def decide(shelf: Shelf) -> tuple[RegistryChange, ...]:
-            events = to_part(shelf, source_id, url, self.keeper.safe_text(reason), self._stamp())
-            made.extend(event.number for event in events)
+        def decide(catalog: Catalog) -> tuple[RegistryChange, ...]:
+            events = plan_source_split(catalog, source_id, url, self.store.safe_text(reason), self._stamp())
+            numbers.extend(event.number for event in events)
             return events
 
-        return self.keeper.change(decide, lambda shelf: identity_of(shelf, entry_at(shelf, made[-1])))
+        return self.store.change(
+            decide, lambda catalog: identify_source(catalog, find_source_entry_by_number(catalog, numbers[-1]))
+        )
 
     def excerpt(self, source_id: SourceID, text: str, span: tuple[int, int] | None = None) -> None:
-        """Keep a passage that was read; merging never loses it."""
-        kept = self.keeper.safe_text(text)
-        self.keeper.change(lambda shelf: to_excerpt(shelf, source_id, kept, span, self._stamp()), lambda _: None)
+        """Store a passage that was read; merging never loses it."""
+        safe = self.store.safe_text(text)
+        self.store.change(
+            lambda catalog: plan_source_excerpt(catalog, source_id, safe, span, self._stamp()), lambda _: None
+        )
 
     def known(self, source_id: SourceID) -> tuple[ResearchSource, str | None] | None:
-        """A source and the whole text that was kept of it, by any of its ids; None when nobody registered it."""
+        """Return a source and its full stored text, by any of its ids; None if it is not registered."""
 
-        def look(shelf: Shelf) -> tuple[ResearchSource, str | None] | None:
-            entry = shelf.entry(number_of(source_id))
-            found = None if entry is None else candidate(shelf, root(shelf, entry))
-            return None if found is None else (found.source, found.text)
+        def read(catalog: Catalog) -> tuple[ResearchSource, str | None] | None:
+            entry = catalog.entry(source_number_from_id(source_id))
+            candidate = None if entry is None else build_context_source(catalog, resolve_merged_source(catalog, entry))
+            return None if candidate is None else (candidate.source, candidate.text)
 
-        return self.keeper.look(look)
+        return self.store.read(read)
 
     def candidates(self) -> list[ContextCandidate]:
-        """Every source with its text and when it was accessed, by number: what a context is made from."""
-        return self.keeper.look(lambda shelf: list(candidates(shelf)))
+        """Return all sources with text and accesses, by number, for a context."""
+        return self.store.read(lambda catalog: list(iterate_context_sources(catalog)))
 
     def read(self, source_id: SourceID, reading: Reading, session: str | None = None) -> None:
-        """Note how a source was read."""
-        self.keeper.change(lambda shelf: to_read(shelf, source_id, reading, session, self._stamp()), lambda _: None)
+        """Record how a source was read."""
+        self.store.change(
+            lambda catalog: plan_source_reading(catalog, source_id, reading, session, self._stamp()), lambda _: None
+        )
 
-    def checked(self, looks: Iterable[tuple[SourceID, LinkCheck]]) -> None:
-        """Remember what looks at sources' addresses saw, all of them or none."""
-        every = list(looks)
+    def checked(self, checks: Iterable[tuple[SourceID, LinkCheck]]) -> None:
+        """Record link checks, all of them or none."""
+        pending = list(checks)
 
-        def decide(shelf: Shelf) -> tuple[RegistryChange, ...]:
+        def decide(catalog: Catalog) -> tuple[RegistryChange, ...]:
             return tuple(
-                event for source_id, look in every for event in to_check(shelf, source_id, look, self._stamp())
+                event
+                for source_id, check in pending
+                for event in plan_link_check(catalog, source_id, check, self._stamp())
             )
 
-        if every:
-            self.keeper.change(decide, lambda _: None)
+        if pending:
+            self.store.change(decide, lambda _: None)
 
     def check(self, source_id: SourceID) -> LinkMemory | None:
-        """What is remembered of how a source's address answers; None when nobody looked."""
-        return self.keeper.look(lambda shelf: check_of(shelf, source_id))
+        """Return the stored link checks of a source; None if its URL was never checked."""
+        return self.store.read(lambda catalog: find_source_link_memory(catalog, source_id))
 
     def _stamp(self) -> Stamp:
         return Stamp(id=self.token(), at_ns=self.now_ns(), who=self.who)
 
 
-def registry_of(workspace: Workspace, who: str | None = None) -> SourceRegistry:
-    """The registry of a workspace's store; ``who`` changes it, without it the user of this machine."""
-    return SourceRegistry(RecordRegistryStore(workspace), who or user(), workspace.now_ns, workspace.token)
+def open_source_registry(workspace: Workspace, who: str | None = None) -> SourceRegistry:
+    """Open the registry of a workspace's store as ``who``, by default this machine's user."""
+    return SourceRegistry(RecordRegistryStore(workspace), who or machine_user_name(), workspace.now_ns, workspace.token)

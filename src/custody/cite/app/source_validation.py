@@ -1,11 +1,11 @@
-"""Document 003's validation of sources: look whether each answers, and register it in any case."""
+"""The validation pipeline of document 003: check each source, and register it in any case."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from custody.cite.hits import SalvagedSource, salvaged
+from custody.cite.hits import SalvagedSource, salvage_source
 from custody.cite.links import CircuitBreaker, LinkAnswer, LinkOutcome, SkippedLink
 from custody.cite.model import (
     VALIDATION_STATE,
@@ -17,7 +17,7 @@ from custody.cite.model import (
 )
 from custody.cite.rules import CiteRules
 from custody.intake.record import redact_event_payload
-from custody.workspace.machine import now_ns
+from custody.workspace.machine import machine_now_ns
 
 if TYPE_CHECKING:
     from custody.cite.web import LinkChecker
@@ -27,18 +27,18 @@ LOG = logging.getLogger("custody.sources")
 
 
 def guarded_client(rules: CiteRules | None = None) -> Any:
-    """An ``httpx2.AsyncClient`` that connects to public addresses only, whatever it is asked for."""
-    from custody.cite.web import guarded_client as made
+    """Return an ``httpx2.AsyncClient`` that connects to public addresses only."""
+    from custody.cite.web import create_link_client
 
-    return made(rules)
+    return create_link_client(rules)
 
 
 class SourceValidationPipeline:
-    """Checks sources and registers them: one that cannot be validated is degraded, never dropped.
+    """Validation and registration of sources; an invalid source is degraded, never dropped.
 
-    ``http_client`` is any ``httpx2.AsyncClient``; ours is the default, and the only one that also guards what names
-    lead to. ``circuit_breaker`` guards everything together; without it each host has its own. A pipeline belongs to one
-    event loop.
+    ``http_client`` is any ``httpx2.AsyncClient``. Only the default, ``guarded_client``, also checks the addresses that
+    names resolve to. ``circuit_breaker`` is shared by all hosts; without it, each host has its own. A pipeline belongs
+    to one event loop.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class SourceValidationPipeline:
         circuit_breaker: CircuitBreaker | None = None,
         *,
         rules: CiteRules | None = None,
-        now_ns: Callable[[], int] = now_ns,
+        now_ns: Callable[[], int] = machine_now_ns,
     ) -> None:
         self.repository = repository
         self.http_client = http_client
@@ -58,37 +58,41 @@ class SourceValidationPipeline:
         self._checker: LinkChecker | None = None
 
     async def validate_and_register(self, raw_source: Mapping[str, Any]) -> SourceIdentity | None:
-        """The identity of a source that answers, or of the same marked as degraded; None where nothing was said."""
-        return await self._register(await self._validated(raw_source))
+        """Validate and register a source, degraded if its URL does not work; return None for an empty source."""
+        return await self._register(await self._validate_source(raw_source))
 
     async def validate_many(self, raw_sources: Iterable[Mapping[str, Any]]) -> list[SourceIdentity | None]:
-        """The same for many, a bounded number at once; ids follow the order of the sources, not of the answers."""
-        from custody.cite.web import gather_calls
+        """Validate many sources concurrently, with a limit; ids follow the order of the sources."""
+        from custody.cite.web import gather_link_calls
 
-        validated = await gather_calls([self._validated(raw) for raw in raw_sources])
-        return [await self._register(salvaged_source) for salvaged_source in validated]
+        validated = await gather_link_calls([self._validate_source(raw) for raw in raw_sources])
+        return [await self._register(salvaged) for salvaged in validated]
 
     async def aclose(self) -> None:
-        """Close the client, if it is our own."""
+        """Close the client, unless it was passed in."""
         if self._checker is not None and self.http_client is None:
             await self._checker.client.aclose()
         self._checker = None
 
-    async def _validated(self, raw: Mapping[str, Any]) -> SalvagedSource:
-        """The source as it shall be registered, with what keeps it from being valid."""
-        found = salvaged(raw)
-        if found.source is None or found.why is not None or found.source.url is None:
-            return found
-        why = _problem(await self._links().look(found.source.url))
-        return replace(found, why=why)
+    async def _validate_source(self, raw: Mapping[str, Any]) -> SalvagedSource:
+        """Return the source to register, and why it is not valid."""
+        salvaged = salvage_source(raw)
+        if salvaged.source is None or salvaged.why is not None or salvaged.source.url is None:
+            return salvaged
+        why = _describe_link_problem(await self._links().check(salvaged.source.url))
+        return replace(salvaged, why=why)
 
-    async def _register(self, found: SalvagedSource) -> SourceIdentity | None:
-        source, why = found.source, found.why
+    async def _register(self, salvaged: SalvagedSource) -> SourceIdentity | None:
+        source, why = salvaged.source, salvaged.why
         if source is None:
-            LOG.warning("a source was not registered: %s", why)
+            LOG.warning("cannot register a source: %s", why)
             return None
         if why is not None:
-            LOG.warning("'%s' is registered as degraded: %s", _safe(source.title or source.url or ""), _safe(why))
+            LOG.warning(
+                "registered '%s' as degraded: %s",
+                _redact_source_text(source.title or source.url or ""),
+                _redact_source_text(why),
+            )
             return await self._register_degraded(source, why)
         if source.url is not None:
             source = replace(source, metadata={**source.metadata, VALIDATION_STATE: VALIDATED})
@@ -98,7 +102,7 @@ class SourceValidationPipeline:
         try:
             return await self.repository.register(degraded(source, why))
         except SourceError:
-            # Its metadata leaves no room for the mark: the mark is worth more.
+            # The metadata is full: drop it, because the degraded state matters more.
             return await self.repository.register(degraded(replace(source, metadata={}), why))
 
     def _links(self) -> "LinkChecker":
@@ -115,13 +119,13 @@ class SourceValidationPipeline:
         return self._checker
 
 
-def _safe(text: str) -> str:
-    """A text without its secrets, as a log may hold it; no mark of them is kept, so any key will do."""
+def _redact_source_text(text: str) -> str:
+    """Return a text without secrets, for logs; the hashes of the secrets are dropped, so any key works."""
     return str(redact_event_payload({"text": text}, lambda: bytes(32))["text"])
 
 
-def _problem(found: LinkOutcome) -> str | None:
-    """Why an address does not count as validated; None when it does."""
-    if isinstance(found, SkippedLink):
-        return f"not asked: {found.why}"
-    return None if found.answer in (LinkAnswer.HERE, LinkAnswer.MOVED) else found.why
+def _describe_link_problem(outcome: LinkOutcome) -> str | None:
+    """Return why a URL is not validated; None if it is."""
+    if isinstance(outcome, SkippedLink):
+        return f"not checked: {outcome.why}"
+    return None if outcome.answer in (LinkAnswer.HERE, LinkAnswer.MOVED) else outcome.why

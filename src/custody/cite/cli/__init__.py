@@ -1,4 +1,1 @@
-"""The verbs of citations.
-
-May touch the terminal. Asks use cases and renders their reports.
-"""
+"""The commands of citations: they call use cases and print their reports. May touch the terminal."""

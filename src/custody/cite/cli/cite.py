@@ -8,28 +8,28 @@ from custody.terminal.frame import CommandGroup, CommandTable
 
 PARTS: CommandTable = MappingProxyType(
     {
-        "add": ("custody.cite.cli.registry:add", "Register a source, or say more of one that is known."),
+        "add": ("custody.cite.cli.registry:add", "Add or update a source."),
         "list": ("custody.cite.cli.registry:list_", "List every source with its id."),
         "show": ("custody.cite.cli.registry:show", "Show everything about one source."),
-        "merge": ("custody.cite.cli.registry:merge", "Say that two ids are one source."),
-        "unmerge": ("custody.cite.cli.registry:unmerge", "Take a merge back."),
+        "merge": ("custody.cite.cli.registry:merge", "Merge two ids into one source."),
+        "unmerge": ("custody.cite.cli.registry:unmerge", "Undo a merge."),
         "context": (
             "custody.cite.cli.context:context",
-            "Print the sources for an agent's prompt, within a budget of tokens.",
+            "Print the sources for an agent's prompt, within a token budget.",
         ),
-        "near": ("custody.cite.cli.context:find_near_copies", "Find sources whose kept texts are nearly copies."),
-        "search": ("custody.cite.cli.context:search", "Find sources by what they speak of."),
+        "near": ("custody.cite.cli.context:find_near_copies", "Find sources with nearly the same text."),
+        "search": ("custody.cite.cli.context:search", "Search sources by topic."),
         "audit": (
             "custody.cite.cli.documents:audit",
-            "Check the citations of reports: any Markdown file, in a repository or not.",
+            "Check the citations of Markdown files, in a repository or not.",
         ),
-        "convert": ("custody.cite.cli.documents:convert", "Rewrite the markers of a report and its list of sources."),
-        "check-links": ("custody.cite.cli.context:check_links", "See whether the addresses of sources still answer."),
-        "export": ("custody.cite.cli.documents:export", "Write the sources that a report lists for other programs."),
-        "report": ("custody.cite.cli.documents:report", "Show a report with a table of its sources beneath."),
+        "convert": ("custody.cite.cli.documents:convert", "Convert the markers and the source list of a report."),
+        "check-links": ("custody.cite.cli.context:check_links", "Check whether the URLs of sources still work."),
+        "export": ("custody.cite.cli.documents:export", "Export the sources of a report for other programs."),
+        "report": ("custody.cite.cli.documents:report", "Show a report and a table of its sources."),
         "contract": (
             "custody.cite.cli.documents:contract",
-            "Print the citation contract, for the instructions of any agent.",
+            "Print the citation contract for an agent's instructions.",
         ),
     }
 )
@@ -37,8 +37,8 @@ PARTS: CommandTable = MappingProxyType(
 
 @click.group("cite", cls=CommandGroup, parts=PARTS)
 def cite_command() -> None:
-    """Keep the sources that statements rest on, and check what cites them.
+    """Register sources and check the reports that cite them.
 
-    Every source has a permanent id, S1, S2 and so on, in this store's registry. Reports are checked and rewritten with
-    or without one.
+    Every source has a permanent id (S1, S2, …) in this store's registry. Checking and converting reports works without
+    a registry too.
     """

@@ -1,4 +1,4 @@
-"""``custody cite audit``."""
+"""``custody cite audit``, ``convert``, ``export``, ``report`` and ``contract``: commands for one or more reports."""
 
 import sys
 from collections.abc import Iterator
@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING
 import click
 
 from custody import __version__
-from custody.cite.app.audit import audit_sarif, cite_audit, remedy_of
+from custody.cite.app.audit import cite_audit, encode_citation_sarif, look_up_citation_remedy
 from custody.cite.app.report import cite_contract, cite_convert, cite_export, cite_report
 from custody.cite.wire import CiteAuditReport, CiteConvertReport, CiteFile, CiteReportReport, ReportSource, TargetName
 from custody.core.errors import EXIT, InputError, Outcome
-from custody.terminal.frame import answer, json_option, open_workspace, printable, say
+from custody.core.plural import count_noun, noun_for_count
+from custody.terminal.frame import (
+    escape_terminal_text,
+    json_option,
+    open_command_workspace,
+    print_command_report,
+    print_terminal_notice,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -26,12 +33,12 @@ STDIN = "-"
 @click.option(
     "--coverage-min",
     type=click.FloatRange(0, 1),
-    help="The least share of sentences with evidence that must be cited; without it, the rule cite.coverage_min.",
+    help="Minimum share of sentences with evidence that must be cited; default: the rule cite.coverage_min.",
 )
 @click.option(
     "--session",
     metavar="ID",
-    help="Judge every line by what this session read, not only lines that records show to be an agent's.",
+    help="Check every line against what this session read, not only the lines recorded as written by an agent.",
 )
 @click.option("--sarif", is_flag=True, help="Print the findings as SARIF 2.1.0, for code hosts and editors.")
 @json_option
@@ -45,16 +52,16 @@ def audit(
     sarif: bool,
     as_json: bool,
 ) -> int:
-    """Check the citations of reports: any Markdown file, in a repository or not.
+    """Check the citations of Markdown files, in a repository or not.
 
-    Every finding has a code, a line and a column: a marker without source, a source that is never cited, numbers with
-    gaps or out of order, one source under two numbers, a bare domain, a list that does not render, too few statements
-    cited, and more; docs/cite.md has the table. What is cited is judged against the report's own list. - is what is
-    piped in. Nothing is changed. Exit status: 0 nothing found, 1 something.
+    Every finding has a code, a line and a column: a marker without a source, a source that is never cited, numbers with
+    gaps or out of order, a duplicate source, a bare domain, a list that does not render, too few cited statements, and
+    more (table in docs/cite.md). Citations are checked against the report's own list. - reads stdin. No file changes.
+    Exit status: 0 nothing found, 1 findings.
 
-    Where this repository's records show which session wrote a line, that is looked at too: whether the cited page was
-    opened, before the line was written, and more than a summary of it where it is quoted; whether the files, names,
-    issues and dependencies exist that the line names.
+    Lines that the records of this repository assign to a session are also checked against what it did: whether it
+    opened the cited page, before it wrote the line, and more than a summary if the line quotes it; and whether the
+    files, names, issues and dependencies in the line exist.
 
     \b
     Examples:
@@ -65,36 +72,38 @@ def audit(
       custody cite audit report.md --sarif > citations.sarif
     """
     if sarif and as_json:
-        raise InputError("--sarif and --json are two shapes of one answer", hint="give one of them")
+        raise InputError("--sarif and --json are mutually exclusive", hint="pass one of them")
     stdin = sys.stdin.buffer.read() if STDIN in files else b""
-    report = cite_audit(open_workspace(ctx), files, stdin, coverage_min=coverage_min, session=session)
+    report = cite_audit(open_command_workspace(ctx), files, stdin, coverage_min=coverage_min, session=session)
     if sarif:
-        click.echo(audit_sarif(report, __version__))
+        click.echo(encode_citation_sarif(report, __version__))
         return EXIT[Outcome(report.outcome)]
-    return answer(report, "\n".join(_render_audit(report)), as_json=as_json)
+    return print_command_report(report, "\n".join(_render_audit(report)), as_json=as_json)
 
 
 def _render_audit(report: CiteAuditReport) -> Iterator[str]:
     for finding in report.findings:
         yield f"{finding.file}:{finding.line}:{finding.column}: {finding.code} {finding.message}"
-    for code in dict.fromkeys(attribution_finding.code for attribution_finding in report.findings):
-        yield f"{code}: {remedy_of(code)}"
+    for code in dict.fromkeys(finding.code for finding in report.findings):
+        yield f"{code}: {look_up_citation_remedy(code)}"
     for file in report.files:
+        findings = count_noun(file.findings, "finding") if file.findings else "OK"
+        sources, markers = count_noun(file.sources, "source"), count_noun(file.markers, "marker")
         covered = f"{file.coverage.cited} of {file.coverage.total} sentences with evidence cited"
-        found = f"{file.findings} finding(s)" if file.findings else "nothing found"
-        yield f"{file.file}: {found}; {file.sources} source(s), {file.markers} marker(s), {covered}"
-        yield from _records(file)
+        yield f"{file.file}: {findings}; {sources}, {markers}, {covered}"
+        yield from _render_record_checks(file)
 
 
-def _records(file: CiteFile) -> Iterator[str]:
-    """What records added, where any were looked at."""
-    told = file.records
-    if not told.looked:
+def _render_record_checks(file: CiteFile) -> Iterator[str]:
+    """Yield what was checked against records and what was skipped; nothing if no records were used."""
+    records = file.records
+    if not records.looked:
         return
-    yield f"{file.file}: {told.lines:,} line(s) judged by the records of session(s) {', '.join(told.sessions)}"
-    for why in dict.fromkeys(code.why for code in told.not_looked):
-        codes = ", ".join(code.code for code in told.not_looked if code.why == why)
-        yield f"{file.file}: not looked at: {codes}: {why}"
+    lines, session = count_noun(records.lines, "line"), noun_for_count(len(records.sessions), "session")
+    yield f"{file.file}: checked {lines} against the records of {session} {', '.join(records.sessions)}"
+    for why in dict.fromkeys(code.why for code in records.not_looked):
+        codes = ", ".join(code.code for code in records.not_looked if code.why == why)
+        yield f"{file.file}: skipped {codes}: {why}"
 
 
 SHOWN_MAX = 10
@@ -108,17 +117,17 @@ SHOWN_MAX = 10
     required=True,
     help="[^1] with footnotes, [1] with a numbered list, or [S1] with a list by id.",
 )
-@click.option("-o", "--output", metavar="OUTPUT", help="Write to OUTPUT, whole or not at all, instead of stdout.")
-@click.option("-i", "--in-place", is_flag=True, help="Write over the file itself.")
+@click.option("-o", "--output", metavar="OUTPUT", help="Write to OUTPUT instead of stdout, atomically.")
+@click.option("-i", "--in-place", is_flag=True, help="Overwrite the file.")
 @json_option
 @click.pass_context
 def convert(ctx: click.Context, file: str, *, to: TargetName, output: str | None, in_place: bool, as_json: bool) -> int:
-    """Rewrite the markers of a report and its list of sources.
+    """Convert the markers and the source list of a report.
 
-    Every common form of marker is understood. Sources are numbered by first use; without any marker the list is headed
-    References. Not one byte changes outside markers and the list: not in code, links, HTML or math. Converting twice is
-    converting once. A footnote that leads back to itself is refused. A marker without source is left and named on
-    stderr. - is what is piped in.
+    Understands every common form of marker. Sources are numbered by first use; if no marker is used, the heading of the
+    list is References. Only markers and the list change, never code, links, HTML or math. A second conversion changes
+    nothing. A footnote that refers to itself is an error. A marker without a source stays and is reported on stderr.
+    - reads stdin.
 
     \b
     Examples:
@@ -127,25 +136,25 @@ def convert(ctx: click.Context, file: str, *, to: TargetName, output: str | None
       custody cite convert - --to markers < report.md
     """
     if as_json and output is None and not in_place:
-        raise InputError("--json prints a report, so the text needs a file", hint="add --output FILE or --in-place")
+        raise InputError("--json needs a file for the converted text", hint="add --output FILE or --in-place")
     stdin = sys.stdin.buffer.read() if file == STDIN else b""
-    report, text = cite_convert(open_workspace(ctx), file, to, stdin, output=output, in_place=in_place)
+    report, text = cite_convert(open_command_workspace(ctx), file, to, stdin, output=output, in_place=in_place)
     if output is None and not in_place:
         sys.stdout.buffer.write(text)
-        _tell_left(report)
+        _print_unchanged_markers(report)
         return 0
     if not as_json:
-        _tell_left(report)
-    return answer(report, _render_conversion(report), as_json=as_json)
+        _print_unchanged_markers(report)
+    return print_command_report(report, _render_conversion(report), as_json=as_json)
 
 
 @click.command("export")
 @click.argument("file")
-@click.option("--csl", is_flag=True, required=True, help="As CSL-JSON, which reference managers read.")
-@click.option("-o", "--output", metavar="OUTPUT", help="Write to OUTPUT, whole or not at all, instead of stdout.")
+@click.option("--csl", is_flag=True, required=True, help="Write CSL-JSON, the format of reference managers.")
+@click.option("-o", "--output", metavar="OUTPUT", help="Write to OUTPUT instead of stdout, atomically.")
 @click.pass_context
 def export(ctx: click.Context, file: str, *, csl: bool, output: str | None) -> int:
-    """Write the sources that a report lists for other programs.
+    """Export the sources of a report for other programs.
 
     \b
     Examples:
@@ -153,32 +162,33 @@ def export(ctx: click.Context, file: str, *, csl: bool, output: str | None) -> i
       custody cite export report.md --csl -o sources.json
     """
     if not csl:
-        raise InputError("no shape was named for the export", hint="add --csl")
+        raise InputError("missing export format", hint="add --csl")
     stdin = sys.stdin.buffer.read() if file == STDIN else b""
-    made = cite_export(open_workspace(ctx), file, stdin, output=output)
+    exported = cite_export(open_command_workspace(ctx), file, stdin, output=output)
     if output is None or output == "-":
-        sys.stdout.buffer.write(made)
+        sys.stdout.buffer.write(exported)
     return 0
 
 
 def _render_conversion(report: CiteConvertReport) -> str:
     if not report.written:
-        return f"'{report.file}' is as it was: there was nothing to change"
-    return f"wrote '{report.path}' with {report.sources} source(s), {report.changes} place(s) changed"
+        return f"'{report.file}' is unchanged"
+    sources, changes = count_noun(report.sources, "source"), count_noun(report.changes, "change")
+    return f"wrote '{report.path}': {sources}, {changes}"
 
 
-def _tell_left(report: CiteConvertReport) -> None:
+def _print_unchanged_markers(report: CiteConvertReport) -> None:
     for marker in report.left[:SHOWN_MAX]:
-        say(
-            f"{report.file}:{marker.line}:{marker.column}: {marker.marker} is not listed among the sources and was left"
+        print_terminal_notice(
+            f"{report.file}:{marker.line}:{marker.column}: {marker.marker} is not in the source list; left unchanged"
         )
     if len(report.left) > SHOWN_MAX:
-        say(f"… and {len(report.left) - SHOWN_MAX} more")
+        print_terminal_notice(f"… and {len(report.left) - SHOWN_MAX} more")
 
 
 SHOWN_CHARACTERS_MAX = 4 * 1024 * 1024
-"""A longer text is not laid out for a terminal."""
-TITLE_SIGNS_MAX = 80
+"""Maximum length of a report that is rendered on a terminal."""
+TITLE_CHARACTERS_MAX = 80
 
 
 @click.command("report")
@@ -186,11 +196,11 @@ TITLE_SIGNS_MAX = 80
 @json_option
 @click.pass_context
 def report(ctx: click.Context, file: str, *, as_json: bool) -> int:
-    """Show a report with a table of its sources beneath.
+    """Show a report and a table of its sources.
 
-    The text is laid out for the terminal; nothing in it can move the cursor or change a colour. The table has the
-    marker, the id, the title and the address of every source. If the report was saved by a report writer, its metrics
-    are told too. - is what is piped in. Exit status: 1 if it is known that the report did not pass its audit, else 0.
+    The text is rendered for the terminal; control sequences in it are escaped. The table has the marker, the id, the
+    title and the URL of every source. Metrics are shown if a report writer saved them. - reads stdin. Exit status: 1 if
+    the report is known to have failed its audit, else 0.
 
     \b
     Examples:
@@ -198,57 +208,56 @@ def report(ctx: click.Context, file: str, *, as_json: bool) -> int:
       custody cite report saved.md --json | jq .quality_metrics
     """
     stdin = sys.stdin.buffer.read() if file == STDIN else b""
-    found, body = cite_report(open_workspace(ctx), file, stdin)
-    if found.beside == "of another text":
-        say(f"what is kept beside '{file}' is of another text: the report was changed since, its metrics are not shown")
+    cited, body = cite_report(open_command_workspace(ctx), file, stdin)
+    if cited.beside == "of another text":
+        print_terminal_notice(f"'{file}' was changed after its metrics were saved; the metrics are not shown")
     if as_json:
-        return answer(found, "", as_json=True)
+        return print_command_report(cited, "", as_json=True)
     if len(body) > SHOWN_CHARACTERS_MAX:
         raise InputError(
-            f"'{file}' is too long to be laid out: more than {SHOWN_CHARACTERS_MAX:,} characters",
-            hint="'--json' has all of it",
+            f"'{file}' is too long to render: more than {SHOWN_CHARACTERS_MAX:,} characters", hint="use --json"
         )
-    click.echo(_laid_out(body, found), nl=False)
-    return EXIT[Outcome(found.outcome)]
+    click.echo(_render_cited_report(body, cited), nl=False)
+    return EXIT[Outcome(cited.outcome)]
 
 
 @click.command("contract")
 @click.argument("ids", nargs=-1, metavar="[ID…]")
-@click.option("--context", is_flag=True, help="Print what those who gather are told instead: tag findings with ids.")
+@click.option("--context", is_flag=True, help="Print the instructions for agents that gather findings instead.")
 @json_option
 @click.pass_context
 def contract(ctx: click.Context, ids: tuple[str, ...], *, context: bool, as_json: bool) -> int:
-    """Print the citation contract, for the instructions of any agent.
+    """Print the citation contract for an agent's instructions.
 
-    It has a row for every source of this store's registry, or for the given ids, the rules of citing, and a checklist.
-    The same sources give the same text.
+    It has a row for every source of this store's registry (or for each ID), the citation rules and a checklist. The
+    same sources give the same text.
 
     \b
     Examples:
       custody cite contract S1 S4 > contract.txt
       custody cite contract --context
     """
-    made = cite_contract(open_workspace(ctx), ids, context=context)
-    return answer(made, made.text.rstrip("\n"), as_json=as_json)
+    answer = cite_contract(open_command_workspace(ctx), ids, context=context)
+    return print_command_report(answer, answer.text.rstrip("\n"), as_json=as_json)
 
 
-def _laid_out(body: str, found: CiteReportReport) -> str:
-    """The report, its sources and its metrics, as wide as the terminal; plain where there is none."""
+def _render_cited_report(body: str, cited: CiteReportReport) -> str:
+    """Return the report, its sources and its metrics at the terminal's width; plain text without a terminal."""
     from rich.console import Console
     from rich.markdown import Markdown
 
     out, terminal = StringIO(), sys.stdout.isatty()
     console = Console(file=out, force_terminal=terminal, width=Console().width)
-    # Both before and after: what is written as an entity is a control sign only once it is laid out.
-    console.print(_EscapedText(Markdown(printable(body.expandtabs(4)), hyperlinks=False)))
+    # Escape before and after rendering: an HTML entity becomes a control character only when rendered.
+    console.print(_EscapedText(Markdown(escape_terminal_text(body.expandtabs(4)), hyperlinks=False)))
     console.print()
-    console.print(_EscapedText(_table(found.sources)) if found.sources else "no source is listed")
-    for line in _metrics(found):
-        console.print(printable(line), markup=False, highlight=False)
+    console.print(_EscapedText(_render_source_table(cited.sources)) if cited.sources else "no sources listed")
+    for line in _render_citation_metrics(cited):
+        console.print(escape_terminal_text(line), markup=False, highlight=False)
     return out.getvalue() if terminal else "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 
-def _table(sources: list[ReportSource]) -> "RenderableType":
+def _render_source_table(sources: list[ReportSource]) -> "RenderableType":
     from rich.table import Table
     from rich.text import Text
 
@@ -256,23 +265,27 @@ def _table(sources: list[ReportSource]) -> "RenderableType":
     for name in ("marker", "id", "title", "URL"):
         table.add_column(name, overflow="fold", no_wrap=name in ("marker", "id"))
     for source in sources:
-        title = source.title if len(source.title) <= TITLE_SIGNS_MAX else f"{source.title[: TITLE_SIGNS_MAX - 1]}…"
+        title = (
+            source.title
+            if len(source.title) <= TITLE_CHARACTERS_MAX
+            else f"{source.title[: TITLE_CHARACTERS_MAX - 1]}…"
+        )
         cells = (source.marker or "-", source.id or "-", title or "-", source.url or "-")
-        table.add_row(*(Text(printable(" ".join(cell.split()))) for cell in cells))
+        table.add_row(*(Text(escape_terminal_text(" ".join(cell.split()))) for cell in cells))
     return table
 
 
-def _metrics(found: CiteReportReport) -> Iterator[str]:
-    if found.quality_metrics is None:
+def _render_citation_metrics(cited: CiteReportReport) -> Iterator[str]:
+    if cited.quality_metrics is None:
         return
-    told = ", ".join(f"{name} {value:g}" for name, value in sorted(found.quality_metrics.items()))
-    yield f"audit: {'passed' if found.passed else 'NOT passed'}; {told}"
-    for finding in found.findings:
+    metrics = ", ".join(f"{name} {round(value, 2):g}" for name, value in sorted(cited.quality_metrics.items()))
+    yield f"audit: {'passed' if cited.passed else 'FAILED'}; {metrics}"
+    for finding in cited.findings:
         yield f"{finding.line}:{finding.column}: {finding.code} {finding.message}"
 
 
 class _EscapedText:
-    """What is laid out, with every sign that a terminal would obey shown as an escape."""
+    """A renderable with its control characters shown as escapes."""
 
     def __init__(self, inner: "RenderableType") -> None:
         self._inner = inner
@@ -282,4 +295,4 @@ class _EscapedText:
 
         for segment in console.render(self._inner, options):
             if not segment.control:
-                yield Segment(printable(segment.text), segment.style)
+                yield Segment(escape_terminal_text(segment.text), segment.style)

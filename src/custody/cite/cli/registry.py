@@ -16,25 +16,26 @@ from custody.cite.wire import (
     ReadingReport,
 )
 from custody.core.errors import InputError
-from custody.terminal.frame import answer, json_option, open_workspace
+from custody.core.plural import count_noun, noun_for_count
+from custody.terminal.frame import json_option, open_command_workspace, print_command_report
 
-TITLE_SIGNS_MAX = 60
-EXCERPT_SIGNS_MAX = 100
+TITLE_CHARACTERS_MAX = 60
+EXCERPT_CHARACTERS_MAX = 100
 READINGS_SHOWN_MAX = 10
 YEAR_MAX = 9999
 
 
 @click.command("add")
 @click.argument("url", required=False)
-@click.option("--title", help="What the source is called; without it and without a URL there is no source.")
+@click.option("--title", help="Its title; required without a URL.")
 @click.option("--author", help="Who wrote it.")
 @click.option("--publisher", help="Who published it.")
-@click.option("--date", metavar="DATE", help="When it was published: 2026-01-31 or a moment.")
-@click.option("--year", type=click.IntRange(min=0, max=YEAR_MAX), help="The year, where no more is known.")
-@click.option("--type", "source_type", metavar="TYPE", help="What it is: paper, page, book and so on.")
-@click.option("--snippet", help="Some words of it: without a URL, a source is known by title and snippet.")
-@click.option("--doi", help="Its DOI; sources with the same one are the same work.")
-@click.option("--isbn", help="Its ISBN; sources with the same one are the same work.")
+@click.option("--date", metavar="DATE", help="Publication date: 2026-01-31 or 2026-01-31T12:00:00Z.")
+@click.option("--year", type=click.IntRange(min=0, max=YEAR_MAX), help="Publication year, if the date is unknown.")
+@click.option("--type", "source_type", metavar="TYPE", help="Its type: paper, page, book and so on.")
+@click.option("--snippet", help="A short quote; without a URL, title and snippet identify a source.")
+@click.option("--doi", help="Its DOI; sources with the same DOI are the same work.")
+@click.option("--isbn", help="Its ISBN; sources with the same ISBN are the same work.")
 @json_option
 @click.pass_context
 def add(  # noqa: PLR0913 - one argument for each option
@@ -52,10 +53,10 @@ def add(  # noqa: PLR0913 - one argument for each option
     isbn: str | None,
     as_json: bool,
 ) -> int:
-    """Register a source, or say more of one that is known.
+    """Add or update a source.
 
-    The same page has the same id however its URL is written, and so has the same work (a DOI, an arXiv paper, an RFC, a
-    file on GitHub, an archived copy). What is only alike is suggested; 'custody cite merge' says that it is the same.
+    All spellings of a URL share one id, and so do all URLs of one work (a DOI, an arXiv paper, an RFC, a file on
+    GitHub, an archived copy). Similar sources are only suggested; merge them with 'custody cite merge'.
 
     \b
     Examples:
@@ -74,8 +75,8 @@ def add(  # noqa: PLR0913 - one argument for each option
         "doi": doi,
         "isbn": isbn,
     }
-    report = cite_add(open_workspace(ctx), fields)
-    return answer(report, "\n".join(_render_addition(report)), as_json=as_json)
+    report = cite_add(open_command_workspace(ctx), fields)
+    return print_command_report(report, "\n".join(_render_addition(report)), as_json=as_json)
 
 
 @click.command("list")
@@ -89,8 +90,8 @@ def list_(ctx: click.Context, *, as_json: bool) -> int:
       custody cite list
       custody cite list --json | jq -r '.sources[] | [.id, .url] | @tsv'
     """
-    report = cite_list(open_workspace(ctx))
-    return answer(report, "\n".join(_render_list(report)), as_json=as_json)
+    report = cite_list(open_command_workspace(ctx))
+    return print_command_report(report, "\n".join(_render_list(report)), as_json=as_json)
 
 
 @click.command("show")
@@ -100,48 +101,47 @@ def list_(ctx: click.Context, *, as_json: bool) -> int:
 def show(ctx: click.Context, source_id: str, *, as_json: bool) -> int:
     """Show everything about one source.
 
-    By any of its ids: what it is, its addresses, why they are one source, how it was read, what rests on it.
+    Accepts any of its ids. Shows its fields, its URLs, its merges, who read it and what cites it.
 
     \b
     Examples:
       custody cite show S3
       custody cite show S3 --json | jq .merges
     """
-    report = cite_show(open_workspace(ctx), source_id)
-    return answer(report, "\n".join(_render_source(report)), as_json=as_json)
+    report = cite_show(open_command_workspace(ctx), source_id)
+    return print_command_report(report, "\n".join(_render_source(report)), as_json=as_json)
 
 
 @click.command("merge")
 @click.argument("kept", metavar="ID")
 @click.argument("absorbed", metavar="OTHER")
-@click.option("--reason", help="Why the two are one source.")
+@click.option("--reason", help="Why both are the same source.")
 @json_option
 @click.pass_context
 def merge(ctx: click.Context, kept: str, absorbed: str, *, reason: str | None, as_json: bool) -> int:
-    """Say that two ids are one source.
+    """Merge two ids into one source.
 
-    ID is shown from then on, OTHER stays as its alias for good. Nothing is lost: 'custody cite unmerge OTHER' gives
-    both back as they were.
+    The source is shown as ID, and OTHER remains its alias. Nothing is lost: 'custody cite unmerge OTHER' restores both.
 
     \b
     Examples:
       custody cite merge S3 S7 --reason "the preprint of the same paper"
     """
-    report = cite_merge(open_workspace(ctx), kept, absorbed, reason=reason)
-    return answer(report, "\n".join(_render_merge(report)), as_json=as_json)
+    report = cite_merge(open_command_workspace(ctx), kept, absorbed, reason=reason)
+    return print_command_report(report, "\n".join(_render_merge(report)), as_json=as_json)
 
 
 @click.command("unmerge")
 @click.argument("source_id", metavar="ID")
-@click.option("--url", help="The address that shall be a source of its own, where a key had merged it.")
-@click.option("--reason", help="Why they are not the same.")
+@click.option("--url", help="Split this URL off, if it was merged automatically.")
+@click.option("--reason", help="Why they are different sources.")
 @json_option
 @click.pass_context
 def unmerge(ctx: click.Context, source_id: str, *, url: str | None, reason: str | None, as_json: bool) -> int:
-    """Take a merge back.
+    """Undo a merge.
 
-    ID is the one that was absorbed; it stands for its own source again, and no key merges the two a second time. With
-    --url, one address of the source ID becomes a source of its own under a new id.
+    ID is the absorbed id. It becomes a source of its own again, and the two are not merged automatically a second time.
+    With --url, one URL of the source ID becomes a new source with a new id.
 
     \b
     Examples:
@@ -149,30 +149,30 @@ def unmerge(ctx: click.Context, source_id: str, *, url: str | None, reason: str 
       custody cite unmerge S3 --url "https://example.org/app#one"
     """
     if reason is not None and not reason.strip():
-        raise InputError("the reason is empty", hint="leave it out, or say why they are not the same")
-    report = cite_unmerge(open_workspace(ctx), source_id, url=url, reason=reason or "")
-    return answer(report, "\n".join(_render_merge(report)), as_json=as_json)
+        raise InputError("the reason is empty", hint="omit --reason, or state why they are different sources")
+    report = cite_unmerge(open_command_workspace(ctx), source_id, url=url, reason=reason or "")
+    return print_command_report(report, "\n".join(_render_merge(report)), as_json=as_json)
 
 
 def _render_addition(report: CiteAddReport) -> Iterator[str]:
-    yield f"{_line(report.source)}  ({'new' if report.new else 'known'})"
+    yield f"{_render_source_line(report.source)}  ({'new' if report.new else 'known'})"
     yield from _render_suggestions(report.suggestions)
 
 
 def _render_list(report: CiteListReport) -> Iterator[str]:
     if not report.sources and not report.lost:
-        yield "no source is registered"
+        yield "no sources registered"
     width = max((len(source.id) for source in report.sources), default=0)
     for source in report.sources:
         also = f"  (also {', '.join(source.aliases)})" if source.aliases else ""
-        yield f"{source.id:<{width}}  {_title(source.title)}  {source.url or '-'}{also}"
+        yield f"{source.id:<{width}}  {_truncate_source_title(source.title)}  {source.url or '-'}{also}"
     if report.lost:
-        yield f"of {', '.join(report.lost)} nothing is left: it was erased"
+        yield f"{', '.join(report.lost)} {noun_for_count(len(report.lost), 'was', 'were')} erased"
 
 
 def _render_source(report: CiteShowReport) -> Iterator[str]:
     source = report.source
-    yield _line(source)
+    yield _render_source_line(source)
     facts = {
         "author": source.author,
         "publisher": source.publisher,
@@ -186,50 +186,52 @@ def _render_source(report: CiteShowReport) -> Iterator[str]:
         "validation": source.metadata.get("validation_state"),
     }
     yield from (f"  {name:<10} {value}" for name, value in facts.items() if value is not None)
-    yield from (f"  address    {address.spelling} ({address.id})" for address in report.addresses)
-    yield from (f"  merged     {_merged(source_merge)}" for source_merge in report.merges)
+    yield from (f"  url        {address.spelling} ({address.id})" for address in report.addresses)
+    yield from (f"  merged     {_describe_source_merge(source_merge)}" for source_merge in report.merges)
     usage = report.usage
     uses = (*usage.finding_ids, *usage.cluster_ids, *usage.contradiction_ids, *usage.report_sections)
     if uses:
         yield f"  used by    {', '.join(uses)}"
-    yield from (f"  read       {_read(reading)}" for reading in report.readings[-READINGS_SHOWN_MAX:][::-1])
+    yield from (
+        f"  read       {_describe_source_reading(reading)}" for reading in report.readings[-READINGS_SHOWN_MAX:][::-1]
+    )
     if len(report.readings) > READINGS_SHOWN_MAX:
-        yield f"  read       {len(report.readings) - READINGS_SHOWN_MAX:,} time(s) more, before"
-    yield from (f'  excerpt    "{_cut(excerpt.text or "(erased)")}"' for excerpt in report.excerpts)
+        yield f"  read       {count_noun(len(report.readings) - READINGS_SHOWN_MAX, 'earlier reading')}"
+    yield from (f'  excerpt    "{_truncate_source_excerpt(excerpt.text or "(erased)")}"' for excerpt in report.excerpts)
     yield from _render_suggestions(report.suggestions)
 
 
 def _render_merge(report: CiteMergeReport) -> Iterator[str]:
     for source in report.sources:
         also = f"  (also {', '.join(source.aliases)})" if source.aliases else ""
-        yield f"{_line(source)}{also}"
+        yield f"{_render_source_line(source)}{also}"
 
 
 def _render_suggestions(suggestions: list[CiteSuggestion]) -> Iterator[str]:
-    yield from (f"  perhaps the same as {suggestion.id}: {suggestion.why}" for suggestion in suggestions)
+    yield from (f"  possibly the same as {suggestion.id}: {suggestion.why}" for suggestion in suggestions)
 
 
-def _merged(source_merge: CiteMerge) -> str:
+def _describe_source_merge(source_merge: CiteMerge) -> str:
     by = f" by {source_merge.who}" if source_merge.who is not None and source_merge.how == "person" else ""
     return f"{source_merge.absorbed or source_merge.address} into {source_merge.kept}{by}: {source_merge.reason}"
 
 
-def _read(report: ReadingReport) -> str:
+def _describe_source_reading(report: ReadingReport) -> str:
     by = "" if report.who is None else f" by {report.who}"
     where = "" if report.session is None else f" in session {report.session}"
     call = "" if report.call is None else f" ({report.call})"
     return f"{report.reading}{by}{where}{call}, {report.at[:10]} {report.at[11:19]} UTC"
 
 
-def _line(source: CiteSource) -> str:
-    return f"{source.id}  {_title(source.title)}  {source.url or '-'}"
+def _render_source_line(source: CiteSource) -> str:
+    return f"{source.id}  {_truncate_source_title(source.title)}  {source.url or '-'}"
 
 
-def _title(title: str) -> str:
+def _truncate_source_title(title: str) -> str:
     title = title or "-"
-    return title if len(title) <= TITLE_SIGNS_MAX else f"{title[: TITLE_SIGNS_MAX - 1]}…"
+    return title if len(title) <= TITLE_CHARACTERS_MAX else f"{title[: TITLE_CHARACTERS_MAX - 1]}…"
 
 
-def _cut(text: str) -> str:
+def _truncate_source_excerpt(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= EXCERPT_SIGNS_MAX else f"{line[: EXCERPT_SIGNS_MAX - 1]}…"
+    return line if len(line) <= EXCERPT_CHARACTERS_MAX else f"{line[: EXCERPT_CHARACTERS_MAX - 1]}…"

@@ -1,6 +1,6 @@
-"""The registry of sources in the database: one shelf per chain, kept by replaying the chain's records.
+"""The registry of sources in the database: one catalog per chain, a view built from the chain's records.
 
-No truth lives here. A store that continues another's chain has that store's sources under the same numbers.
+A store that continues the chain of another store has its sources under the same numbers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,30 +14,29 @@ from custody.core.record import ChainTip, Record
 from custody.core.wire.arrival import CONTINUES, REGISTRY
 from custody.core.wire.canonical import Json
 from custody.store import DerivedTables, Store
-from custody.store.tables import PAGE, integer, key_digest, raw, split_batches
+from custody.store.tables import PAGE, bytes_from_sql, digest_table_key, integer_from_sql, split_row_batches
 
 if TYPE_CHECKING:
-    from custody.cite.shelf import SourceLost
+    from custody.cite.catalog import SourceLost
 from collections.abc import Collection
 from typing import Any, Final, TypeVar, get_args
 
+from custody.cite.catalog import HINTED_MAX, CatalogEntry, ExcerptEvent, RegistryChange, SourceReading
 from custody.cite.links import LinkMemory
 from custody.cite.model import ArtifactType
-from custody.cite.queries.registry_codec import decode_registry_event
-from custody.cite.shelf import HINTED_MAX, ExcerptEvent, ShelfEntry, SourceReading
-from custody.cite.shelf import RegistryChange as Happened
+from custody.cite.queries.registry_codec import decode_source_event
 from custody.core.ids import SessionId
 from custody.core.views import PullRequestFact, Source, SourceAccess, ToolCall
-from custody.store import ObservedView, placeholders
+from custody.store import ObservedView, make_sql_placeholders
 from custody.store.db import DamagedStoreError, Db, Row, SqlValue
 from custody.store.tables import Tables
 
-# The parsers of ``cite`` take a while to import, and most stores hold no source: nothing of it is imported up here.
+# The parsers of ``cite`` are slow to import, and most stores have no sources, so they are not imported here.
 
 VERSION = "2"
-"""Of how records become rows; another one means that they are made again."""
+"""Version of the view; another version means that the rows are built again."""
 ADOPTED = "adopted-sources"
-"""The watermark's name for what other recorders and agents' calls told of sources, as far as it was registered."""
+"""Name of the watermark for recorded sources and readings that are registered."""
 TABLES = (
     "registry_source",
     "registry_key",
@@ -50,31 +49,31 @@ TABLES = (
 
 
 class RegistryTables(DerivedTables):
-    """Every chain's registry, and how far each was read."""
+    """The registries of all chains, and how far each was read."""
 
     def __init__(self, store: Store) -> None:
         self._tables = store.tables
         self._db = store.db
 
-    def shelf(self, registry: StoreId | None) -> "TableShelf":
-        """The sources that a chain's records registered; an empty shelf before the first record."""
-        return TableShelf(self._tables, registry or StoreId(""))
+    def catalog(self, registry: StoreId | None) -> "TableCatalog":
+        """Return the sources of a chain; an empty catalog before the first record."""
+        return TableCatalog(self._tables, registry or StoreId(""))
 
     def number_at(self, registry: StoreId | None, key: str) -> int | None:
-        """The number under which the source is shown that a key leads to; quick where that is all one asks."""
+        """Return the number that the source of a key is shown as, without reading more."""
         number: int | None = None
-        found = self._db.rows(
-            "SELECT n FROM registry_key WHERE registry = ? AND key = ?", (registry or "", key_digest(key))
+        rows = self._db.rows(
+            "SELECT n FROM registry_key WHERE registry = ? AND key = ?", (registry or "", digest_table_key(key))
         )
-        while found:
-            number = integer(found[0][0])
+        while rows:
+            number = integer_from_sql(rows[0][0])
             states = self._db.rows("SELECT state FROM registry_source WHERE registry = ? AND n = ?", (registry, number))
-            into = _INTO.decode(raw(states[0][0])).into if states else None
-            found = [] if into is None else [(into,)]
+            into = _INTO.decode(bytes_from_sql(states[0][0])).into if states else None
+            rows = [] if into is None else [(into,)]
         return number
 
     def read_on(self, store: StoreId) -> None:
-        """Inside a write: let what was appended to a chain happen to its registry."""
+        """Apply the new records of a chain to its registry, inside a write."""
         done, version = self._state(store)
         if version != VERSION:
             self._drop(store)
@@ -86,44 +85,44 @@ class RegistryTables(DerivedTables):
         self._put_state(REGISTRY, store, self._tables.head(store).seq)
 
     def catch_up(self, head: ChainTip) -> None:
-        """Bring one chain's registry up to its head."""
+        """Apply the records of a chain to its registry, up to its head."""
         if not self.is_current(head):
             with self._db.writing():
                 self.read_on(head.store)
 
     def is_current(self, head: ChainTip) -> bool:
-        """Whether a chain's registry was read to the end, with this version."""
+        """Return whether the registry of a chain is complete, with this version."""
         return self._state(head.store) == (head.seq, VERSION)
 
     def adopted(self, store: StoreId) -> int:
-        """Up to which place of a chain what it tells of sources was registered."""
-        found = self._db.rows("SELECT seq FROM state WHERE view = ? AND store_id = ?", (ADOPTED, store))
-        return integer(found[0][0]) if found else 0
+        """Return the position up to which the recorded sources of a chain are registered."""
+        rows = self._db.rows("SELECT seq FROM state WHERE view = ? AND store_id = ?", (ADOPTED, store))
+        return integer_from_sql(rows[0][0]) if rows else 0
 
     def set_adopted(self, store: StoreId, seq: int) -> None:
-        """Remember up to which place it was."""
+        """Store that position."""
         with self._db.writing():
             self._put_state(ADOPTED, store, seq)
 
     def forget(self) -> None:
-        """Inside a write: drop every row; they are made again from the records."""
+        """Drop all rows, inside a write; they are built again from the records."""
         for name in TABLES:
             self._db.run(f"DELETE FROM {name}")
         self._db.run("DELETE FROM state WHERE view = ?", (REGISTRY,))
 
     def read_again(self, records: Sequence[Record]) -> None:
-        """Inside a write: make the registries again that hold what these records said."""
+        """Build the registries that contain these records again, inside a write."""
         for store in sorted({record.store for record in records if record.entry.kind == REGISTRY}):
             for chain in self._built_on(store):
                 self._drop(chain)
                 self.read_on(chain)
 
     def _built_on(self, store: StoreId) -> list[StoreId]:
-        """The chain itself and every chain here that may hold its sources because it continues it."""
+        """Return the chain and all chains that continue it."""
         return [store, *(head.store for head in self._tables.chains() if store in dict(self._line(head.store)))]
 
     def _line(self, store: StoreId) -> list[tuple[StoreId, int]]:
-        """The chains that a chain continues, oldest first, each with the place up to which it does."""
+        """Return the chains that a chain continues, oldest first, each with its last position."""
         line: list[tuple[StoreId, int]] = []
         while (older := self._continued(store)) is not None and older[0] not in dict(line):
             line.append(older)
@@ -139,11 +138,11 @@ class RegistryTables(DerivedTables):
         return (StoreId(old), seq) if isinstance(old, str) and isinstance(seq, int) else None
 
     def _replay(self, registry: StoreId, store: StoreId, after: int, until: int | None) -> None:
-        """Let the records of a chain, from behind ``after`` up to ``until``, happen to a registry."""
-        for records in split_batches(self._records(store, after, until)):
-            shelf = self.shelf(registry)
+        """Apply the records of a chain, after ``after`` up to ``until``, to a registry."""
+        for records in split_row_batches(self._records(store, after, until)):
+            catalog = self.catalog(registry)
             for record, payload in zip(records, self._tables.payloads(records).values(), strict=True):
-                _let_happen(shelf, record, payload)
+                _apply_source_record(catalog, record, payload)
 
     def _records(self, store: StoreId, after: int, until: int | None) -> Iterator[Record]:
         while places := self._db.rows(
@@ -151,7 +150,7 @@ class RegistryTables(DerivedTables):
             (store, after, REGISTRY, PAGE),
         ):
             for (seq,) in places:
-                after = integer(seq)
+                after = integer_from_sql(seq)
                 if until is not None and after > until:
                     return
                 record = self._tables.record(RecordRef(store, Seq(after)))
@@ -164,8 +163,8 @@ class RegistryTables(DerivedTables):
         self._db.run("DELETE FROM state WHERE view = ? AND store_id = ?", (REGISTRY, store))
 
     def _state(self, store: StoreId) -> tuple[int, str]:
-        found = self._db.rows("SELECT seq, version FROM state WHERE view = ? AND store_id = ?", (REGISTRY, store))
-        return (integer(found[0][0]), str(found[0][1])) if found else (0, VERSION)
+        rows = self._db.rows("SELECT seq, version FROM state WHERE view = ? AND store_id = ?", (REGISTRY, store))
+        return (integer_from_sql(rows[0][0]), str(rows[0][1])) if rows else (0, VERSION)
 
     def _put_state(self, view: str, store: StoreId, seq: int) -> None:
         self._db.run(
@@ -176,7 +175,7 @@ class RegistryTables(DerivedTables):
 
 
 class _MergeTarget(msgspec.Struct):
-    """Of everything that stands under a number, into which it was merged."""
+    """The part of an entry that says what it was merged into."""
 
     into: int | None = None
 
@@ -184,23 +183,24 @@ class _MergeTarget(msgspec.Struct):
 _INTO = msgspec.json.Decoder(_MergeTarget)
 
 
-def _let_happen(shelf: "TableShelf", record: Record, payload: Json) -> None:
-    """What a record says; one that was erased still says which number was given."""
-    from custody.cite.event_fold import apply
-    from custody.cite.queries.registry_codec import decode_registry_event
+def _apply_source_record(catalog: "TableCatalog", record: Record, payload: Json) -> None:
+    """Apply a record to a catalog; an erased record still uses its number."""
+    from custody.cite.event_fold import apply_source_event
+    from custody.cite.queries.registry_codec import decode_source_event
 
-    shelf.ref = record.ref
+    catalog.ref = record.ref
     try:
-        event = _lost(record) if payload is None else decode_registry_event(payload)
+        event = _lost_source_from_record(record) if payload is None else decode_source_event(payload)
     except InputError:
-        event = _lost(record)  # a copied chain may hold what this version cannot read; doctor counts these
+        # A copied chain may contain events of a newer version; doctor counts them.
+        event = _lost_source_from_record(record)
     if event is not None:
-        # What does not fit what happened before changes nothing: a copied chain may hold anything.
-        apply(shelf, event)
+        # An event that contradicts earlier ones changes nothing: a copied chain may contain anything.
+        apply_source_event(catalog, event)
 
 
-def _lost(record: Record) -> "SourceLost | None":
-    from custody.cite.shelf import SourceLost, Stamp
+def _lost_source_from_record(record: Record) -> "SourceLost | None":
+    from custody.cite.catalog import SourceLost, Stamp
 
     family, number, op, *_ = (*record.entry.key.split(":"), "", "", "")
     if family != REGISTRY or op not in ("register", "part") or not number.isdecimal():
@@ -208,41 +208,41 @@ def _lost(record: Record) -> "SourceLost | None":
     return SourceLost(stamp=Stamp(id=record.entry.event, at_ns=record.entry.at_ns), number=int(number))
 
 
-# One registry's sources as rows: what ``cite.shelf.Shelf`` promises, by SQL.
+# The rows of one registry.
 
 
 T = TypeVar("T")
 NO_SPAN = -1
 _KINDS: tuple[str, ...] = get_args(ArtifactType)
 _ENCODER = msgspec.json.Encoder()
-_DECODER = msgspec.json.Decoder(ShelfEntry)
+_DECODER = msgspec.json.Decoder(CatalogEntry)
 _CHECKS = msgspec.json.Decoder(LinkMemory)
 
 
-class TableShelf:
-    """One registry's rows; see ``cite.shelf.Shelf`` for what each method promises."""
+class TableCatalog:
+    """A ``Catalog`` in database rows."""
 
     def __init__(self, tables: Tables, registry: StoreId) -> None:
         self._tables = tables
         self._db: Db = tables.db
         self.registry = registry
         self.ref: RecordRef | None = None
-        """The record that is happening: what holds texts is found by it."""
+        """The record being applied; texts are read from it later."""
 
     def last(self) -> int:
-        """The highest number that was given."""
-        found = self._db.rows(
+        """Return the highest assigned number."""
+        rows = self._db.rows(
             "SELECT n FROM registry_source WHERE registry = ? ORDER BY n DESC LIMIT 1", (self.registry,)
         )
-        return integer(found[0][0]) if found else 0
+        return integer_from_sql(rows[0][0]) if rows else 0
 
-    def entry(self, number: int) -> ShelfEntry | None:
-        """What stands under a number."""
-        found = self._db.rows("SELECT state FROM registry_source WHERE registry = ? AND n = ?", (self.registry, number))
-        return _entry(found[0]) if found else None
+    def entry(self, number: int) -> CatalogEntry | None:
+        """Return the entry of a number."""
+        rows = self._db.rows("SELECT state FROM registry_source WHERE registry = ? AND n = ?", (self.registry, number))
+        return _source_entry_from_row(rows[0]) if rows else None
 
-    def put(self, entry: ShelfEntry) -> None:
-        """Let an entry stand under its number."""
+    def put(self, entry: CatalogEntry) -> None:
+        """Store an entry."""
         self._db.run(
             "INSERT INTO registry_source (registry, n, state) VALUES (?, ?, ?)"
             " ON CONFLICT (registry, n) DO UPDATE SET state = excluded.state",
@@ -250,69 +250,71 @@ class TableShelf:
         )
 
     def number_at(self, key: str) -> int | None:
-        """The number that a key leads to: one read by primary key."""
-        found = self._db.rows(
-            "SELECT n FROM registry_key WHERE registry = ? AND key = ?", (self.registry, key_digest(key))
+        """Return the number that a key points to, by primary key."""
+        rows = self._db.rows(
+            "SELECT n FROM registry_key WHERE registry = ? AND key = ?", (self.registry, digest_table_key(key))
         )
-        return integer(found[0][0]) if found else None
+        return integer_from_sql(rows[0][0]) if rows else None
 
     def point(self, key: str, number: int) -> None:
-        """Let a key lead to a number."""
+        """Point a key to a number."""
         self._db.run(
             "INSERT INTO registry_key (registry, key, n) VALUES (?, ?, ?)"
             " ON CONFLICT (registry, key) DO UPDATE SET n = excluded.n",
-            (self.registry, key_digest(key), number),
+            (self.registry, digest_table_key(key), number),
         )
 
     def hint(self, hint: str, number: int) -> None:
-        """Note a hint."""
+        """Store a hint."""
         self._db.run(
             "INSERT INTO registry_hint (registry, hint, n) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-            (self.registry, key_digest(hint), number),
+            (self.registry, digest_table_key(hint), number),
         )
 
     def hinted(self, hint: str) -> list[int]:
-        """The numbers with this hint."""
+        """Return the numbers with this hint."""
         rows = self._db.rows(
             "SELECT n FROM registry_hint WHERE registry = ? AND hint = ? ORDER BY n LIMIT ?",
-            (self.registry, key_digest(hint), HINTED_MAX),
+            (self.registry, digest_table_key(hint), HINTED_MAX),
         )
-        return [integer(n) for (n,) in rows]
+        return [integer_from_sql(n) for (n,) in rows]
 
     def add_excerpt(self, event: ExcerptEvent) -> None:
-        """Keep where a passage stands, once."""
+        """Store the position of a passage, once."""
         first, last = event.span or (NO_SPAN, NO_SPAN)
-        self._put_told("registry_excerpt", "digest, span_first, span_last, ", (event.digest, first, last), event.number)
+        self._insert_event(
+            "registry_excerpt", "digest, span_first, span_last, ", (event.digest, first, last), event.number
+        )
 
     def excerpts(self, number: int) -> list[ExcerptEvent]:
-        """The passages kept under a number, read from their records."""
+        """Return the passages of a number, from their records."""
         return [event for event in self._list_events("registry_excerpt", number) if isinstance(event, ExcerptEvent)]
 
     def add_reading(self, event: SourceReading) -> None:
-        """Keep that it was read."""
-        self._put_told("registry_reading", "", (), event.number)
+        """Store a reading."""
+        self._insert_event("registry_reading", "", (), event.number)
 
     def readings(self, number: int) -> list[SourceReading]:
-        """How it was read, from its records."""
+        """Return the readings of a number, from their records."""
         return [event for event in self._list_events("registry_reading", number) if isinstance(event, SourceReading)]
 
     def add_use(self, number: int, kind: ArtifactType, artifact: str) -> None:
-        """Keep a use, once."""
+        """Store a use, once."""
         self._db.run(
             "INSERT INTO registry_use (registry, n, kind, artifact, seq) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
             (self.registry, number, kind, artifact, 0 if self.ref is None else int(self.ref.seq)),
         )
 
     def uses(self, number: int) -> list[tuple[ArtifactType, str]]:
-        """What rests on it."""
+        """Return the uses of a number."""
         rows = self._db.rows(
             "SELECT kind, artifact FROM registry_use WHERE registry = ? AND n = ? ORDER BY seq, kind, artifact",
             (self.registry, number),
         )
-        return [(_kind(kind), str(artifact)) for kind, artifact in rows]
+        return [(_check_source_use_kind(kind), str(artifact)) for kind, artifact in rows]
 
     def put_check(self, number: int, memory: LinkMemory) -> None:
-        """Remember how its address answers."""
+        """Store the link checks of a number."""
         self._db.run(
             "INSERT INTO registry_check (registry, n, state) VALUES (?, ?, ?)"
             " ON CONFLICT (registry, n) DO UPDATE SET state = excluded.state",
@@ -320,59 +322,61 @@ class TableShelf:
         )
 
     def check(self, number: int) -> LinkMemory | None:
-        """What is remembered of its address."""
-        found = self._db.rows("SELECT state FROM registry_check WHERE registry = ? AND n = ?", (self.registry, number))
-        return _decoded(_CHECKS, found[0]) if found else None
+        """Return the link checks of a number."""
+        rows = self._db.rows("SELECT state FROM registry_check WHERE registry = ? AND n = ?", (self.registry, number))
+        return _decode_source_row(_CHECKS, rows[0]) if rows else None
 
-    def entries(self) -> Iterator[ShelfEntry]:
-        """Everything, by number."""
+    def entries(self) -> Iterator[CatalogEntry]:
+        """Return all entries, by number."""
         after = 0
         while page := self._db.rows(
             "SELECT state FROM registry_source WHERE registry = ? AND n > ? ORDER BY n LIMIT ?",
             (self.registry, after, PAGE),
         ):
             for row in page:
-                entry = _entry(row)
+                entry = _source_entry_from_row(row)
                 after = entry.number
                 yield entry
 
-    def _put_told(self, table: str, columns: str, values: tuple[SqlValue, ...], number: int) -> None:
+    def _insert_event(self, table: str, columns: str, values: tuple[SqlValue, ...], number: int) -> None:
         if self.ref is None:
-            raise ValueError("only what stands in a record can be kept")
+            raise ValueError("only recorded events can be stored")
         marks = ", ".join("?" * (len(values) + 4))
         self._db.run(
             f"INSERT INTO {table} (registry, n, {columns}store_id, seq) VALUES ({marks}) ON CONFLICT DO NOTHING",
             (self.registry, number, *values, self.ref.store, int(self.ref.seq)),
         )
 
-    def _list_events(self, table: str, number: int) -> Iterator[Happened]:
+    def _list_events(self, table: str, number: int) -> Iterator[RegistryChange]:
         rows = self._db.rows(
             f"SELECT store_id, seq FROM {table} WHERE registry = ? AND n = ? ORDER BY store_id, seq",
             (self.registry, number),
         )
-        found = (self._tables.record(RecordRef(StoreId(str(store)), Seq(integer(seq)))) for store, seq in rows)
-        for records in split_batches(record for record in found if record is not None):
+        stored_records = (
+            self._tables.record(RecordRef(StoreId(str(store)), Seq(integer_from_sql(seq)))) for store, seq in rows
+        )
+        for records in split_row_batches(record for record in stored_records if record is not None):
             for payload in self._tables.payloads(records).values():
                 if payload is not None:
-                    yield decode_registry_event(payload)
+                    yield decode_source_event(payload)
 
 
-def _kind(value: SqlValue) -> Any:
+def _check_source_use_kind(value: SqlValue) -> Any:
     if value not in _KINDS:
-        raise DamagedStoreError(f"{value!r} is no kind of use", hint="run 'custody doctor --rebuild'")
+        raise DamagedStoreError(f"unknown kind of use {value!r}", hint="run 'custody doctor --rebuild'")
     return value
 
 
-def _entry(row: Row) -> ShelfEntry:
-    return _decoded(_DECODER, row)
+def _source_entry_from_row(row: Row) -> CatalogEntry:
+    return _decode_source_row(_DECODER, row)
 
 
-def _decoded(decoder: "msgspec.json.Decoder[T]", row: Row) -> T:
+def _decode_source_row(decoder: "msgspec.json.Decoder[T]", row: Row) -> T:
     try:
-        return decoder.decode(raw(row[0]))
+        return decoder.decode(bytes_from_sql(row[0]))
     except (msgspec.DecodeError, InputError) as error:
         raise DamagedStoreError(
-            f"a source is not as it was stored: {error}", hint="run 'custody doctor --rebuild'"
+            f"a stored source is damaged: {error}", hint="run 'custody doctor --rebuild'"
         ) from error
 
 
@@ -382,18 +386,18 @@ def _decoded(decoder: "msgspec.json.Decoder[T]", row: Row) -> T:
 _WEB: Final = "http%"
 
 
-def pages_read_by(store: Store, sessions: Collection[SessionId]) -> list[ObservedView[SourceAccess]]:
+def find_source_readings(store: Store, sessions: Collection[SessionId]) -> list[ObservedView[SourceAccess]]:
     """Return the web pages that these sessions read."""
-    where = f"session IN ({placeholders(sessions)}) AND locator LIKE ?"
+    where = f"session IN ({make_sql_placeholders(sessions)}) AND locator LIKE ?"
     return store.views.look_up(SourceAccess, where, (*sorted(sessions), _WEB))
 
 
-def readings_of_url(store: Store, url: str) -> list[ObservedView[SourceAccess]]:
+def find_source_url_readings(store: Store, url: str) -> list[ObservedView[SourceAccess]]:
     """Return how any session read this URL."""
     return store.views.look_up(SourceAccess, "locator = ?", (url,))
 
 
-def pages_in_chain(
+def find_chain_source_readings(
     store: Store, chain: StoreId, after: int, until: int, limit: int
 ) -> list[ObservedView[SourceAccess]]:
     """Return the first web pages that a chain's records after ``after`` and up to ``until`` report as read."""
@@ -401,13 +405,13 @@ def pages_in_chain(
     return store.views.look_up(SourceAccess, f"{where} ORDER BY seq, n LIMIT {int(limit)}", (chain, after, until, _WEB))
 
 
-def sources_in_chain(store: Store, chain: StoreId, after: int, until: int) -> list[ObservedView[Source]]:
+def find_chain_sources(store: Store, chain: StoreId, after: int, until: int) -> list[ObservedView[Source]]:
     """Return the sources that a chain's records after ``after`` and up to ``until`` report."""
     return store.views.look_up(Source, "store_id = ? AND seq > ? AND seq <= ?", (chain, after, until))
 
 
-def has_calls(store: Store, session: SessionId) -> bool:
-    """Whether a tool call of this session was captured."""
+def has_session_tool_calls(store: Store, session: SessionId) -> bool:
+    """Return whether a tool call of this session was recorded."""
     return bool(store.views.distinct(ToolCall, "session", "session = ?", (session,)))
 
 

@@ -1,12 +1,12 @@
-"""The door to the web, for one purpose: to see whether the addresses of sources still answer.
+"""The adapter to the web, for link checks only.
 
-May touch: the name service and the network, by HTTP to public addresses only. It is opened when somebody asks for it,
-sends what ``docs/cite-links.md`` lists and nothing else, reads no body, and takes no proxy, cookie, password or setting
-from the environment. It touches no file but the system's certificates.
+It may use the name service and HTTP, to public addresses only, and only on request. It sends exactly what
+``docs/cite-links.md`` lists, reads no body, and takes no proxy, cookie, password or setting
+from the environment. It reads no files but the system's certificates.
 """
 
-from custody.cite.web.request import LinkChecker, gather_calls, look_at, look_at_all
-from custody.cite.web.transport import Dial, ForbiddenUrl, NoSuchName, Resolver, guarded_client
+from custody.cite.web.request import LinkChecker, check_links_concurrently, gather_link_calls, run_link_checks
+from custody.cite.web.transport import Dial, ForbiddenUrl, NoSuchName, Resolver, create_link_client
 
 __all__ = [
     "Dial",
@@ -14,8 +14,8 @@ __all__ = [
     "LinkChecker",
     "NoSuchName",
     "Resolver",
-    "gather_calls",
-    "guarded_client",
-    "look_at",
-    "look_at_all",
+    "check_links_concurrently",
+    "create_link_client",
+    "gather_link_calls",
+    "run_link_checks",
 ]

@@ -1,4 +1,4 @@
-"""The outside shape of records and findings: the one JSON for CLI, HTTP, export and stored evidence.
+"""The external format of records and findings: one JSON for CLI, HTTP, export and stored evidence.
 
-Pure: it imports ``core`` and msgspec, turns bytes into values and values into bytes, and touches nothing else.
+This package is pure: it may import ``core`` and msgspec, and converts between bytes and values.
 """

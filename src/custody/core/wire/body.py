@@ -1,4 +1,4 @@
-"""Bodies: long texts stored once and erased alone, excerpts of large outputs, outlines without texts."""
+"""Bodies: long texts that are stored once and can be erased, excerpts of large outputs, outlines without texts."""
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, replace
@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from custody.core.errors import InputError
-from custody.core.ids import Digest, digest_of
+from custody.core.ids import Digest, digest_from_bytes
 from custody.core.views import (
     Change,
     CommitLink,
@@ -29,10 +29,18 @@ from custody.core.views import (
     TracedFile,
     View,
 )
-from custody.core.wire.canonical import EVENT_BYTES_MAX, Json, bytes_text, dump, parse, problem, text_bytes
+from custody.core.wire.canonical import (
+    EVENT_BYTES_MAX,
+    Json,
+    decode_json_text,
+    describe_conversion_error,
+    dump_canonical_json,
+    encode_json_text,
+    parse_json_bytes,
+)
 
 TEXT_BYTES_MAX = 4096
-"""A longer text becomes a body of its own."""
+"""Maximum bytes of a text in a payload; a longer text becomes its own body."""
 
 _BODY, _ERASED, _LITERAL = "$body", "$erased", "$literal"
 _MARKS = frozenset((_BODY, _ERASED, _LITERAL))
@@ -47,78 +55,78 @@ class SplitPayload:
     texts: Mapping[Digest, bytes]
 
 
-def split(payload: Json) -> SplitPayload:
-    """Take the texts over 4 kB out of ``payload``."""
+def split_payload_texts(payload: Json) -> SplitPayload:
+    """Split the texts over 4 kB off from ``payload``."""
     texts: dict[Digest, bytes] = {}
-    return SplitPayload(_without_texts(payload, texts), texts)
+    return SplitPayload(_extract_payload_texts(payload, texts), texts)
 
 
-def join(payload: Json, texts: Mapping[Digest, bytes | None]) -> Json:
-    """Put the texts back; one that is None (or absent) was erased."""
+def join_payload_texts(payload: Json, texts: Mapping[Digest, bytes | None]) -> Json:
+    """Put the texts back into ``payload``; a missing text or None was erased."""
     if isinstance(payload, list):
-        return [join(item, texts) for item in payload]
+        return [join_payload_texts(item, texts) for item in payload]
     if not isinstance(payload, dict):
         return payload
-    mark, inner = _mark(payload)
+    mark, inner = _read_payload_mark(payload)
     if mark == _LITERAL and isinstance(inner, dict):
-        return {key: join(item, texts) for key, item in inner.items()}
+        return {key: join_payload_texts(item, texts) for key, item in inner.items()}
     if mark == _BODY and isinstance(inner, str):
-        text = texts.get(digest_from(inner))
-        return {_ERASED: inner} if text is None else bytes_text(text)
-    return {key: join(item, texts) for key, item in payload.items()}
+        text = texts.get(parse_digest(inner))
+        return {_ERASED: inner} if text is None else decode_json_text(text)
+    return {key: join_payload_texts(item, texts) for key, item in payload.items()}
 
 
-def parts(payload: Json) -> frozenset[Digest]:
-    """The digests of the texts that were taken out of a stored payload."""
+def list_payload_digests(payload: Json) -> frozenset[Digest]:
+    """Return the digests of the texts that were split off from a stored payload."""
     if isinstance(payload, list):
-        return frozenset().union(*(parts(item) for item in payload))
+        return frozenset().union(*(list_payload_digests(item) for item in payload))
     if not isinstance(payload, dict):
         return frozenset()
-    mark, inner = _mark(payload)
+    mark, inner = _read_payload_mark(payload)
     if mark == _BODY and isinstance(inner, str):
-        return frozenset((digest_from(inner),))
+        return frozenset((parse_digest(inner),))
     if mark == _LITERAL and isinstance(inner, dict):
-        return frozenset().union(*(parts(item) for item in inner.values()))
-    return frozenset().union(*(parts(item) for item in payload.values()))
+        return frozenset().union(*(list_payload_digests(item) for item in inner.values()))
+    return frozenset().union(*(list_payload_digests(item) for item in payload.values()))
 
 
-def digest_text(digest: bytes) -> str:
-    """A digest as it is written everywhere outside the database.
+def format_digest(digest: bytes) -> str:
+    """Format a digest as it is written outside the database.
 
-    >>> digest_text(bytes(32))[:15]
+    >>> format_digest(bytes(32))[:15]
     'sha256:00000000'
     """
     return _PREFIX + digest.hex()
 
 
-def digest_from(text: str) -> Digest:
-    """Read what ``digest_text`` wrote."""
+def parse_digest(text: str) -> Digest:
+    """Parse the output of ``format_digest``."""
     try:
         raw = bytes.fromhex(text.removeprefix(_PREFIX))
     except ValueError as error:
         raise InputError(f"'{text[:80]}' is not a digest", hint="a digest is 'sha256:' and 64 hex digits") from error
-    if len(raw) != 32 or digest_text(raw) != text:
+    if len(raw) != 32 or format_digest(raw) != text:
         raise InputError(f"'{text[:80]}' is not a digest", hint="a digest is 'sha256:' and 64 lower-case hex digits")
     return Digest(raw)
 
 
-def _without_texts(value: Json, texts: dict[Digest, bytes]) -> Json:
+def _extract_payload_texts(value: Json, texts: dict[Digest, bytes]) -> Json:
     if isinstance(value, str) and len(value) * 4 > TEXT_BYTES_MAX:
-        data = text_bytes(value)
+        data = encode_json_text(value)
         if len(data) <= TEXT_BYTES_MAX:
             return value
-        digest = digest_of(data)
+        digest = digest_from_bytes(data)
         texts[digest] = data
-        return {_BODY: digest_text(digest)}
+        return {_BODY: format_digest(digest)}
     if isinstance(value, list):
-        return [_without_texts(item, texts) for item in value]
+        return [_extract_payload_texts(item, texts) for item in value]
     if isinstance(value, dict):
-        kept: dict[str, Json] = {key: _without_texts(item, texts) for key, item in value.items()}
-        return {_LITERAL: kept} if _mark(value)[0] else kept
+        extracted: dict[str, Json] = {key: _extract_payload_texts(item, texts) for key, item in value.items()}
+        return {_LITERAL: extracted} if _read_payload_mark(value)[0] else extracted
     return value
 
 
-def _mark(value: dict[str, Json]) -> tuple[str | None, Json]:
+def _read_payload_mark(value: dict[str, Json]) -> tuple[str | None, Json]:
     if len(value) == 1:
         ((key, inner),) = value.items()
         if key in _MARKS:
@@ -126,8 +134,7 @@ def _mark(value: dict[str, Json]) -> tuple[str | None, Json]:
     return None, None
 
 
-# What a tool gave back is kept whole while it is small: beyond 64 kB, its beginning, its end, its size and its
-# digest.
+# A tool's output is stored whole up to 64 kB. Of a longer output custody stores its beginning, end, size and digest.
 # The texts of an edit are evidence and are never trimmed.
 
 
@@ -137,7 +144,7 @@ EDITING = frozenset(
     "Edit MultiEdit Write NotebookEdit StrReplace Delete ApplyPatch apply_patch functions.apply_patch replace"
     " write_file edit write patch multiedit".split()
 )
-"""Tools whose answers hold the texts of an edit, by every agent's name for them."""
+"""Tools that return the texts of an edit, by the names of all agents."""
 ANSWERS = MappingProxyType(
     {
         "afterShellExecution": "output",
@@ -147,55 +154,56 @@ ANSWERS = MappingProxyType(
         "postToolUse": "tool_output",
     }
 )
-"""Where Cursor's events hold what a tool gave back; elsewhere such a field may be the text of an edit."""
+"""The field with the tool's output in Cursor's events; in other events it may be the text of an edit."""
 
 
-def trim_event(event: dict[str, Json]) -> dict[str, Json]:
-    """The event with what a tool gave back cut to size."""
+def trim_event_output(event: dict[str, Json]) -> dict[str, Json]:
+    """Return the event with the tool's output cut to size."""
     kind, payload = event.get("kind"), event.get("payload")
     if kind == "hook" and isinstance(payload, dict) and str(payload.get("tool_name")) not in EDITING:
         answer = ANSWERS.get(str(event.get("event")), "tool_response")
         for name in ("tool_response", "tool_result", "toolResult", answer):
-            payload = _cut_field(payload, name)
+            payload = _excerpt_event_field(payload, name)
         return {**event, "payload": payload}
     if kind == "call":
-        return _cut_field(event, "output")
-    return _cut_field(event, "text") if kind == "source_read" else event
+        return _excerpt_event_field(event, "output")
+    return _excerpt_event_field(event, "text") if kind == "source_read" else event
 
 
-def _cut_field(fields: dict[str, Json], name: str) -> dict[str, Json]:
+def _excerpt_event_field(fields: dict[str, Json], name: str) -> dict[str, Json]:
     return {**fields, name: excerpt_long_texts(fields[name])} if name in fields else fields
 
 
 def excerpt_long_texts(value: Json) -> Json:
-    """``value`` with each long text in it cut to its beginning and its end."""
+    """Return ``value`` with each long text cut to its beginning and end."""
     if isinstance(value, str):
-        return _cut_text(value)
+        return _excerpt_long_text(value)
     if isinstance(value, list):
         return [excerpt_long_texts(item) for item in value]
     return {key: excerpt_long_texts(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
-def _cut_text(text: str) -> str:
-    data = text_bytes(text)
+def _excerpt_long_text(text: str) -> str:
+    data = encode_json_text(text)
     if len(data) <= OUTPUT_BYTES_MAX:
         return text
-    # Cut between characters: half a character at the seam is left out with the rest.
+    # Cut between characters: half a character at the cut is removed too.
     head = data[:KEPT_BYTES].decode("utf-8", "ignore")
     tail = data[-KEPT_BYTES:].decode("utf-8", "ignore")
     left_out = len(data) - len(head.encode()) - len(tail.encode())
-    return f"{head}\n[custody left out {left_out:,} bytes here; the whole was {digest_text(digest_of(data))}]\n{tail}"
+    digest = format_digest(digest_from_bytes(data))
+    return f"{head}\n[custody left out {left_out:,} bytes here; the whole was {digest}]\n{tail}"
 
 
-# What a record says without its texts: its views, with digests where texts stood.
-# A store that shares its chain without texts sends this in place of a payload. It cannot be checked against the
-# record's digest, which covers the texts too: it is as good as the word of the store that sent it.
+# An outline is a record without its texts: its views, with digests in place of texts.
+# A store that shares its chain without texts sends outlines instead of payloads. An outline cannot be checked against
+# the record's digest, which covers the texts too: the reader has to trust the store that sent it.
 
 
 VERBATIM = frozenset(
     "continues erased session link decision duplicate_answer change source registry trace trace_link".split()
 )
-"""Kinds of records that hold no text of a conversation or of a file: they are shared as they are."""
+"""Kinds of records without text of a conversation or a file; they are shared unchanged."""
 VIEWS: MappingProxyType[str, type[View]] = MappingProxyType(
     {
         "Session": Session,
@@ -216,56 +224,56 @@ VIEWS: MappingProxyType[str, type[View]] = MappingProxyType(
         "Observation": Observation,
     }
 )
-"""Every view by its word in outlines, which stores have shared: a word never changes, whatever the type is called."""
+"""The views by their names in outlines; a name never changes, since stores have shared it."""
 _WORDS = {kind: word for word, kind in VIEWS.items()}
 ATTRIBUTES_KEPT = frozenset("about agent_type command file file_path model notebook_path path subagent_type".split())
-"""Words of a span that name something; every other word of it may be a text."""
+"""Attributes of a span that hold a name; any other attribute may hold a text."""
 
 
-def outline_of(views: tuple[View, ...]) -> bytes:
-    """The canonical bytes of ``views`` without any text."""
-    return dump([_encode_view(bare(view)) for view in views])
+def encode_view_outline(views: tuple[View, ...]) -> bytes:
+    """Encode ``views`` without texts as canonical JSON."""
+    return dump_canonical_json([_encode_view(strip_view_texts(view)) for view in views])
 
 
-def views_from(data: bytes) -> tuple[View, ...]:
-    """The views that an outline tells of, or an ``InputError`` that says what it is instead."""
-    outline = parse(data, bytes_max=EVENT_BYTES_MAX)
+def decode_view_outline(data: bytes) -> tuple[View, ...]:
+    """Return the views in an outline, or raise an ``InputError`` if it is invalid."""
+    outline = parse_json_bytes(data, bytes_max=EVENT_BYTES_MAX)
     if not isinstance(outline, list):
-        raise InputError("an outline is a list of views", hint="no custody writes this")
-    return tuple(_view(view_data) for view_data in outline)
+        raise InputError("an outline must be a list of views", hint="custody did not write this")
+    return tuple(_decode_view(view_data) for view_data in outline)
 
 
-def bare(view: View) -> View:
-    """The view without its texts."""
+def strip_view_texts(view: View) -> View:
+    """Return the view without its texts."""
     changed: dict[str, Any] = {
         field.name: Text(value.digest, None)
         for field in fields(view)
         if isinstance(value := getattr(view, field.name), Text) and value.content is not None
     }
     if isinstance(view, ObservedSpan):
-        kept = tuple((n, v) for n, v in view.attributes if n in ATTRIBUTES_KEPT or not isinstance(v, str))
-        changed |= {} if kept == view.attributes else {"attributes": kept}
+        plain = tuple((n, v) for n, v in view.attributes if n in ATTRIBUTES_KEPT or not isinstance(v, str))
+        changed |= {} if plain == view.attributes else {"attributes": plain}
     return replace(view, **changed) if changed else view
 
 
 def _encode_view(view: View) -> Json:
-    usual = {field.name: field.default for field in fields(view) if field.default is not MISSING}
+    defaults = {field.name: field.default for field in fields(view) if field.default is not MISSING}
     plain: dict[str, Json] = msgspec.to_builtins(view)
-    told = {name: value for name, value in plain.items() if name not in usual or getattr(view, name) != usual[name]}
-    return {"view": _WORDS[type(view)], **told}
+    stated = {n: value for n, value in plain.items() if n not in defaults or getattr(view, n) != defaults[n]}
+    return {"view": _WORDS[type(view)], **stated}
 
 
-def _view(told: Json) -> View:
-    kind = VIEWS.get(str(told.get("view"))) if isinstance(told, dict) else None
-    if kind is None or not isinstance(told, dict):
-        raise InputError("an outline names a view that is not known", hint="upgrade custody")
-    given = {name: value for name, value in told.items() if name != "view"}
-    if not given.keys() <= {field.name for field in fields(kind)}:
-        raise InputError("an outline has a field that its view has not", hint="upgrade custody")
+def _decode_view(value: Json) -> View:
+    kind = VIEWS.get(str(value.get("view"))) if isinstance(value, dict) else None
+    if kind is None or not isinstance(value, dict):
+        raise InputError("an outline has an unknown view", hint="upgrade custody")
+    members = {name: member for name, member in value.items() if name != "view"}
+    if not members.keys() <= {field.name for field in fields(kind)}:
+        raise InputError("an outline has an unknown field", hint="upgrade custody")
     try:
-        view: View = msgspec.convert(given, kind)
+        view: View = msgspec.convert(members, kind)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
-        raise InputError(f"an outline cannot be read: {problem(error)}") from error
-    if bare(view) != view:
-        raise InputError("an outline holds a text", hint="no custody writes this")
+        raise InputError(f"an outline cannot be read: {describe_conversion_error(error)}") from error
+    if strip_view_texts(view) != view:
+        raise InputError("an outline has a text", hint="custody did not write this")
     return view

@@ -1,8 +1,8 @@
-r"""Strict JSON in, stable bytes out; rules as canonical JSON, with their digest.
+r"""Strict JSON parsing, canonical JSON output, and the digest of rules.
 
-Reading refuses what two readers could understand differently: duplicate keys, NaN, numbers beyond a double, bytes
-that are not UTF-8. Writing gives the same bytes for the same value: keys sorted, no white space, UTF-8, lone
-surrogates (which stand for bytes of odd file names) as ``\udXXX`` escapes.
+Parsing rejects ambiguous input: duplicate keys, NaN, numbers beyond a double, bytes that are not UTF-8. Equal values
+are written as equal bytes: sorted keys, no white space, UTF-8. Lone surrogates, which encode bytes of file names that
+are not UTF-8, are written as ``\udXXX`` escapes.
 """
 
 import json
@@ -12,162 +12,165 @@ from dataclasses import Field, fields
 from typing import Any, ClassVar, NoReturn, Protocol
 
 from custody.core.errors import InputError
-from custody.core.ids import Digest, digest_of
+from custody.core.ids import Digest, digest_from_bytes
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 EVENT_BYTES_MAX = 16 * 1024 * 1024
 NESTING_MAX = 128
 DIGITS_MAX = 308
-"""A whole number of that many digits is still within a double; how far interpreters would read on differs."""
+"""Maximum digits of an integer: within a double, and independent of the interpreter's own limit."""
 
 
-def parse(data: bytes, *, bytes_max: int = EVENT_BYTES_MAX) -> Json:
-    """Read one JSON value, or raise an ``InputError`` that says what is wrong with the bytes."""
-    _check_size(data, bytes_max)
+def parse_json_bytes(data: bytes, *, bytes_max: int = EVENT_BYTES_MAX) -> Json:
+    """Read one JSON value, or raise an ``InputError`` with the problem."""
+    _check_json_size(data, bytes_max)
     try:
         value: Json = _DECODER.decode(data.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise InputError(f"not UTF-8 at byte {error.start}", hint="JSON is always UTF-8") from error
     except RecursionError as error:
-        raise _too_deep() from error
+        raise _make_json_depth_error() from error
     except ValueError as error:
         raise InputError(f"not JSON: {error}") from error
-    _check_depth(data, value)
+    _check_json_depth(data, value)
     return value
 
 
-def dump_readable(value: Json) -> bytes:
-    """The canonical form of ``value``, or an ``InputError`` when it is more than ``parse`` would read again."""
-    data = dump(value)
-    _check_size(data, EVENT_BYTES_MAX)
-    _check_depth(data, value)
+def dump_readable_json(value: Json) -> bytes:
+    """Write ``value`` in canonical form; raise an ``InputError`` if ``parse_json_bytes`` could not read it again."""
+    data = dump_canonical_json(value)
+    _check_json_size(data, EVENT_BYTES_MAX)
+    _check_json_depth(data, value)
     return data
 
 
-def dump(value: Json) -> bytes:
-    r"""Write ``value`` as its one canonical form.
+def dump_canonical_json(value: Json) -> bytes:
+    r"""Write ``value`` in canonical form.
 
-    >>> dump({"b": 1, "a": ["é", "\udcff"]})
+    >>> dump_canonical_json({"b": 1, "a": ["é", "\udcff"]})
     b'{"a":["\xc3\xa9","\\udcff"],"b":1}'
     """
-    # A lone surrogate can only stand inside a string, where a backslash escape is JSON's own spelling of it.
+    # A lone surrogate can only be in a string, and there JSON allows a backslash escape.
     return _ENCODER.encode(value).encode("utf-8", "backslashreplace")
 
 
-def indented(value: Json) -> str:
-    """``value`` over several lines, for people; plain ASCII, so that any terminal shows it."""
+def indent_json(value: Json) -> str:
+    """Write ``value`` on several lines for people, in ASCII for any terminal."""
     return json.dumps(value, indent=2, sort_keys=True)
 
 
-def shortened(value: Json, limit: int = 400) -> Json:
-    """``value`` with its long texts cut, for people."""
+def shorten_json_texts(value: Json, limit: int = 400) -> Json:
+    """Return ``value`` with its long texts cut, for people."""
     if isinstance(value, str) and len(value) > limit:
         return f"{value[:limit]}… ({len(value):,} characters; --json shows all)"
     if isinstance(value, list):
-        return [shortened(item, limit) for item in value]
-    return {key: shortened(item, limit) for key, item in value.items()} if isinstance(value, dict) else value
+        return [shorten_json_texts(item, limit) for item in value]
+    return {key: shorten_json_texts(item, limit) for key, item in value.items()} if isinstance(value, dict) else value
 
 
-def text_bytes(text: str) -> bytes:
-    """The bytes a text is stored and hashed as; lone surrogates survive the way there and back."""
+def encode_json_text(text: str) -> bytes:
+    """Encode a text for storing and hashing; lone surrogates are preserved."""
     return text.encode("utf-8", "surrogatepass")
 
 
-def bytes_text(data: bytes) -> str:
-    """The text that ``text_bytes`` stored."""
+def decode_json_text(data: bytes) -> str:
+    """Decode the output of ``encode_json_text``."""
     return data.decode("utf-8", "surrogatepass")
 
 
-def problem(error: Exception) -> str:
-    """Why msgspec does not take a parsed value, kept short; it stumbles over a lone surrogate in a key or a word."""
-    return "a lone surrogate in a key or a word" if isinstance(error, UnicodeEncodeError) else str(error)[:300]
+def describe_conversion_error(error: Exception) -> str:
+    """Describe why msgspec rejects a parsed value; it cannot handle a lone surrogate in a key or a name."""
+    return "a lone surrogate in a key or a name" if isinstance(error, UnicodeEncodeError) else str(error)[:300]
 
 
-def _no_duplicates(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
+def _reject_duplicate_json_keys(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
         seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        repeated = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
         raise InputError(
-            f"the key '{twice[:80]}' stands twice in one object", hint="readers would disagree on which counts"
+            f"duplicate key '{repeated[:80]}' in one object", hint="JSON readers disagree on which value counts"
         )
-    return made
+    return members
 
 
-def _no_constant(name: str) -> NoReturn:
+def _reject_json_constant(name: str) -> NoReturn:
     raise InputError(f"'{name}' is not a JSON number")
 
 
-def _finite(text: str) -> float:
+def _parse_json_float(text: str) -> float:
     value = float(text)
     if math.isinf(value):
         raise InputError(f"the number '{text[:40]}' is beyond what a double can hold")
     return value
 
 
-def _whole(text: str) -> int:
+def _parse_json_integer(text: str) -> int:
     digits = len(text.removeprefix("-"))
     if digits > DIGITS_MAX:
         raise InputError(f"a number of {digits:,} digits is beyond what a double can hold")
     return int(text)
 
 
-def _check_size(data: bytes, bytes_max: int) -> None:
+def _check_json_size(data: bytes, bytes_max: int) -> None:
     if len(data) > bytes_max:
         raise InputError(
             f"an event of {len(data):,} bytes is over the limit of {bytes_max:,}",
-            hint="large outputs belong in a file that the event names",
+            hint="store large outputs in a file, and name it in the event",
         )
 
 
-def _too_deep() -> InputError:
+def _make_json_depth_error() -> InputError:
     return InputError(f"nested deeper than {NESTING_MAX} levels")
 
 
-def _check_depth(data: bytes, value: Json) -> None:
-    # Only bytes with that many openers can be that deep, so most events skip the walk.
+def _check_json_depth(data: bytes, value: Json) -> None:
+    # Only input with that many brackets can be that deep, so most events skip the walk.
     if data.count(b"[") + data.count(b"{") <= NESTING_MAX:
         return
     level: list[Json] = [value]
     for _ in range(NESTING_MAX):
-        level = [child for item in level for child in _children(item) if isinstance(child, list | dict)]
+        level = [child for item in level for child in _list_json_children(item) if isinstance(child, list | dict)]
     if level:
-        raise _too_deep()
+        raise _make_json_depth_error()
 
 
-def _children(item: Json) -> list[Json]:
+def _list_json_children(item: Json) -> list[Json]:
     if isinstance(item, dict):
         return list(item.values())
     return item if isinstance(item, list) else []
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_no_duplicates, parse_constant=_no_constant, parse_float=_finite, parse_int=_whole
+    object_pairs_hook=_reject_duplicate_json_keys,
+    parse_constant=_reject_json_constant,
+    parse_float=_parse_json_float,
+    parse_int=_parse_json_integer,
 )
 _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-# Rules as canonical JSON, and the digest under which evidence names the rules that weighed it.
-# Equal rules give equal bytes, whatever file, order or spelling they came from: 30 and 30.0 are one number, keys are
-# sorted, and where a value was set is no part of it.
+# Rules as canonical JSON, and their digest for evidence.
+# Equal rules give equal bytes, independent of file, order and spelling: 30 and 30.0 are the same number, keys are
+# sorted, and origins are not included.
 
 
 class Rules(Protocol):
-    """A domain's frozen dataclass of numbers, words, and tuples and mappings of these."""
+    """A domain's frozen dataclass of numbers, strings, and tuples and mappings of these."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
 
-def rules_values(rules: Rules) -> dict[str, Json]:
-    """Every rule of a domain by its name, as JSON."""
-    return {field.name: rule_value(getattr(rules, field.name)) for field in fields(rules)}
+def rules_to_json(rules: Rules) -> dict[str, Json]:
+    """Return every rule of a domain by name, as JSON."""
+    return {field.name: rule_value_to_json(getattr(rules, field.name)) for field in fields(rules)}
 
 
-def rule_value(value: object) -> Json:
-    """One rule's value as JSON; equal values are written alike.
+def rule_value_to_json(value: object) -> Json:
+    """Return a rule's value as JSON; equal values give equal JSON.
 
-    >>> rule_value((30, 30.0, -0.0, 0.5)), rule_value({"a": True})
+    >>> rule_value_to_json((30, 30.0, -0.0, 0.5)), rule_value_to_json({"a": True})
     ([30, 30, 0, 0.5], {'a': True})
     """
     match value:
@@ -176,18 +179,18 @@ def rule_value(value: object) -> Json:
         case float():
             return int(value) if value.is_integer() else value
         case tuple() | list():
-            return [rule_value(item) for item in value]
+            return [rule_value_to_json(item) for item in value]
         case Mapping():
-            return {str(key): rule_value(item) for key, item in value.items()}
+            return {str(key): rule_value_to_json(item) for key, item in value.items()}
         case _:
             raise TypeError(f"a rule cannot be a {type(value).__name__}")
 
 
-def encode_rules(tables: Mapping[str, Rules]) -> bytes:
-    """The rules of some domains, by name, as canonical JSON."""
-    return dump({table: rules_values(rules) for table, rules in tables.items()})
+def encode_rule_tables(tables: Mapping[str, Rules]) -> bytes:
+    """Encode the rules of some domains, by name, as canonical JSON."""
+    return dump_canonical_json({table: rules_to_json(rules) for table, rules in tables.items()})
 
 
-def rules_digest(tables: Mapping[str, Rules]) -> Digest:
-    """The SHA-256 that names these rules; the domains' names are part of it."""
-    return digest_of(encode_rules(tables))
+def digest_rule_tables(tables: Mapping[str, Rules]) -> Digest:
+    """Return the SHA-256 of these rules, including the names of the domains."""
+    return digest_from_bytes(encode_rule_tables(tables))

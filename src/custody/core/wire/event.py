@@ -1,6 +1,6 @@
-"""The generic event: what any recorder may say, one JSON object per event, version 1.
+"""The generic event for any recorder: one JSON object per event, version 1.
 
-This file owns the shape. Agents' own shapes are read elsewhere and become the same views.
+This file defines the format. Agents' own formats are read elsewhere and become the same views.
 """
 
 from collections.abc import Iterator
@@ -10,12 +10,12 @@ import msgspec
 from msgspec import Meta
 
 from custody.core.errors import InputError
-from custody.core.ids import whole_hash
+from custody.core.ids import content_hash_from_text
 from custody.core.paths import Lines, RepoPath
-from custody.core.wire.canonical import Json, problem, text_bytes
-from custody.core.wire.time import ns_from
+from custody.core.wire.canonical import Json, describe_conversion_error, encode_json_text
+from custody.core.wire.time import parse_timestamp
 
-# The parts of a ``registry`` event: what was said of a source, and by which keys it is known.
+# The parts of a ``registry`` event: the description of a source, and its keys.
 
 
 Line4k = Annotated[str, Meta(max_length=4096, pattern=r"^[^\x00\ud800-\udfff]*$")]
@@ -23,7 +23,7 @@ Score = Annotated[float, Meta(ge=0, le=1)]
 
 
 class SourceDescription(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What one registration said of a source; ``date`` as ISO 8601 writes it."""
+    """The description of a source in one registration; ``date`` is in ISO 8601."""
 
     title: Line4k = ""
     url: Line4k | None = None
@@ -37,21 +37,21 @@ class SourceDescription(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
 
 class WorkIdentifier(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A work by the kind of its identifier and the identifier."""
+    """The identifier of a work, and the kind of the identifier."""
 
     kind: str
     id: str
 
 
 class PassageSpan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a passage begins and ends in its source."""
+    """The start and end of a passage in its source."""
 
     first: Annotated[int, Meta(ge=0, le=2**53)]
     last: Annotated[int, Meta(ge=0, le=2**53)]
 
 
 class RegistrationKeys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The keys that a registration went by: its own, that of its page, that of its work."""
+    """The keys of a registration: its own, that of its page, and that of its work."""
 
     canonical: str
     url: str | None = None
@@ -60,7 +60,7 @@ class RegistrationKeys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 EVENT_VERSION = 1
 SHORT_BYTES_MAX = 4096
-"""A field that names something is never a text of its own, so it stays inside its record."""
+"""Maximum bytes of a field that is not a text, so that it stays in its record."""
 
 Name = Annotated[
     str,
@@ -99,7 +99,7 @@ SpanName = Annotated[
         min_length=1,
         max_length=200,
         pattern=r"^[^\x00-\x1f\x7f-\x9f\ud800-\udfff]+$(?!\n)",
-        description="what names a span, its execution, what it runs: no control characters, at most 200",
+        description="the name of a span, an execution or a server: no control characters, at most 200",
     ),
 ]
 SpanKey = Annotated[str, Meta(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f-\x9f\ud800-\udfff]+$(?!\n)")]
@@ -111,9 +111,9 @@ LineNumber = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 
 
 class ErasedText(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"digest": "$erased"}):
-    """Stands where a text was, once it has been erased."""
+    """The placeholder of an erased text."""
 
-    digest: Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}$(?!\n)", description="of the text that was there")]
+    digest: Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}$(?!\n)", description="the digest of the erased text")]
 
 
 TextField = str | ErasedText
@@ -123,7 +123,7 @@ DigestText = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}$(?!\n)")]
 
 
 class BinaryFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A file that is no text."""
+    """A binary file."""
 
     digest: DigestText
     bytes: Count
@@ -137,7 +137,7 @@ class LineRange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Mark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A line from which a secret was taken: where it stands, by which rule, and what only its machine can match."""
+    """A line from which a secret was removed: its field, the rule, and a MAC that only its machine can match."""
 
     at: Short
     line: LineNumber
@@ -146,7 +146,7 @@ class Mark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
-    """What every event says: which version, which one, when (as claimed and as seen by the hook) and where."""
+    """The fields of every event: version, id, time (as claimed and as seen by the hook) and place."""
 
     custody: Literal[1]
     id: Name
@@ -165,7 +165,7 @@ class AgentSessionEvent(Event, frozen=True, kw_only=True):
 
 
 class SessionEvent(AgentSessionEvent, frozen=True, kw_only=True, tag="session"):
-    """A session began, or more became known of it."""
+    """A session started, or has new details."""
 
     ended_at: Timestamp | None = None
     model: Name | None = None
@@ -174,13 +174,13 @@ class SessionEvent(AgentSessionEvent, frozen=True, kw_only=True, tag="session"):
 
 
 class PromptEvent(AgentSessionEvent, frozen=True, kw_only=True, tag="prompt"):
-    """A person asked something."""
+    """A person sent a prompt."""
 
     text: TextField
 
 
 class CallEvent(AgentSessionEvent, frozen=True, kw_only=True, tag="call"):
-    """A tool was called; ``input`` and ``output`` are whatever the tool takes and gives."""
+    """A tool was called; ``input`` and ``output`` are in the tool's own format."""
 
     name: Name
     ended_at: Timestamp | None = None
@@ -194,9 +194,9 @@ class CallEvent(AgentSessionEvent, frozen=True, kw_only=True, tag="call"):
 
 
 class EditEvent(AgentSessionEvent, frozen=True, kw_only=True, tag="edit"):
-    """A file was changed; texts are those of the whole file unless ``lines`` says where they stand.
+    """A file was changed; the texts are the whole file, or the range in ``lines``.
 
-    ``proposed`` is what the agent had written, where a person changed it before it was applied.
+    ``proposed`` is the agent's text, if a person changed it before it was applied.
     """
 
     path: PathText
@@ -209,9 +209,9 @@ class EditEvent(AgentSessionEvent, frozen=True, kw_only=True, tag="edit"):
 
 
 class SourceReadEvent(AgentSessionEvent, frozen=True, kw_only=True, tag="source_read"):
-    """A source was opened; ``locator`` is its URL or path as written, ``code`` what a server answered with.
+    """A source was opened; ``locator`` is its URL or path as written, ``code`` the server's status.
 
-    An ``attempted`` reading is one that failed.
+    An ``attempted`` reading failed.
     """
 
     locator: Short
@@ -230,14 +230,14 @@ class LinkEvent(AgentSessionEvent, frozen=True, kw_only=True, tag="link"):
 
 
 class DecisionEvent(Event, frozen=True, kw_only=True, tag="decision"):
-    """A change of the agent's was accepted, modified or rejected; or its score was lifted (recovered, by ``boost``).
+    """An agent's change was accepted, modified or rejected, or its score was raised (recovered, by ``boost``).
 
-    ``reverts`` and ``overrides`` name an earlier decision by its id: one whose change was taken back, one that was
-    wrong. ``commit_name`` is the commit as the caller named it, where that is no full id. ``operator`` runs the agent,
+    ``reverts`` and ``overrides`` name an earlier decision by its id: its change was reverted, or the decision was
+    wrong. ``commit_name`` is the commit as the caller named it, if not by its full id. ``operator`` runs the agent,
     ``areas`` are the parts of the repository that the change touches, ``opened_at`` is when it was proposed. A change
-    that landed without review is ``unreviewed``; such an approval holds for ``head`` alone, under the rules with
-    ``rules_digest``, on what was recorded until ``chain_head``. Where it was told what became of the change, that is
-    its ``outcome``; ``sessions`` are those that wrote its lines.
+    that was merged without review is ``unreviewed``; such an approval is valid only for ``head``, under the rules with
+    ``rules_digest``, for the records up to ``chain_head``. ``outcome`` is the fate of the change, if reported;
+    ``sessions`` wrote its lines.
     """
 
     agent: Name
@@ -266,7 +266,7 @@ class DecisionEvent(Event, frozen=True, kw_only=True, tag="decision"):
 
 
 class DuplicateAnswerEvent(Event, frozen=True, kw_only=True, tag="duplicate_answer"):
-    """A person said what two changes are to each other: whether both should land, and if not, why not."""
+    """A person answered how two changes are related: whether both should be merged, and if not, why."""
 
     head: Sha
     base: ShaOrNone
@@ -280,7 +280,7 @@ class DuplicateAnswerEvent(Event, frozen=True, kw_only=True, tag="duplicate_answ
 
 
 class SourceEvent(Event, frozen=True, kw_only=True, tag="source"):
-    """Something that statements can rest on was registered."""
+    """A source was registered."""
 
     agent: Name | None = None
     session: Name | None = None
@@ -305,7 +305,7 @@ class ChangeEvent(Event, frozen=True, kw_only=True, tag="change"):
 
 
 class DroppedContent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is left of content that could not be kept: its digest, its size, and why."""
+    """Content that could not be stored: its digest, its size, and the reason."""
 
     digest: DigestText
     bytes: Count
@@ -313,7 +313,7 @@ class DroppedContent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HookEvent(Event, frozen=True, kw_only=True, tag="hook"):
-    """An agent's own event as its hook gave it: ``payload`` in the agent's shape, ``unparsed`` when it was no JSON."""
+    """An agent's own event from its hook: ``payload`` in the agent's format, ``unparsed`` if it was not JSON."""
 
     agent: Name
     event: Name
@@ -326,7 +326,7 @@ class HookEvent(Event, frozen=True, kw_only=True, tag="hook"):
 
 
 class SnapshotFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A file of a snapshot: its text, or that it is binary, or that it is gone."""
+    """A file of a snapshot: its text, or that it is binary or deleted."""
 
     path: PathText
     text: TextField | None = None
@@ -335,7 +335,7 @@ class SnapshotFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SnapshotEvent(Event, frozen=True, kw_only=True, tag="snapshot"):
-    """The files that changed on disk since the last look, before or after something that an agent ran."""
+    """The files that changed on disk since the last snapshot, before or after a call of an agent."""
 
     agent: Name
     phase: Literal["before", "after"]
@@ -346,7 +346,7 @@ class SnapshotEvent(Event, frozen=True, kw_only=True, tag="snapshot"):
 
 
 class CallReference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A call that a line of a transcript gives the result of, as an earlier line has it: its tool, input and folder."""
+    """A call from an earlier line of a transcript, for a line with its result: its tool, input and folder."""
 
     id: Name
     name: Name
@@ -355,10 +355,10 @@ class CallReference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TranscriptEvent(AgentSessionEvent, frozen=True, kw_only=True, tag="transcript"):
-    """A line of an agent's transcript: ``payload`` in the agent's shape, and what only the whole file could tell.
+    """A line of an agent's transcript: ``payload`` in the agent's format, and context from the whole file.
 
-    ``paths`` and ``commits`` say what the names in the line are in this repository, null where they are nothing in it;
-    ``opens`` that the line is the first of its session, or the first under another model.
+    ``paths`` and ``commits`` map names in the line to this repository, or to null if it does not have them. ``opens``
+    marks the first line of its session, or the first line with another model.
     """
 
     payload: Any = None
@@ -372,13 +372,13 @@ class TranscriptEvent(AgentSessionEvent, frozen=True, kw_only=True, tag="transcr
 
 
 class ForeignTraceEvent(AgentSessionEvent, frozen=True, kw_only=True, tag="trace"):
-    """What another tool's trace says: ``payload`` in its own shape; ``session`` is the trace's id."""
+    """A trace of another tool: ``payload`` in its own format; ``session`` is the trace's id."""
 
     payload: Any
 
 
 class TraceLinkEvent(Event, frozen=True, kw_only=True, tag="trace_link"):
-    """What another tool says of a commit: which traces it was made from; ``payload`` in its own shape."""
+    """Another tool's link from a commit to its traces; ``payload`` in its own format."""
 
     commit: Sha
     traces: list[Name]
@@ -388,10 +388,10 @@ class TraceLinkEvent(Event, frozen=True, kw_only=True, tag="trace_link"):
 
 
 class RegistryEvent(Event, frozen=True, kw_only=True, tag="registry"):
-    """Something happened to the registry of sources: one was registered, merged, read, used, looked for.
+    """A change in the registry of sources: a source was registered, merged, read, used or checked.
 
-    ``number`` is the number of the source (``S3`` is 3), given when it happened. ``other`` is the number that a merge
-    absorbed, that an unmerge set free, or that an address was parted from.
+    ``number`` is the number of the source (``S3`` is 3), assigned at that time. ``other`` is the number that a merge
+    absorbed, that an unmerge restored, or that a URL was removed from.
     """
 
     op: Literal["register", "merge", "unmerge", "part", "excerpt", "read", "use", "check"]
@@ -420,17 +420,17 @@ class RegistryEvent(Event, frozen=True, kw_only=True, tag="registry"):
 
 
 class SpanLink(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Another span that one points at without being inside it; ``execution`` is null where nobody said of which."""
+    """A link to another span that is not its parent; ``execution`` is null if unknown."""
 
     span: SpanName
     execution: SpanName | None = None
 
 
 class SpanEvent(Event, frozen=True, kw_only=True, tag="span"):
-    """A stretch of work of a running program: that it began, that it ended, or both in one (``whole``).
+    """A span of a running program: its start, its end, or both in one (``whole``).
 
-    ``at`` is when it began; of phase ``end`` it is when it ended. ``parent`` is the span inside which it ran, in the
-    same execution. ``server`` is whose tool was called.
+    ``at`` is the start, or for phase ``end`` the end. ``parent`` is the enclosing span in the same execution.
+    ``server`` is the server of the called tool.
     """
 
     execution: SpanName
@@ -466,33 +466,34 @@ AnyEvent = (
     GenericEvent | HookEvent | SnapshotEvent | TranscriptEvent | ForeignTraceEvent | TraceLinkEvent | RegistryEvent
 )
 GENERIC: tuple[type[Event], ...] = GenericEvent.__args__
-"""What any recorder may say; the others are made by our own hook and by ``custody import``."""
+"""The events for any recorder; custody's own hook and ``custody import`` make the others."""
 EVENTS: tuple[type[Event], ...] = AnyEvent.__args__
 
 
-def event_from(value: Json) -> AnyEvent:
-    """Read the event that a parsed JSON value is, or raise an ``InputError`` that names the field."""
+def event_from_json(value: Json) -> AnyEvent:
+    """Return the event in a parsed JSON value, or raise an ``InputError`` that names the field."""
     if not isinstance(value, dict):
         raise InputError("an event is a JSON object")
-    _check_version(value)
+    _check_event_version(value)
     try:
         event: AnyEvent = msgspec.convert(value, AnyEvent)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
         raise InputError(
-            f"not a valid event: {problem(error)}", hint="docs/reference/schemas/event.json has the shape"
+            f"not a valid event: {describe_conversion_error(error)}",
+            hint="docs/reference/schemas/event.json has the format",
         ) from error
-    _check(event)
+    _check_event_fields(event)
     return event
 
 
-def hashes_of(event: EditEvent) -> tuple[str, ...]:
-    """The content hashes an edit carries, with that of its own after-text."""
+def list_edit_content_hashes(event: EditEvent) -> tuple[str, ...]:
+    """Return the content hashes of an edit, including the hash of its after-text."""
     if isinstance(event.after, str):
-        return tuple(dict.fromkeys((*event.content_hashes, whole_hash(text_bytes(event.after)))))
+        return tuple(dict.fromkeys((*event.content_hashes, content_hash_from_text(encode_json_text(event.after)))))
     return tuple(event.content_hashes)
 
 
-def _check_version(value: dict[str, Json]) -> None:
+def _check_event_version(value: dict[str, Json]) -> None:
     version = value.get("custody")
     if isinstance(version, int) and not isinstance(version, bool) and version > EVENT_VERSION:
         raise InputError(
@@ -501,34 +502,34 @@ def _check_version(value: dict[str, Json]) -> None:
         )
 
 
-def _check(event: AnyEvent) -> None:
-    for moment in (event.at, event.seen_at, getattr(event, "ended_at", None), getattr(event, "opened_at", None)):
-        if moment is not None:
-            ns_from(moment)
+def _check_event_fields(event: AnyEvent) -> None:
+    for timestamp in (event.at, event.seen_at, getattr(event, "ended_at", None), getattr(event, "opened_at", None)):
+        if timestamp is not None:
+            parse_timestamp(timestamp)
     for name, value in msgspec.structs.asdict(event).items():
-        if name not in _TEXTS and isinstance(value, str) and len(text_bytes(value)) > SHORT_BYTES_MAX:
+        if name not in _TEXTS and isinstance(value, str) and len(encode_json_text(value)) > SHORT_BYTES_MAX:
             raise InputError(f"the field '{name}' is longer than {SHORT_BYTES_MAX:,} bytes")
-    for path in _paths_in(event):
+    for path in _list_event_paths(event):
         RepoPath.of(path)
     if isinstance(event, EditEvent):
-        for stretch in event.lines:
-            Lines(stretch.first, stretch.last)
+        for line_range in event.lines:
+            Lines(line_range.first, line_range.last)
     if isinstance(event, SpanEvent):
-        _check_span(event)
+        _check_span_event(event)
 
 
-def _check_span(event: SpanEvent) -> None:
+def _check_span_event(event: SpanEvent) -> None:
     if event.parent == event.span:
-        raise InputError(f"the span '{event.span[:80]}' is not its own parent")
+        raise InputError(f"the span '{event.span[:80]}' cannot be its own parent")
     if (event.phase == "start") != (event.status is None):
-        raise InputError("a span has a status when it has ended, and only then")
+        raise InputError("a span has a status if and only if it has ended")
     if event.phase == "whole" and event.ended_at is None:
-        raise InputError("a whole span says when it ended")
+        raise InputError("a whole span needs 'ended_at'")
     if event.server is not None and event.span_kind != "tool":
         raise InputError("only a tool has a server")
 
 
-def _paths_in(event: AnyEvent) -> Iterator[str]:
+def _list_event_paths(event: AnyEvent) -> Iterator[str]:
     if isinstance(event, EditEvent):
         yield event.path
     if isinstance(event, SnapshotEvent):

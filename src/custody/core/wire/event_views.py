@@ -1,4 +1,4 @@
-"""From an event's payload to the views that the product reads: one pure function per kind, one table of kinds."""
+"""Convert an event's payload to views: one pure function per kind, and a table of kinds."""
 
 from collections.abc import Callable
 from dataclasses import fields
@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from custody.core.errors import InputError
-from custody.core.ids import AgentName, ExecutionId, SessionId, SpanId, digest_of
+from custody.core.ids import AgentName, ExecutionId, SessionId, SpanId, digest_from_bytes
 from custody.core.paths import Lines, RepoPath
 from custody.core.views import (
     CallStatus,
@@ -33,8 +33,8 @@ from custody.core.views import (
     ToolCall,
     View,
 )
-from custody.core.wire.body import digest_from
-from custody.core.wire.canonical import Json, text_bytes
+from custody.core.wire.body import parse_digest
+from custody.core.wire.canonical import Json, encode_json_text
 from custody.core.wire.event import (
     AnyEvent,
     CallEvent,
@@ -51,148 +51,148 @@ from custody.core.wire.event import (
     SourceReadEvent,
     SpanEvent,
     TextField,
-    event_from,
-    hashes_of,
+    event_from_json,
+    list_edit_content_hashes,
 )
-from custody.core.wire.time import ns_from
+from custody.core.wire.time import parse_timestamp
 
 V = TypeVar("V", bound=View)
 
-ABOUT_SIGNS_MAX = 500
+ABOUT_CHARACTERS_MAX = 500
 _ABOUT = ("command", "file_path", "path", "notebook_path", "subagent_type", "agent_type")
 
 
-def views_of(payload: Json) -> tuple[View, ...]:
-    """The views that one generic event's payload gives."""
-    event = event_from(payload)
+def views_from_event_payload(payload: Json) -> tuple[View, ...]:
+    """Return the views of a generic event's payload."""
+    event = event_from_json(payload)
     if type(event) not in VIEWS:
-        raise InputError(f"'{event.__struct_config__.tag}' is no generic event")
-    return (VIEWS[type(event)](event), *observation_of(event, str(event.__struct_config__.tag)))
+        raise InputError(f"'{event.__struct_config__.tag}' is not a generic event")
+    return (VIEWS[type(event)](event), *observation_from_event(event, str(event.__struct_config__.tag)))
 
 
-def observation_of(event: AnyEvent, what: str) -> tuple[Observation, ...]:
-    """That something of a session was captured, where the event is of one."""
+def observation_from_event(event: AnyEvent, what: str) -> tuple[Observation, ...]:
+    """Return an observation if the event belongs to a session."""
     if event.agent is None or event.session is None:
         return ()
-    return (Observation(AgentName(event.agent), SessionId(event.session), what, ns_from(event.at)),)
+    return (Observation(AgentName(event.agent), SessionId(event.session), what, parse_timestamp(event.at)),)
 
 
-def _copy(view: type[V], event: Event, **converted: object) -> V:
-    """A view with the values that the event has under the same names, and with ``converted`` for the others."""
-    names = _shared_names(view, type(event))  # type: ignore[arg-type]  # a dataclass's type does hash
+def _copy_event_to_view(view: type[V], event: Event, **converted: object) -> V:
+    """Return a view with the event's values of the same names, and ``converted`` for the others."""
+    names = _shared_view_fields(view, type(event))  # type: ignore[arg-type]  # a dataclass's type does hash
     values: dict[str, Any] = {name: getattr(event, name) for name in names}
     return view(**(values | converted))
 
 
 @cache
-def _shared_names(view: type[View], event: type[Event]) -> tuple[str, ...]:
+def _shared_view_fields(view: type[View], event: type[Event]) -> tuple[str, ...]:
     return tuple(field.name for field in fields(view) if field.name in event.__struct_fields__)
 
 
-def _session(event: SessionEvent) -> Session:
-    return _copy(
+def _session_view_from_event(event: SessionEvent) -> Session:
+    return _copy_event_to_view(
         Session,
         event,
         id=event.session,
-        started_ns=ns_from(event.at),
-        ended_ns=_ns(event.ended_at),
+        started_ns=parse_timestamp(event.at),
+        ended_ns=_parse_optional_timestamp(event.ended_at),
         revision=event.head,
     )
 
 
-def _prompt(event: PromptEvent) -> Prompt:
-    return _copy(Prompt, event, at_ns=ns_from(event.at), text=text_view(event.text))
+def _prompt_view_from_event(event: PromptEvent) -> Prompt:
+    return _copy_event_to_view(Prompt, event, at_ns=parse_timestamp(event.at), text=text_view_from_field(event.text))
 
 
-def _call(event: CallEvent) -> ToolCall:
-    return _copy(
+def _call_view_from_event(event: CallEvent) -> ToolCall:
+    return _copy_event_to_view(
         ToolCall,
         event,
-        started_ns=ns_from(event.at),
-        ended_ns=_ns(event.ended_at),
+        started_ns=parse_timestamp(event.at),
+        ended_ns=_parse_optional_timestamp(event.ended_at),
         status=CallStatus(event.status),
-        about=about_of(event.input),
+        about=find_call_subject(event.input),
     )
 
 
-def about_of(given: object) -> str | None:
-    """What a finer name of a call depends on, from what the call was given: a command, a path, a subagent's type.
+def find_call_subject(given: object) -> str | None:
+    """Return the argument that a finer name of a call depends on: a command, a path, or a subagent's type.
 
-    >>> about_of({"command": "git commit", "timeout": 5}), about_of({"file_path": "a.py"}), about_of("x")
-    ('git commit', 'a.py', None)
+    >>> [find_call_subject(given) for given in ({"command": "git commit"}, {"file_path": "a.py"}, "x")]
+    ['git commit', 'a.py', None]
     """
     if not isinstance(given, dict):
         return None
     found = next((given[key] for key in _ABOUT if isinstance(given.get(key), str)), None)
-    return None if found is None else found[:ABOUT_SIGNS_MAX]
+    return None if found is None else found[:ABOUT_CHARACTERS_MAX]
 
 
-def _edit(event: EditEvent) -> FileEdit:
-    return _copy(
+def _edit_view_from_event(event: EditEvent) -> FileEdit:
+    return _copy_event_to_view(
         FileEdit,
         event,
         path=RepoPath.of(event.path),
-        at_ns=ns_from(event.at),
+        at_ns=parse_timestamp(event.at),
         revision=event.head,
-        before=_text(event.before),
-        after=_text(event.after),
-        lines=tuple(Lines(stretch.first, stretch.last) for stretch in event.lines),
-        hashes=hashes_of(event),
+        before=_optional_text_view(event.before),
+        after=_optional_text_view(event.after),
+        lines=tuple(Lines(line_range.first, line_range.last) for line_range in event.lines),
+        hashes=list_edit_content_hashes(event),
         part=bool(event.lines),
-        proposed=_text(event.proposed),
+        proposed=_optional_text_view(event.proposed),
     )
 
 
-def _source_read(event: SourceReadEvent) -> SourceAccess:
-    return _copy(
+def _access_view_from_event(event: SourceReadEvent) -> SourceAccess:
+    return _copy_event_to_view(
         SourceAccess,
         event,
         reading=Reading(event.reading),
-        at_ns=ns_from(event.at),
-        text=_text(event.text),
+        at_ns=parse_timestamp(event.at),
+        text=_optional_text_view(event.text),
         failed=event.reading == "attempted",
     )
 
 
-def _link(event: LinkEvent) -> CommitLink:
-    return _copy(CommitLink, event, origin=LinkOrigin(event.origin), at_ns=ns_from(event.at))
+def _link_view_from_event(event: LinkEvent) -> CommitLink:
+    return _copy_event_to_view(CommitLink, event, origin=LinkOrigin(event.origin), at_ns=parse_timestamp(event.at))
 
 
-def _decision(event: DecisionEvent) -> Decision:
-    return _copy(
+def _decision_view_from_event(event: DecisionEvent) -> Decision:
+    return _copy_event_to_view(
         Decision,
         event,
         decision=DecisionKind(event.decision),
-        at_ns=ns_from(event.at),
+        at_ns=parse_timestamp(event.at),
         areas=tuple(event.areas or ()),
-        opened_ns=_ns(event.opened_at),
+        opened_ns=_parse_optional_timestamp(event.opened_at),
         sessions=tuple(event.sessions or ()),
     )
 
 
-def _duplicate_answer(event: DuplicateAnswerEvent) -> DuplicateAnswer:
-    return _copy(DuplicateAnswer, event, at_ns=ns_from(event.at))
+def _answer_view_from_event(event: DuplicateAnswerEvent) -> DuplicateAnswer:
+    return _copy_event_to_view(DuplicateAnswer, event, at_ns=parse_timestamp(event.at))
 
 
-def _source(event: SourceEvent) -> Source:
-    return _copy(Source, event, at_ns=ns_from(event.at))
+def _source_view_from_event(event: SourceEvent) -> Source:
+    return _copy_event_to_view(Source, event, at_ns=parse_timestamp(event.at))
 
 
-def _change(event: ChangeEvent) -> Change:
-    return _copy(Change, event, at_ns=ns_from(event.at), head=event.head_commit)
+def _change_view_from_event(event: ChangeEvent) -> Change:
+    return _copy_event_to_view(Change, event, at_ns=parse_timestamp(event.at), head=event.head_commit)
 
 
-def _span(event: SpanEvent) -> ObservedSpan:
-    at_ns = ns_from(event.at)
+def _span_view_from_event(event: SpanEvent) -> ObservedSpan:
+    at_ns = parse_timestamp(event.at)
     ended = event.phase == "end"
-    return _copy(
+    return _copy_event_to_view(
         ObservedSpan,
         event,
         id=event.span,
         phase=SpanPhase(event.phase),
         kind=SpanKind(event.span_kind),
         started_ns=None if ended else at_ns,
-        ended_ns=at_ns if ended else _ns(event.ended_at),
+        ended_ns=at_ns if ended else _parse_optional_timestamp(event.ended_at),
         links=tuple(
             SpanRef(None if link.execution is None else ExecutionId(link.execution), SpanId(link.span))
             for link in event.links
@@ -204,47 +204,47 @@ def _span(event: SpanEvent) -> ObservedSpan:
 
 VIEWS: MappingProxyType[type[Event], Callable[[Any], View]] = MappingProxyType(
     {
-        SessionEvent: _session,
-        PromptEvent: _prompt,
-        CallEvent: _call,
-        EditEvent: _edit,
-        SourceReadEvent: _source_read,
-        LinkEvent: _link,
-        DecisionEvent: _decision,
-        DuplicateAnswerEvent: _duplicate_answer,
-        SourceEvent: _source,
-        ChangeEvent: _change,
-        SpanEvent: _span,
+        SessionEvent: _session_view_from_event,
+        PromptEvent: _prompt_view_from_event,
+        CallEvent: _call_view_from_event,
+        EditEvent: _edit_view_from_event,
+        SourceReadEvent: _access_view_from_event,
+        LinkEvent: _link_view_from_event,
+        DecisionEvent: _decision_view_from_event,
+        DuplicateAnswerEvent: _answer_view_from_event,
+        SourceEvent: _source_view_from_event,
+        ChangeEvent: _change_view_from_event,
+        SpanEvent: _span_view_from_event,
     }
 )
 
 
-def text_view(field: TextField) -> Text:
-    """A captured text, or the place where one was before it was erased."""
+def text_view_from_field(field: TextField) -> Text:
+    """Return a captured text; an erased text has no content."""
     if isinstance(field, ErasedText):
-        return Text(digest_from(field.digest), None)
-    return Text(digest_of(text_bytes(field)), field)
+        return Text(parse_digest(field.digest), None)
+    return Text(digest_from_bytes(encode_json_text(field)), field)
 
 
-def _ns(moment: str | None) -> int | None:
-    return None if moment is None else ns_from(moment)
+def _parse_optional_timestamp(text: str | None) -> int | None:
+    return None if text is None else parse_timestamp(text)
 
 
-def _text(field: TextField | None) -> Text | None:
-    return None if field is None else text_view(field)
+def _optional_text_view(field: TextField | None) -> Text | None:
+    return None if field is None else text_view_from_field(field)
 
 
-# The versions of the readers that make views; another one makes stores make their views again.
-# They stand apart from the readers, which most questions need not load.
+# The versions of the readers; if one changes, stores rebuild their views.
+# They are separate from the readers, since most commands do not load these.
 
 
 READER_VERSION = 4
-"""Of generic events."""
+"""Version of the reader of generic events."""
 HOOK_VERSION = 5
-"""Of hook events and snapshots."""
+"""Version of the reader of hook events and snapshots."""
 TRANSCRIPT_VERSION = 3
-"""Of transcripts' lines."""
+"""Version of the readers of transcripts."""
 TRACES_VERSION = 2
-"""Of other tools' traces."""
+"""Version of the reader of other tools' traces."""
 REGISTRY_VERSION = 2
-"""Of events of the registry of sources."""
+"""Version of the reader of registry events."""

@@ -1,35 +1,35 @@
-"""What verbs answer, as JSON: one shape for ``--json``, HTTP and stored evidence, each with its name and version."""
+"""Reports of commands as JSON: one format for ``--json``, HTTP and stored evidence, with name and version."""
 
 from typing import Any, Literal
 
 import msgspec
 
 from custody.core.record import Damage
-from custody.core.wire.canonical import dump
+from custody.core.wire.canonical import dump_canonical_json
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True, tag_field="report"):
-    """What every report says: its version, and whether the verb found what it looks for."""
+    """The fields of every report: its version, and whether the command found a problem."""
 
     version: Literal[1] = 1
     outcome: Literal["fine", "found"] = "fine"
 
 
 class IntegrityFinding(msgspec.Struct, frozen=True):
-    """One thing that is wrong: its code, a sentence, and the record if it is about one."""
+    """One problem: its code, a sentence, and its record if it has one."""
 
     code: str
     what: str
     record: str | None = None
 
 
-def finding_of(damage: Damage) -> IntegrityFinding:
-    """A damage as reports show it."""
+def finding_from_damage(damage: Damage) -> IntegrityFinding:
+    """Return a damage as reports show it."""
     return IntegrityFinding(damage.code.label, damage.what, None if damage.record is None else str(damage.record))
 
 
 class Chain(msgspec.Struct, frozen=True):
-    """One chain: its store, how many records it holds, its last link, whether this store appends to it."""
+    """One chain: its store, its number of records, its last link, and whether this store appends to it."""
 
     store: str
     records: int
@@ -38,7 +38,7 @@ class Chain(msgspec.Struct, frozen=True):
 
 
 class VerifyReport(Report, frozen=True, kw_only=True, tag="verify"):
-    """What was checked and what is wrong; ``withheld`` bodies stayed with the stores that shared their chains."""
+    """The result of a verification; ``withheld`` bodies were not included by the stores that shared their chains."""
 
     chains: list[Chain]
     records: int
@@ -50,7 +50,7 @@ class VerifyReport(Report, frozen=True, kw_only=True, tag="verify"):
 
 
 class DoctorCheck(msgspec.Struct, frozen=True):
-    """One look of the doctor's: what was looked at, how it is, and what to do when it is not well."""
+    """One check of ``custody doctor``: its name, state and result, and a hint if there is a problem."""
 
     name: str
     state: Literal["well", "note", "ill"]
@@ -59,22 +59,22 @@ class DoctorCheck(msgspec.Struct, frozen=True):
 
 
 class AgentHook(msgspec.Struct, frozen=True):
-    """The program and words that an agent's hook runs."""
+    """The command that an agent's hook runs, with its arguments."""
 
     command: list[str]
 
 
 class HookReport(msgspec.Struct, frozen=True):
-    """What Claude Code runs (null before ``custody init``), and what each agent would."""
+    """The command that Claude Code runs (null before ``custody init``), and the command for each agent."""
 
     command: list[str] | None
     agents: dict[str, AgentHook]
 
 
 class BackFill(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent left on disk of this repository: files, and sessions of which nothing is recorded.
+    """An agent's transcripts on disk for this repository, and their sessions that are not recorded.
 
-    Only the newest files are looked at (``looked_at``); ``trouble`` says why one could not be.
+    Only the newest files are checked (``looked_at``); ``trouble`` is the reason if a file could not be read.
     """
 
     transcripts: int
@@ -84,12 +84,12 @@ class BackFill(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentReport(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent: whether it is here, whether its settings run our hook, when something last came from it.
+    """One agent: whether it is installed, whether its settings run our hook, and its last event.
 
-    ``last_live`` is the last event of a hook, ``last`` the last of any kind. ``hooks`` is 'set up', 'partly' where some
-    events do not run our hook, 'misled' where settings run a hook from which nothing comes here, 'off' where a setting
-    turns all hooks off, 'unreadable' where its settings cannot be read, 'not set up', or 'none' for an agent that has
-    none. ``hint`` is what to know of an agent whose hooks are set up and have never fired.
+    ``last_live`` is the last event of a hook, ``last`` the last of any kind. ``hooks`` is 'set up', 'partly' if some
+    events do not run our hook, 'misled' if settings run a hook that does not report here, 'off' if a setting turns all
+    hooks off, 'unreadable' if its settings cannot be read, 'not set up', or 'none' for an agent without hooks. ``hint``
+    helps if hooks are set up and have never fired.
     """
 
     name: str
@@ -104,7 +104,7 @@ class AgentReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DoctorReport(Report, frozen=True, kw_only=True, tag="doctor"):
-    """How the store and its surroundings are."""
+    """The state of the store and its environment."""
 
     store: str
     checks: list[DoctorCheck]
@@ -114,7 +114,7 @@ class DoctorReport(Report, frozen=True, kw_only=True, tag="doctor"):
 
 
 class ExportReport(Report, frozen=True, kw_only=True, tag="export"):
-    """What was written."""
+    """The result of an export."""
 
     path: str
     chains: int
@@ -127,7 +127,7 @@ class ExportReport(Report, frozen=True, kw_only=True, tag="export"):
 
 
 class ImportedChain(msgspec.Struct, frozen=True):
-    """What became of one chain."""
+    """The result of importing one chain."""
 
     store: str
     new: int
@@ -136,7 +136,7 @@ class ImportedChain(msgspec.Struct, frozen=True):
 
 
 class ImportReport(Report, frozen=True, kw_only=True, tag="import"):
-    """What was read and what became of it; with findings, nothing was imported."""
+    """The result of importing an export; with findings, nothing was imported."""
 
     path: str
     chains: list[ImportedChain]
@@ -145,7 +145,7 @@ class ImportReport(Report, frozen=True, kw_only=True, tag="import"):
 
 
 class ImportProblem(msgspec.Struct, frozen=True):
-    """Something that could not be used, or not wholly: in which file, on which line, and why."""
+    """Input that could not be used, or only in part: its file, its line, and the reason."""
 
     file: str
     line: int | None
@@ -153,9 +153,9 @@ class ImportProblem(msgspec.Struct, frozen=True):
 
 
 class ImportTranscriptsReport(Report, frozen=True, kw_only=True, tag="import-transcripts"):
-    """What was read of an agent's transcripts and what became of it; of the problems the first 1,000.
+    """The result of importing an agent's transcripts, with the first 1,000 problems.
 
-    ``known`` lines were in the store already, ``repeated`` ones stood in these files before.
+    ``known`` lines were already in the store, ``repeated`` lines occur more than once in these files.
     """
 
     agent: str
@@ -178,7 +178,7 @@ class ImportTranscriptsReport(Report, frozen=True, kw_only=True, tag="import-tra
 
 
 class ImportAgentsReport(Report, frozen=True, kw_only=True, tag="import-agents"):
-    """What was read of every agent; ``without`` left nothing of this repository, ``trouble`` could not be looked at."""
+    """The imports of all agents; ``without`` has agents without sessions here, ``trouble`` those that failed."""
 
     agents: list[ImportTranscriptsReport]
     without: list[str]
@@ -186,7 +186,7 @@ class ImportAgentsReport(Report, frozen=True, kw_only=True, tag="import-agents")
 
 
 class ImportTracesReport(Report, frozen=True, kw_only=True, tag="import-traces"):
-    """What was read of other tools' traces; what could not be is named."""
+    """The result of importing other tools' traces, with the problems."""
 
     path: str
     traces: int
@@ -197,7 +197,7 @@ class ImportTracesReport(Report, frozen=True, kw_only=True, tag="import-traces")
 
 
 class ExportTracesReport(Report, frozen=True, kw_only=True, tag="export-traces"):
-    """How many Agent Trace records were written, and how many edits were left out for want of known lines."""
+    """The number of Agent Trace records written, and of edits left out because their lines are unknown."""
 
     path: str
     records: int
@@ -205,7 +205,7 @@ class ExportTracesReport(Report, frozen=True, kw_only=True, tag="export-traces")
 
 
 class ImportEventsReport(Report, frozen=True, kw_only=True, tag="import-events"):
-    """What was read of a file of generic events; of the problems the first 1,000."""
+    """The result of importing a file of generic events, with the first 1,000 problems."""
 
     path: str
     lines: int
@@ -216,14 +216,14 @@ class ImportEventsReport(Report, frozen=True, kw_only=True, tag="import-events")
 
 
 class EraseReport(Report, frozen=True, kw_only=True, tag="erase"):
-    """What was erased, and the records that say so."""
+    """The erased bodies, and the records of the erasure."""
 
     erased: list[str]
     records: list[str]
 
 
 class RecordSummary(msgspec.Struct, frozen=True):
-    """One record as it is listed; ``number`` is its place in this store's own chain, None in another's."""
+    """One record in a list; ``number`` is its position in this store's own chain, None in another chain."""
 
     record: str
     number: int | None
@@ -235,21 +235,25 @@ class RecordSummary(msgspec.Struct, frozen=True):
 
 
 class RecordsReport(Report, frozen=True, kw_only=True, tag="records"):
-    """The newest records, and how many there are in all."""
+    """The newest records, and the total number."""
 
     records: list[RecordSummary]
     total: int
 
 
 class ShowReport(Report, frozen=True, kw_only=True, tag="show"):
-    """Records with what each says, in the same order; an erased one says null."""
+    """Records and their payloads, in the same order; the payload of an erased record is null."""
 
     records: list[RecordSummary]
     payloads: list[Any]
 
 
 class SessionLine(msgspec.Struct, frozen=True):
-    """One session as it is listed; ``events`` counts everything that was captured of it."""
+    """One session in a list; ``events`` counts all its captured events.
+
+    ``ended`` is the time of its last message; ``last`` may be later, if it was linked to a commit. ``prompt`` is its
+    first prompt: null if there is none, if it was erased, or if the caller may not read prompts.
+    """
 
     agent: str
     session: str
@@ -261,10 +265,12 @@ class SessionLine(msgspec.Struct, frozen=True):
     calls: int
     files: list[str]
     events: int
+    ended: str | None = None
+    prompt: str | None = None
 
 
 class AgentLine(msgspec.Struct, frozen=True):
-    """One agent: how many sessions it had, and when it was last active."""
+    """One agent: its number of sessions, and when it was last active."""
 
     agent: str
     sessions: int
@@ -272,7 +278,7 @@ class AgentLine(msgspec.Struct, frozen=True):
 
 
 class LogReport(Report, frozen=True, kw_only=True, tag="log"):
-    """The sessions that were active last, and how many there are in all; ``agents`` counts those of each."""
+    """The most recently active sessions, and the total number; ``agents`` has the numbers by agent."""
 
     sessions: list[SessionLine]
     total: int
@@ -280,7 +286,7 @@ class LogReport(Report, frozen=True, kw_only=True, tag="log"):
 
 
 class PromptLine(msgspec.Struct, frozen=True):
-    """What a person asked; null once it was erased."""
+    """A prompt; ``text`` is null after it was erased."""
 
     id: str
     at: str
@@ -288,7 +294,7 @@ class PromptLine(msgspec.Struct, frozen=True):
 
 
 class CallLine(msgspec.Struct, frozen=True):
-    """A call of a tool, with the files it changed and the sources it read."""
+    """A tool call, with the files it changed and the sources it read."""
 
     id: str
     name: str
@@ -303,7 +309,7 @@ class CallLine(msgspec.Struct, frozen=True):
 
 
 class SessionReport(Report, frozen=True, kw_only=True, tag="session"):
-    """What happened in one session."""
+    """The prompts and calls of one session."""
 
     session: SessionLine
     prompts: list[PromptLine]
@@ -311,7 +317,7 @@ class SessionReport(Report, frozen=True, kw_only=True, tag="session"):
 
 
 class RuleInForce(msgspec.Struct, frozen=True):
-    """A rule: the value in force, its default, and where it was set, the strongest place first."""
+    """A rule: its value, its default, and where it was set, highest precedence first."""
 
     rule: str
     value: Any
@@ -320,7 +326,7 @@ class RuleInForce(msgspec.Struct, frozen=True):
 
 
 class RulesSource(msgspec.Struct, frozen=True):
-    """A place that was looked at for rules, weakest first: read, absent, or there but with nothing for custody."""
+    """A source of rules, lowest precedence first: read, absent, or a file without rules of custody."""
 
     name: str
     state: Literal["read", "absent", "foreign"]
@@ -330,7 +336,7 @@ class RulesSource(msgspec.Struct, frozen=True):
 class RulesReport(Report, frozen=True, kw_only=True, tag="rules"):
     """The rules in force, the digest of each table shown, and the digest of all tables together.
 
-    ``warnings`` has a sentence for each key of a file that has no effect any more.
+    ``warnings`` has a sentence for each key of a file that no longer has an effect.
     """
 
     rules: list[RuleInForce]
@@ -341,9 +347,9 @@ class RulesReport(Report, frozen=True, kw_only=True, tag="rules"):
 
 
 class SetUpFile(msgspec.Struct, frozen=True):
-    """One file that ``init`` or ``uninstall`` looked at: whose it is, what was done to it and why.
+    """One file that ``init`` or ``uninstall`` checked: its owner, the action and the reason.
 
-    ``by_hand`` is what the user is asked to add or remove, ``diff`` the change when nothing was written.
+    ``by_hand`` is what the user has to add or remove, ``diff`` the change if nothing was written.
     """
 
     path: str
@@ -355,11 +361,11 @@ class SetUpFile(msgspec.Struct, frozen=True):
 
 
 class InitReport(Report, frozen=True, kw_only=True, tag="init"):
-    """What was set up, or with ``dry_run`` would be: the agents, and the homes that have a copy of the hook.
+    """The setup, or with ``dry_run`` the plan: the agents, and the homes with a copy of the hook.
 
-    ``found`` are the agents that are on this machine, chosen or not; ``already`` those that were not chosen now and are
-    recorded all the same, since they were set up before. ``off`` says of each chosen agent whose settings turn all
-    hooks off which of them does. ``backfill`` is what those that were chosen left on disk of this repository before.
+    ``found`` has all agents on this machine. ``already`` has agents that were set up before and not chosen now; they
+    are still recorded. ``off`` names, for a chosen agent, the setting that turns off all its hooks. ``backfill`` has
+    the earlier transcripts of the chosen agents for this repository.
     """
 
     agents: list[str]
@@ -373,7 +379,7 @@ class InitReport(Report, frozen=True, kw_only=True, tag="init"):
 
 
 class UninstallReport(Report, frozen=True, kw_only=True, tag="uninstall"):
-    """What was taken away: the homes whose copy of the hook is gone, and whether the evidence went too."""
+    """The removed parts: the homes without the hook now, and whether the evidence was deleted too."""
 
     homes: list[str]
     files: list[SetUpFile]
@@ -381,5 +387,5 @@ class UninstallReport(Report, frozen=True, kw_only=True, tag="uninstall"):
 
 
 def encode_report(report: Report) -> bytes:
-    """A report as canonical JSON."""
-    return dump(msgspec.to_builtins(report))
+    """Encode a report as canonical JSON."""
+    return dump_canonical_json(msgspec.to_builtins(report))

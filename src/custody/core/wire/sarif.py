@@ -1,4 +1,4 @@
-"""Findings for code hosts and editors: SARIF 2.1.0, and the annotations that a build prints."""
+"""Findings for code hosts and editors: SARIF 2.1.0, and annotations for build logs."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ SarifLevel = Literal["error", "warning", "note"]
 
 @dataclass(frozen=True, slots=True)
 class SarifRule:
-    """One kind of finding: its code, its name in a few words, what it means, what to do."""
+    """One kind of finding: its code, a short name, its meaning, and what to do."""
 
     code: str
     name: str
@@ -24,9 +24,9 @@ class SarifRule:
 
 @dataclass(frozen=True, slots=True)
 class SarifResult:
-    """One finding at its place, if it has one; lines and columns count from 1, columns in characters.
+    """One finding with its location, if it has one; lines and columns count from 1, columns in characters.
 
-    ``last`` is the last line of one that is about several.
+    ``last`` is the last line of a range.
     """
 
     code: str
@@ -99,18 +99,18 @@ class _SarifLog(msgspec.Struct, frozen=True):
 
 
 def encode_sarif(tool_version: str, rules: Sequence[SarifRule], results: Sequence[SarifResult]) -> bytes:
-    """One run with all ``rules`` and these ``results``; every result's code is one of the rules'."""
-    places = {rule.code: place for place, rule in enumerate(rules)}
+    """Encode one run with ``rules`` and ``results``; the code of every result must be in ``rules``."""
+    indexes = {rule.code: index for index, rule in enumerate(rules)}
     described = [_Rule(rule.code, _Text(rule.name), _Text(rule.meaning), _Text(rule.remedy)) for rule in rules]
     found = [
-        _Result(result.code, places[result.code], result.level, _Text(result.message), _locations(result))
+        _Result(result.code, indexes[result.code], result.level, _Text(result.message), _make_sarif_locations(result))
         for result in results
     ]
     run = _SarifRun(_Tool(_Driver("custody", tool_version, described)), "unicodeCodePoints", found)
     return msgspec.json.encode(_SarifLog(SCHEMA, "2.1.0", [run]))
 
 
-def _locations(result: SarifResult) -> list[_Location]:
+def _make_sarif_locations(result: SarifResult) -> list[_Location]:
     if result.file is None:
         return []
     return [
@@ -118,22 +118,22 @@ def _locations(result: SarifResult) -> list[_Location]:
     ]
 
 
-# Findings with a place as the lines that a build prints to have them shown beside a change.
-# GitHub reads them as commands of a workflow, GitLab and others pass them over as plain lines. A message may have
-# been written by whoever made the change: nothing in it can end the line or begin another command.
+# Annotations: lines in a build log that GitHub shows next to the change.
+# GitHub reads them as workflow commands; GitLab and others ignore them. The author of the change may control the
+# message, so nothing in it can end the line or start another command.
 
 
 AnnotationLevel = Literal["error", "warning", "notice"]
 
-TITLE_SIGNS_MAX = 255
-MESSAGE_SIGNS_MAX = 4_000
+TITLE_CHARACTERS_MAX = 255
+MESSAGE_CHARACTERS_MAX = 4_000
 _IN_MESSAGE = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _IN_PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Annotation:
-    """One finding: its level, its code, what it says, and its lines if it stands anywhere."""
+    """One finding: its level, code and message, and its lines if it has a location."""
 
     level: AnnotationLevel
     title: str
@@ -144,25 +144,25 @@ class Annotation:
 
 
 def encode_annotations(found: Iterable[Annotation]) -> bytes:
-    r"""A line for each.
+    r"""Encode one line per annotation.
 
     >>> one = Annotation(level="notice", title="T", message="a\n::error::b", file="x,y.py", first=2, last=3)
     >>> encode_annotations([one])
     b'::notice file=x%2Cy.py,line=2,endLine=3,title=T::a%0A::error::b\n'
     """
-    return "".join(map(_line, found)).encode("utf-8", "replace")
+    return "".join(map(_format_annotation_line, found)).encode("utf-8", "replace")
 
 
-def _line(annotation: Annotation) -> str:
-    title = _printable(annotation.title)[:TITLE_SIGNS_MAX].translate(_IN_PROPERTY)
+def _format_annotation_line(annotation: Annotation) -> str:
+    title = _strip_annotation_controls(annotation.title)[:TITLE_CHARACTERS_MAX].translate(_IN_PROPERTY)
     place = ""
     if annotation.file is not None:
-        file = _printable(annotation.file).translate(_IN_PROPERTY)
+        file = _strip_annotation_controls(annotation.file).translate(_IN_PROPERTY)
         place = f"file={file},line={annotation.first},endLine={annotation.last},"
-    message = _printable(annotation.message)[:MESSAGE_SIGNS_MAX].translate(_IN_MESSAGE)
+    message = _strip_annotation_controls(annotation.message)[:MESSAGE_CHARACTERS_MAX].translate(_IN_MESSAGE)
     return f"::{annotation.level} {place}title={title}::{message}\n"
 
 
-def _printable(text: str) -> str:
-    """Without signs that a terminal acts on; the ends of lines are written out later."""
-    return "".join(sign if sign.isprintable() or sign in "\r\n" else " " for sign in text)
+def _strip_annotation_controls(text: str) -> str:
+    """Return the text without control characters; line ends are escaped later."""
+    return "".join(char if char.isprintable() or char in "\r\n" else " " for char in text)

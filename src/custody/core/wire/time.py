@@ -1,4 +1,4 @@
-"""Moments as RFC 3339 text outside and as nanoseconds since 1970 inside."""
+"""Timestamps: RFC 3339 text outside, nanoseconds since 1970 inside."""
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
@@ -12,28 +12,28 @@ _NS = 1_000_000_000
 _NS_MAX = 2**63 - 1
 
 
-def ns_from(text: str) -> int:
-    """Nanoseconds since 1970 of an RFC 3339 moment with a zone.
+def parse_timestamp(text: str) -> int:
+    """Parse an RFC 3339 timestamp with a zone into nanoseconds since 1970.
 
-    >>> ns_from("1970-01-01T01:00:00.5+01:00")
+    >>> parse_timestamp("1970-01-01T01:00:00.5+01:00")
     500000000
     """
     shape = _SHAPE.fullmatch(text)
     if shape is None:
-        raise InputError(f"'{text[:60]}' is not a moment", hint="write RFC 3339 with a zone: 2026-01-31T12:00:00Z")
+        raise InputError(f"invalid timestamp '{text[:60]}'", hint="use RFC 3339 with a zone: 2026-01-31T12:00:00Z")
     day, clock, fraction, zone = shape.groups()
     try:
-        moment = datetime.fromisoformat(f"{day}T{clock}").replace(tzinfo=_zone(zone))
-        seconds = (moment - _EPOCH) // _SECOND
+        time = datetime.fromisoformat(f"{day}T{clock}").replace(tzinfo=_parse_timestamp_zone(zone))
+        seconds = (time - _EPOCH) // _SECOND
     except (ValueError, OverflowError) as error:
-        raise InputError(f"'{text[:60]}' is not a moment: {error}") from error
-    return checked_ns(seconds * _NS + int((fraction or "0").ljust(9, "0")))
+        raise InputError(f"invalid timestamp '{text[:60]}': {error}") from error
+    return check_timestamp_ns(seconds * _NS + int((fraction or "0").ljust(9, "0")))
 
 
-def text_from(ns: int) -> str:
-    """The moment as RFC 3339 text in UTC, with as many digits as it needs.
+def format_timestamp(ns: int) -> str:
+    """Format nanoseconds since 1970 as RFC 3339 in UTC, without trailing zeros.
 
-    >>> text_from(1_500_000_000)
+    >>> format_timestamp(1_500_000_000)
     '1970-01-01T00:00:01.5Z'
     """
     seconds, rest = divmod(ns, _NS)
@@ -41,18 +41,18 @@ def text_from(ns: int) -> str:
     return f"{_EPOCH + timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%S}{fraction}Z"
 
 
-def checked_ns(ns: int) -> int:
-    """``ns`` itself, or an ``InputError`` when it is outside what a store can hold."""
+def check_timestamp_ns(ns: int) -> int:
+    """Return ``ns``; raise an ``InputError`` if a store cannot hold it."""
     if not -_NS_MAX <= ns <= _NS_MAX:
-        raise InputError("the moment is outside the years 1678 to 2261")
+        raise InputError("the timestamp is outside the years 1678 to 2261")
     return ns
 
 
-def _zone(text: str) -> timezone:
+def _parse_timestamp_zone(text: str) -> timezone:
     if text in "Zz":
         return UTC
     hours, minutes = int(text[1:3]), int(text[4:6])
     if hours > 23 or minutes > 59:
-        raise ValueError(f"'{text}' is not a zone")
+        raise ValueError(f"invalid zone '{text}'")
     offset = timedelta(hours=hours, minutes=minutes)
     return timezone(-offset if text[0] == "-" else offset)

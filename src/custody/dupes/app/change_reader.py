@@ -1,6 +1,6 @@
-"""Read changes from git: what each did to every file, and what was said about it; then sketch them.
+"""Reading of changes from git: their files and commit messages, and the sketch of each change.
 
-One ``diff-tree`` and one ``cat-file`` serve any number of changes. A change that cannot be read costs that change only.
+One ``diff-tree`` and one ``cat-file`` serve any number of changes. An unreadable change does not affect the others.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,7 +11,13 @@ from typing import Any
 from custody.core.errors import CustodyError, GitError
 from custody.core.ids import CommitSha
 from custody.core.paths import Lines
-from custody.dupes.facts.extractor import channel_of, facts_of, is_generated, language_of, refined
+from custody.dupes.facts.extractor import (
+    classify_file_channel,
+    detect_file_language,
+    extract_file_facts,
+    is_generated_file,
+    refine_channel,
+)
 from custody.dupes.facts.model import Channel, Facts
 from custody.dupes.facts.touched_facts import find_touched_facts
 from custody.dupes.model import ChangeDescription, ChangedPiece, ChangeSketch, LineRun, Shape
@@ -29,19 +35,19 @@ from custody.git import (
     ObjectReader,
     PatchLimits,
     Repository,
-    discover,
+    discover_repository,
     parse_commit,
 )
-from custody.workspace.machine import now_ns
+from custody.workspace.machine import machine_now_ns
 
 NS = 1_000_000_000
 COMMITS_READ_MAX = 32
-"""Of a change with more commits, only so many messages are read."""
+"""Commit messages read per change."""
 FILES_PARSED_MAX = 200
-"""Of a change with more files, only so many are read for their syntax."""
+"""Files parsed per change."""
 SOURCE_BYTES_MAX = 1 << 20
-FILES_KEPT = 1_024
-"""Files of which a process remembers what they say: the next change often starts from where this one ended."""
+FILES_CACHED_MAX = 1_024
+"""Parsed files cached per process: the next change often starts where this one ended."""
 LIMITS = PatchLimits(file_bytes_max=2 << 20, commit_bytes_max=16 << 20)
 SUBMODULE_MODE = 0o160000
 _SHAPES = {
@@ -55,18 +61,18 @@ _SHAPES = {
 _OPAQUE = {HunkDetail.BINARY: "a binary file", HunkDetail.TOO_LARGE: "too large to be compared line by line"}
 NO_FACTS = Facts()
 PARSE_NS_MAX = 2 * NS
-"""A file whose syntax takes longer to read is compared by its words."""
+"""A file that takes longer to parse is compared by its words."""
 OWN = ""
-"""Stands for the repository whose store this is."""
+"""The repository that this store belongs to."""
 NO_COMMIT = CommitSha("")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeRef:
-    """A change that is to be read; ``commits`` are its own, the newest first; ``base`` is empty for a first commit.
+    """A change to read; ``commits`` are newest first; ``base`` is empty for a root commit.
 
-    Without ``opened_ns`` it was opened when its head was committed; without ``title`` its last message begins with one.
-    ``onto`` is the tip of the line that it is to land on, empty where that is not known.
+    ``opened_ns`` defaults to the commit time of its head, ``title`` to the subject of its first commit. ``onto`` is the
+    tip of the branch that it targets, empty if unknown.
     """
 
     base: CommitSha
@@ -81,7 +87,7 @@ class ChangeRef:
 
 @dataclass(frozen=True, slots=True)
 class FileReading:
-    """What a file says, and whether it says that a program wrote it."""
+    """The facts of a file, and whether it declares itself generated."""
 
     facts: Facts = NO_FACTS
     is_generated: bool = False
@@ -89,149 +95,151 @@ class FileReading:
 
 NOT_READ = FileReading()
 
-_KEPT: dict[tuple[str, str], FileReading] = {}
-"""What files say by language and object id, the one used last at the end; the same bytes always say the same."""
+_FILE_CACHE: dict[tuple[str, str], FileReading] = {}
+"""Files by language and object id, the most recently used last."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadableChange:
     """A change that could not be read, and why."""
 
-    asked: ChangeRef
+    ref: ChangeRef
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReadChange:
-    """A change as it was read."""
+    """A change as read from git."""
 
-    asked: ChangeRef
-    described: ChangeDescription
+    ref: ChangeRef
+    description: ChangeDescription
 
 
 @dataclass(frozen=True, slots=True)
 class SketchedChange:
     """A change ready for the index."""
 
-    asked: ChangeRef
+    ref: ChangeRef
     title: str
     opened_ns: int
-    sketched: ChangeSketch
+    sketch: ChangeSketch
     degraded: int
-    """How many of its files could not be read for their syntax."""
+    """Number of files whose syntax could not be parsed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeBatch:
-    """Some changes of a repository: what one worker is handed; ``rules`` by name, as they travel."""
+    """Changes of a repository for one worker; ``rules`` are serialized."""
 
     folder: str
-    asked: tuple[ChangeRef, ...]
+    refs: tuple[ChangeRef, ...]
     rules: dict[str, Any]
 
 
-def travelling(rules: DedupeRules) -> dict[str, Any]:
-    """Rules as they travel to another process."""
-    found = ((each.name, getattr(rules, each.name)) for each in fields(rules))
-    return {name: dict(value) if isinstance(value, Mapping) else value for name, value in found}
+def serialize_dedupe_rules(rules: DedupeRules) -> dict[str, Any]:
+    """Return the rules as plain values that can be sent to another process."""
+    values = ((rule.name, getattr(rules, rule.name)) for rule in fields(rules))
+    return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values}
 
 
-def sketch_batch(batch: ChangeBatch) -> list[SketchedChange | UnreadableChange]:
-    """Read and sketch some changes; the one function that is mapped over processes, or over machines."""
+def sketch_change_batch(batch: ChangeBatch) -> list[SketchedChange | UnreadableChange]:
+    """Read and sketch a batch of changes; runs in a worker process, maybe on another machine."""
     rules = DedupeRules(**batch.rules)
-    repository = discover(Path(batch.folder))
-    return [_sketch(change, rules) for change in read_changes(repository, batch.asked, rules)]
+    repository = discover_repository(Path(batch.folder))
+    return [_sketch_read_change(change, rules) for change in read_changes(repository, batch.refs, rules)]
 
 
-def _sketch(read: ReadChange | UnreadableChange, rules: DedupeRules) -> SketchedChange | UnreadableChange:
+def _sketch_read_change(read: ReadChange | UnreadableChange, rules: DedupeRules) -> SketchedChange | UnreadableChange:
     if isinstance(read, UnreadableChange):
         return read
-    change = read.described
+    change = read.description
     degraded = sum(piece.degraded is not None for piece in change.pieces)
-    return SketchedChange(read.asked, change.title, change.opened_ns, sketch_change(change, rules), degraded)
+    return SketchedChange(read.ref, change.title, change.opened_ns, sketch_change(change, rules), degraded)
 
 
 def read_changes(
-    repository: Repository, asked: Sequence[ChangeRef], rules: DedupeRules
+    repository: Repository, refs: Sequence[ChangeRef], rules: DedupeRules
 ) -> Iterator[ReadChange | UnreadableChange]:
-    """Every change in the order asked for, or why it cannot be read."""
+    """Yield every change in the order of ``refs``, or why it cannot be read."""
     try:
-        diffs: Sequence[CommitDiff | None] = _diffs(repository, asked)
+        diffs: Sequence[CommitDiff | None] = _read_change_diffs(repository, refs)
     except GitError:
-        diffs = [_diff(repository, ref) for ref in asked]  # one of them is damaged: find out which
+        diffs = [_try_read_change_diff(repository, ref) for ref in refs]  # find out which change is damaged
     with repository.objects(SOURCE_BYTES_MAX) as objects:
         reader = _Reader(objects, rules)
-        for ref, diff in zip(asked, diffs, strict=True):
+        for ref, diff in zip(refs, diffs, strict=True):
             yield reader.read(ref, diff)
 
 
-def _diffs(repository: Repository, asked: Iterable[ChangeRef]) -> list[CommitDiff]:
-    comparisons = [Comparison(ref.head, ref.base or None) for ref in asked]
-    with repository.diffs(comparisons, renames=True, limits=LIMITS) as answers:
-        return list(answers)
+def _read_change_diffs(repository: Repository, refs: Iterable[ChangeRef]) -> list[CommitDiff]:
+    comparisons = [Comparison(ref.head, ref.base or None) for ref in refs]
+    with repository.diffs(comparisons, renames=True, limits=LIMITS) as diffs:
+        return list(diffs)
 
 
-def _diff(repository: Repository, asked: ChangeRef) -> CommitDiff | None:
+def _try_read_change_diff(repository: Repository, ref: ChangeRef) -> CommitDiff | None:
     try:
-        return _diffs(repository, [asked])[0]
+        return _read_change_diffs(repository, [ref])[0]
     except CustodyError:
         return None
 
 
 class _Reader:
-    """Reads the files and messages of changes through one open line to git."""
+    """Reads files and messages of changes through one open git process."""
 
     def __init__(self, objects: ObjectReader[Object], rules: DedupeRules) -> None:
         self._objects = objects
         self._rules = rules
 
-    def read(self, asked: ChangeRef, diff: CommitDiff | None) -> ReadChange | UnreadableChange:
-        """One change."""
+    def read(self, ref: ChangeRef, diff: CommitDiff | None) -> ReadChange | UnreadableChange:
+        """Return the change of ``ref``, or why it cannot be read."""
         if diff is None:
-            return UnreadableChange(asked, "git cannot compare its base and head: an object is missing or damaged")
-        commits = list(self._commits(asked))
+            return UnreadableChange(ref, "cannot diff its base and head: an object is missing or damaged")
+        commits = list(self._commits(ref))
         if not commits:
-            return UnreadableChange(asked, "its head cannot be read")
+            return UnreadableChange(ref, "cannot read its head")
         head = commits[0]
-        messages = tuple(_text(commit.message) for commit in commits if len(commit.parents) < 2 or commit is head)
+        messages = tuple(
+            _decode_commit_text(commit.message) for commit in commits if len(commit.parents) < 2 or commit is head
+        )
         pieces = tuple(self._pieces(diff))
         return ReadChange(
-            asked,
+            ref,
             ChangeDescription(
-                base=asked.base,
-                head=asked.head,
-                opened_ns=_opened_ns(head) if asked.opened_ns is None else asked.opened_ns,
+                base=ref.base,
+                head=ref.head,
+                opened_ns=_get_change_opened_ns(head) if ref.opened_ns is None else ref.opened_ns,
                 pieces=pieces,
-                title=asked.title or _title(commits),
+                title=ref.title or _choose_change_title(commits),
                 messages=messages,
-                author=_text(head.author.name),
+                author=_decode_commit_text(head.author.name),
                 commits=tuple(commit.id for commit in commits),
             ),
         )
 
-    def _commits(self, asked: ChangeRef) -> Iterator[Commit]:
-        ids = asked.commits[:COMMITS_READ_MAX] or (asked.head,)
-        for sha, found in zip(ids, self._objects.read_all(ids), strict=True):
-            if isinstance(found, Object) and found.info.kind == "commit":
-                yield parse_commit(sha, found.content)
+    def _commits(self, ref: ChangeRef) -> Iterator[Commit]:
+        ids = ref.commits[:COMMITS_READ_MAX] or (ref.head,)
+        for sha, answer in zip(ids, self._objects.read_all(ids), strict=True):
+            if isinstance(answer, Object) and answer.info.kind == "commit":
+                yield parse_commit(sha, answer.content)
 
     def _pieces(self, diff: CommitDiff) -> Iterator[ChangedPiece]:
-        for place, file in enumerate(diff.files):
-            yield self._piece(file, parsed=place < FILES_PARSED_MAX)
+        for position, file in enumerate(diff.files):
+            yield self._piece(file, parsed=position < FILES_PARSED_MAX)
 
     def _piece(self, file: FileDiff, *, parsed: bool) -> ChangedPiece:
         change = file.change
         path = str(change.path)
-        channel = channel_of(path, self._rules.channel_patterns)
-        runs = tuple(_runs(file))
+        channel = classify_file_channel(path, self._rules.channel_patterns)
+        runs = tuple(_line_runs_from_diff(file))
         sides = [side for side in (change.old, change.new) if side is not None]
-        opaque = _opaque(file)
+        opaque = _explain_opaque_file(file)
         before = after = NOT_READ
         if parsed and opaque is None and runs and channel not in (Channel.META, Channel.GENERATED):
             before, after = (
                 NOT_READ if side is None else self._file(path, side.blob) for side in (change.old, change.new)
             )
-            channel = _channel(channel, before if change.new is None else after)
+            channel = _refine_file_channel(channel, before if change.new is None else after)
         return ChangedPiece(
             path=path,
             channel=channel,
@@ -251,61 +259,61 @@ class _Reader:
         )
 
     def _file(self, path: str, blob: str) -> FileReading:
-        """What a file says; one without a reader for its syntax is not looked into."""
-        language = language_of(path)
+        """Return the facts of a file; a file in an unsupported language is not read."""
+        language = detect_file_language(path)
         if language is None:
             return NOT_READ
-        read = _KEPT.pop((language, blob), None) or self._read_file(path, blob)
-        _KEPT[language, blob] = read
-        while len(_KEPT) > FILES_KEPT:
-            del _KEPT[next(iter(_KEPT))]
-        return read
+        reading = _FILE_CACHE.pop((language, blob), None) or self._read_file(path, blob)
+        _FILE_CACHE[language, blob] = reading
+        while len(_FILE_CACHE) > FILES_CACHED_MAX:
+            del _FILE_CACHE[next(iter(_FILE_CACHE))]
+        return reading
 
     def _read_file(self, path: str, blob: str) -> FileReading:
-        found = self._objects.read(blob)
-        if isinstance(found, NoObject):
-            return FileReading(Facts(degraded=f"its content is {found.reason}"))
-        until_ns = now_ns() + PARSE_NS_MAX
-        facts = facts_of(path, found.content, enough=lambda: now_ns() > until_ns)
-        return FileReading(facts, is_generated(found.content))
+        answer = self._objects.read(blob)
+        if isinstance(answer, NoObject):
+            return FileReading(Facts(degraded=f"its content is {answer.reason}"))
+        until_ns = machine_now_ns() + PARSE_NS_MAX
+        facts = extract_file_facts(path, answer.content, enough=lambda: machine_now_ns() > until_ns)
+        return FileReading(facts, is_generated_file(answer.content))
 
 
-def _channel(channel: Channel, read: FileReading) -> Channel:
-    """The channel after a look into the file: production may prove to be tests, or a program's work."""
-    if channel is Channel.PRODUCTION and read.is_generated:
+def _refine_file_channel(channel: Channel, reading: FileReading) -> Channel:
+    """Return the channel by content: a production file may turn out to be tests or generated."""
+    if channel is Channel.PRODUCTION and reading.is_generated:
         return Channel.GENERATED
-    return refined(channel, read.facts)
+    return refine_channel(channel, reading.facts)
 
 
-def _runs(file: FileDiff) -> Iterator[LineRun]:
+def _line_runs_from_diff(file: FileDiff) -> Iterator[LineRun]:
     for hunk in file.hunks:
         yield LineRun(
             hunk.old_first if hunk.old_count else 0,
             hunk.new_first if hunk.new_count else 0,
-            tuple(_line(text) for text in hunk.removed),
-            tuple(_line(text) for text in hunk.added),
+            tuple(_decode_diff_line(text) for text in hunk.removed),
+            tuple(_decode_diff_line(text) for text in hunk.added),
         )
 
 
-def _opaque(file: FileDiff) -> str | None:
+def _explain_opaque_file(file: FileDiff) -> str | None:
     if any(side is not None and side.mode == SUBMODULE_MODE for side in (file.change.old, file.change.new)):
         return "a submodule"
     return _OPAQUE.get(file.shown)
 
 
-def _line(raw: bytes) -> str:
+def _decode_diff_line(raw: bytes) -> str:
     return raw.decode("utf-8", "surrogateescape").removesuffix("\n").removesuffix("\r")
 
 
-def _text(raw: bytes) -> str:
+def _decode_commit_text(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
 
 
-def _title(commits: Sequence[Commit]) -> str:
-    """The subject of the first commit: later ones often only mend it."""
-    return _text(commits[-1].subject).strip()
+def _choose_change_title(commits: Sequence[Commit]) -> str:
+    """Return the subject of the first commit: later commits often only fix it."""
+    return _decode_commit_text(commits[-1].subject).strip()
 
 
-def _opened_ns(head: Commit) -> int:
-    moment = head.committer.at or head.author.at
-    return 0 if moment is None else moment.seconds * NS
+def _get_change_opened_ns(head: Commit) -> int:
+    timestamp = head.committer.at or head.author.at
+    return 0 if timestamp is None else timestamp.seconds * NS

@@ -1,4 +1,4 @@
-"""Clusters of changes that should not all land: who descends from whom, and which one to keep."""
+"""Clusters of duplicate changes: their descent, and the change to keep."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -6,98 +6,98 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from custody.core.errors import InputError
-from custody.core.wire.body import digest_text
-from custody.core.wire.canonical import rules_digest
+from custody.core.wire.body import format_digest
+from custody.core.wire.canonical import digest_rule_tables
 from custody.dupes.app.change_reader import ChangeRef, ReadChange, read_changes
 from custody.dupes.app.indexed_changes import (
-    changes_by_id,
-    count_changes,
-    dedupe_rules,
-    is_index_outdated,
-    list_changes,
+    count_indexed_changes,
+    find_changes_by_id,
+    is_change_index_outdated,
+    list_indexed_changes,
+    load_dedupe_rules,
 )
-from custody.dupes.app.labels import model_for
+from custody.dupes.app.labels import load_duplicate_model
 from custody.dupes.app.report import report_indexed_change
 from custody.dupes.app.select import find_indexed_change
-from custody.dupes.chance import Model, chance_of
+from custody.dupes.chance import Model, compute_duplicate_probability
 from custody.dupes.cluster import (
     CanonicalChange,
     CanonicalEvidence,
     Cluster,
     NoCanonicalChange,
     PairLink,
-    canonical_of,
-    clusters_of,
-    scopes_of,
+    choose_canonical_change,
+    clusters_from_links,
+    measure_exclusive_scopes,
 )
-from custody.dupes.descent import Descent, change_set, descent_of
+from custody.dupes.descent import Descent, build_change_descent, make_change_set
 from custody.dupes.facts.model import Channel
 from custody.dupes.model import ChangeDescription, ChangeRow, DuplicateVerdict, ExactKind, HashVariant, Signature
 from custody.dupes.packing import unpack_signature
 from custody.dupes.queries import ChangeList, DupesTables
 from custody.dupes.rules import DedupeRules
-from custody.dupes.score import score_pair, similarities, verdict
+from custody.dupes.score import decide_duplicate_verdict, measure_similarities, score_pair
 from custody.dupes.signature import SIGNATURE_VERSION
 from custody.dupes.wire import ChangeRefReport, ClusterMember, ClusterReport, DescentEdge, DupesClusterReport
 from custody.git import Repository
 from custody.store import Store
-from custody.workspace.rules_in_force import load_rules
+from custody.workspace.rules_in_force import load_workspace_rules
 from custody.workspace.workspace import Workspace
 
-FLAGS = (DuplicateVerdict.DUPLICATE, DuplicateVerdict.COMPETING)
+LINKED_VERDICTS = (DuplicateVerdict.DUPLICATE, DuplicateVerdict.COMPETING)
 TERM_CHANGES_MAX = 12
-"""Terms of more changes bring no two of them together: pairs grow with the square of this."""
+"""Changes per term: more common terms make no pairs, since pairs grow with the square of this."""
 SHARED_TERMS_MIN = 3
-"""Two changes are compared when they share so many such terms, or a whole diff."""
+"""Terms that two changes share to be compared, unless they share a whole diff."""
 MEMBERS_READ_MAX = 60
-"""Of a larger cluster, only so many changes are read to find out who descends from whom."""
+"""Changes per cluster that are read to find their descent."""
 
 ChangeRows = Mapping[int, ChangeRow]
 
 
 def dupes_cluster(workspace: Workspace, changes: Sequence[str], *, with_landed: bool) -> DupesClusterReport:
-    """Compare all indexed changes that share something rare, and put those into clusters that are duplicates."""
-    rules = load_rules(workspace)[0].of(DedupeRules)
+    """Compare all indexed changes that share rare terms, and cluster the duplicates."""
+    rules = load_workspace_rules(workspace)[0].of(DedupeRules)
     with workspace.reading() as store:
-        wanted = {find_indexed_change(store, typed).id for typed in changes}
+        selected = {find_indexed_change(store, name).id for name in changes}
         every = DupesTables(store).all_changes()
-        rows = {row.id: row for row in every if with_landed or not row.on_main or row.id in wanted}
-        clusters, pairs = clusters_among(workspace, store, rows, rules)
-    shown = [cluster for cluster in clusters if not wanted or wanted.intersection(cluster.members)]
+        rows = {row.id: row for row in every if with_landed or not row.on_main or row.id in selected}
+        clusters, pairs = cluster_changes(workspace, store, rows, rules)
+    shown = [cluster for cluster in clusters if not selected or selected.intersection(cluster.members)]
     return DupesClusterReport(
         clusters=[report_cluster(workspace.repository, cluster, rows, rules) for cluster in shown],
         changes=len(rows),
         pairs=pairs,
-        rules_digest=digest_text(rules_digest({"dedupe": rules})),
+        rules_digest=format_digest(digest_rule_tables({"dedupe": rules})),
     )
 
 
-def clusters_among(
+def cluster_changes(
     workspace: Workspace, store: Store, rows: ChangeRows, rules: DedupeRules
 ) -> tuple[list[Cluster], int]:
-    """The clusters of these changes, the largest first, and how many pairs were compared; git is not asked."""
-    pairs = _pairs(store, rows)
+    """Return the clusters, largest first, and the number of compared pairs; needs no git."""
+    pairs = _find_candidate_pairs(store, rows)
     workspace.progress.start("comparing pairs", len(pairs))
-    links = list(_links(pairs, rows, model_for(store, rules), rules, workspace))
-    clusters = clusters_of(links, rules).clusters
+    links = list(_score_pair_links(pairs, rows, load_duplicate_model(store, rules), rules, workspace))
+    clusters = clusters_from_links(links, rules).clusters
     return sorted(clusters, key=lambda cluster: (-len(cluster.members), cluster.id)), len(pairs)
 
 
-def _pairs(store: Store, rows: ChangeRows) -> dict[tuple[int, int], int]:
-    """The pairs worth comparing, with how many rare terms both have; an exact hash is worth all of them."""
+def _find_candidate_pairs(store: Store, rows: ChangeRows) -> dict[tuple[int, int], int]:
+    """Return the pairs to compare, with the number of rare terms that both share."""
     shared: Counter[tuple[int, int]] = Counter()
     tables = DupesTables(store)
-    for together in tables.pairs_by_terms(TERM_CHANGES_MAX):
-        shared.update(combinations([change for change in together if change in rows], 2))
+    for group in tables.pairs_by_terms(TERM_CHANGES_MAX):
+        shared.update(combinations([change for change in group if change in rows], 2))
     enough = {pair: count for pair, count in shared.items() if count >= SHARED_TERMS_MIN}
-    for together in tables.pairs_by_exact():
-        # One representative is enough: what is exactly alike is alike to all of them.
-        here = [change for change in together if change in rows]
-        enough.update(((here[0], other), shared[here[0], other]) for other in here[1:])
+    for group in tables.pairs_by_exact():
+        # One representative is enough: equal diffs compare equally with all others.
+        present = [change for change in group if change in rows]
+        enough.update(((present[0], other), shared[present[0], other]) for other in present[1:])
     return enough
 
 
-def _links(
+def _score_pair_links(
     pairs: Mapping[tuple[int, int], int], rows: ChangeRows, model: Model, rules: DedupeRules, workspace: Workspace
 ) -> Iterator[PairLink]:
     signatures: dict[int, Signature] = {}
@@ -105,52 +105,54 @@ def _links(
         for change in (a, b):
             if change not in signatures:
                 signatures[change] = unpack_signature(rows[change].signature)
-        signals = similarities(signatures[a], signatures[b])
-        exact = _exact(signatures[a], signatures[b])
-        rated = score_pair(signatures[a], signatures[b], signals, rules, exact)
-        chance = chance_of(signals, model)
-        if verdict(rated, chance, exact, terms, rules) in FLAGS:
-            yield PairLink(a, b, rated.category, max(chance.probability, float(bool(exact))))
+        signals = measure_similarities(signatures[a], signatures[b])
+        exact = _find_exact_kinds(signatures[a], signatures[b])
+        score = score_pair(signatures[a], signatures[b], signals, rules, exact)
+        chance = compute_duplicate_probability(signals, model)
+        if decide_duplicate_verdict(score, chance, exact, terms, rules) in LINKED_VERDICTS:
+            yield PairLink(a, b, score.category, max(chance.probability, float(bool(exact))))
         workspace.progress.step(1)
 
 
-def _exact(a: Signature, b: Signature) -> frozenset[ExactKind]:
-    """As far as signatures tell."""
-    found = set()
+def _find_exact_kinds(a: Signature, b: Signature) -> frozenset[ExactKind]:
+    """Return the exact hashes that both signatures share."""
+    kinds = set()
     if a.whole_hash is not None and a.whole_hash == b.whole_hash:
-        found.add(ExactKind(None, HashVariant.PLAIN))
+        kinds.add(ExactKind(None, HashVariant.PLAIN))
     if a.prod_hash is not None and a.prod_hash == b.prod_hash:
-        found.add(ExactKind(Channel.PRODUCTION, HashVariant.PLAIN))
-    return frozenset(found)
+        kinds.add(ExactKind(Channel.PRODUCTION, HashVariant.PLAIN))
+    return frozenset(kinds)
 
 
 def report_cluster(repository: Repository, cluster: Cluster, rows: ChangeRows, rules: DedupeRules) -> ClusterReport:
-    """One cluster with who descends from whom and which one to keep, for which its changes are read from git."""
-    described = _described(repository, cluster.members[:MEMBERS_READ_MAX], rows, rules)
-    descent = descent_of({change: change_set(description, rules) for change, description in described.items()}, rules)
-    chosen = canonical_of(_standings(described))
+    """Return a cluster with its descent and the change to keep; reads its changes from git."""
+    descriptions = _read_cluster_members(repository, cluster.members[:MEMBERS_READ_MAX], rows, rules)
+    descent = build_change_descent(
+        {change: make_change_set(description, rules) for change, description in descriptions.items()}, rules
+    )
+    chosen = choose_canonical_change(_collect_canonical_evidence(descriptions))
     bases = {base.change: base.reasons for base in descent.bases} if descent.edges else {}
     return ClusterReport(
         id=rows[cluster.id].head,
-        members=[_member(rows[change], bases.get(change), chosen) for change in cluster.members],
-        edges=list(_edges(descent, rows)),
-        canonical_why=_why(chosen, rows),
+        members=[_make_cluster_member(rows[change], bases.get(change), chosen) for change in cluster.members],
+        edges=list(_make_descent_edges(descent, rows)),
+        canonical_why=_explain_canonical_choice(chosen, rows),
     )
 
 
-def _described(
+def _read_cluster_members(
     repository: Repository, members: Sequence[int], rows: ChangeRows, rules: DedupeRules
 ) -> dict[int, ChangeDescription]:
-    asked = [
+    refs = [
         ChangeRef(base=rows[member].base, head=rows[member].head, opened_ns=rows[member].opened_ns)
         for member in members
     ]
-    read = zip(members, read_changes(repository, asked, rules), strict=True)
-    return {change: result.described for change, result in read if isinstance(result, ReadChange)}
+    pairs = zip(members, read_changes(repository, refs, rules), strict=True)
+    return {member: change.description for member, change in pairs if isinstance(change, ReadChange)}
 
 
-def _standings(described: Mapping[int, ChangeDescription]) -> Iterable[CanonicalEvidence]:
-    scopes = scopes_of(described)
+def _collect_canonical_evidence(descriptions: Mapping[int, ChangeDescription]) -> Iterable[CanonicalEvidence]:
+    scopes = measure_exclusive_scopes(descriptions)
     return [
         CanonicalEvidence(
             change=change,
@@ -158,11 +160,13 @@ def _standings(described: Mapping[int, ChangeDescription]) -> Iterable[Canonical
             scope=scopes[change],
             has_tests=bool(description.of(Channel.TESTS)),
         )
-        for change, description in described.items()
+        for change, description in descriptions.items()
     ]
 
 
-def _member(row: ChangeRow, base: tuple[str, ...] | None, chosen: CanonicalChange | NoCanonicalChange) -> ClusterMember:
+def _make_cluster_member(
+    row: ChangeRow, base: tuple[str, ...] | None, chosen: CanonicalChange | NoCanonicalChange
+) -> ClusterMember:
     is_canonical = isinstance(chosen, CanonicalChange) and chosen.change == row.id
     return ClusterMember(
         change=report_indexed_change(row),
@@ -172,7 +176,7 @@ def _member(row: ChangeRow, base: tuple[str, ...] | None, chosen: CanonicalChang
     )
 
 
-def _edges(descent: Descent, rows: ChangeRows) -> Iterator[DescentEdge]:
+def _make_descent_edges(descent: Descent, rows: ChangeRows) -> Iterator[DescentEdge]:
     for edge in descent.edges:
         yield DescentEdge(
             part=rows[edge.part].head,
@@ -183,67 +187,67 @@ def _edges(descent: Descent, rows: ChangeRows) -> Iterator[DescentEdge]:
         )
 
 
-def _why(chosen: CanonicalChange | NoCanonicalChange, rows: ChangeRows) -> str:
+def _explain_canonical_choice(chosen: CanonicalChange | NoCanonicalChange, rows: ChangeRows) -> str:
     if isinstance(chosen, NoCanonicalChange):
-        return f"none is advised: {chosen.reason}"
-    return f"keep {rows[chosen.change].head[:12]}, decided by {chosen.decided_by}: {'; '.join(chosen.reasons)}"
+        return f"no change to keep: {chosen.reason}"
+    return f"keep {rows[chosen.change].head[:12]}: {chosen.decided_by} ({'; '.join(chosen.reasons)})"
 
 
-# Clusters among everything indexed, with the names of their changes; git is asked only for the cluster shown.
+# Clusters among all indexed changes; git reads only the changes of the cluster that is shown.
 
 
-MEMBERS_TOLD_MAX = 100
-"""Changes that are reported of a larger cluster."""
+MEMBERS_SHOWN_MAX = 100
+"""Changes reported per cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterRow:
-    """A cluster as a list has it: its changes by name, in the order of indexing."""
+    """A cluster in a list, with its changes in the order of indexing."""
 
     cluster: Cluster
     members: tuple[ChangeRefReport, ...]
 
     @property
     def open(self) -> int:
-        """How many of its changes have not landed."""
+        """The number of its changes that are not on main."""
         return sum(not member.on_main for member in self.members)
 
-    def matches(self, state: str, words: str) -> bool:
-        """Whether it is of this state, and has these words in what its changes are called."""
+    def matches(self, state: str, query: str) -> bool:
+        """Return whether it has this state, and ``query`` in the title, name or head of a change."""
         if state != "all" and (state == "open") != bool(self.open):
             return False
         texts = (text.lower() for member in self.members for text in (member.title, member.name, member.head))
-        return not words or any(words.lower() in text for text in texts)
+        return not query or any(query.lower() in text for text in texts)
 
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Every cluster, the largest first; among so many changes, from so many compared pairs."""
+    """Every cluster, largest first, and the number of changes and of compared pairs."""
 
     groups: tuple[ClusterRow, ...] = ()
     changes: int = 0
     pairs: int = 0
 
 
-def check_index_version(store: Store) -> None:
-    """Raise an ``InputError`` where another version of custody made the index: it cannot be compared."""
-    if is_index_outdated(store):
+def check_change_index_version(store: Store) -> None:
+    """Raise ``InputError`` if another version of custody made the index."""
+    if is_change_index_outdated(store):
         raise InputError(
-            "the index was made by another version of custody",
-            hint="run 'custody dupes index', which makes it anew",
+            "another version of custody made the index of changes",
+            hint="run 'custody dupes index' to rebuild it",
         )
 
 
 def read_cluster_state(store: Store, rules: DedupeRules) -> object:
-    """What clusters follow from: the same state gives the same ones."""
-    last = ChangeList(store).listed(before=None, limit=1, landed=None)
-    return last, count_changes(store), SIGNATURE_VERSION, rules, model_for(store, rules)
+    """Return a value that changes whenever the clusters may change."""
+    last = ChangeList(store).list_page(before=None, limit=1, landed=None)
+    return last, count_indexed_changes(store), SIGNATURE_VERSION, rules, load_duplicate_model(store, rules)
 
 
-def find_groups(workspace: Workspace, store: Store, rules: DedupeRules) -> Groups:
-    """Every cluster, landed commits too."""
-    rows = {row.id: row for row in list_changes(store)}
-    clusters, pairs = clusters_among(workspace, store, rows, rules)
+def find_clusters(workspace: Workspace, store: Store, rules: DedupeRules) -> Groups:
+    """Return every cluster, including commits of main."""
+    rows = {row.id: row for row in list_indexed_changes(store)}
+    clusters, pairs = cluster_changes(workspace, store, rows, rules)
     groups = (
         ClusterRow(cluster, tuple(report_indexed_change(rows[change]) for change in cluster.members))
         for cluster in clusters
@@ -251,10 +255,11 @@ def find_groups(workspace: Workspace, store: Store, rules: DedupeRules) -> Group
     return Groups(tuple(groups), len(rows), pairs)
 
 
-def show_group(workspace: Workspace, group: ClusterRow) -> ClusterReport:
-    """One cluster with its base and the change to keep."""
-    some = group.cluster.members[:MEMBERS_TOLD_MAX]
+def show_cluster(workspace: Workspace, group: ClusterRow) -> ClusterReport:
+    """Return a cluster with its descent and the change to keep."""
+    members = group.cluster.members[:MEMBERS_SHOWN_MAX]
     with workspace.reading() as store:
-        rows = changes_by_id(store, some)
-    here = Cluster(group.cluster.id, tuple(change for change in some if change in rows), group.cluster.centre)
-    return report_cluster(workspace.repository, here, rows, dedupe_rules(workspace))
+        rows = find_changes_by_id(store, members)
+    present = tuple(change for change in members if change in rows)
+    cluster = Cluster(group.cluster.id, present, group.cluster.center)
+    return report_cluster(workspace.repository, cluster, rows, load_dedupe_rules(workspace))

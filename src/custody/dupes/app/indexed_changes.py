@@ -1,78 +1,76 @@
-"""Indexed changes: listed, read from git, and searched for among all that are indexed. Nothing is stored."""
+"""Indexed changes for other packages: listed, read from git, and checked for duplicates."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from custody.core.ids import CommitSha
 from custody.dupes.app.change_reader import NO_COMMIT, ChangeRef, ReadChange, UnreadableChange, read_changes
-from custody.dupes.app.check import dupes_check, dupes_look
-from custody.dupes.app.report import escape_name, report_indexed_change
-from custody.dupes.app.select import landing_tip, own_commits_of
+from custody.dupes.app.check import dupes_check, dupes_preview
+from custody.dupes.app.report import escape_change_name, report_indexed_change
+from custody.dupes.app.select import find_main_branch_tip, read_change_commits
 from custody.dupes.model import ChangeDescription, ChangedPiece, ChangeRow
-from custody.dupes.queries import ChangeList, DupesTables, EvidenceRow, copy_rows_until
+from custody.dupes.queries import ChangeList, DupesTables, EvidenceRow, copy_change_rows
 from custody.dupes.rules import DedupeRules
 from custody.dupes.wire import ChangeRefReport, DupesCheckReport
 from custody.git import Ancestry
 from custody.store import Store
-from custody.workspace.rules_in_force import load_rules
+from custody.workspace.rules_in_force import load_workspace_rules
 from custody.workspace.workspace import Workspace
 
-# The index of changes for other packages: which changes it holds, and what was found about them.
 
-
-def newest_change(store: Store) -> int:
+def get_newest_change_id(store: Store) -> int:
     """Return the id of the change indexed last; 0 when there is none."""
     return DupesTables(store).newest()
 
 
-def count_changes(store: Store) -> int:
+def count_indexed_changes(store: Store) -> int:
     """Return how many changes are indexed."""
     return DupesTables(store).count()
 
 
-def list_changes(store: Store, *, after: int = 0) -> Iterator[ChangeRow]:
-    """Yield every change behind an id, in the order of indexing."""
+def list_indexed_changes(store: Store, *, after: int = 0) -> Iterator[ChangeRow]:
+    """Yield every change with an id above ``after``, in the order of indexing."""
     return DupesTables(store).all_changes(after=after)
 
 
-def changes_by_id(store: Store, ids: Iterable[int]) -> dict[int, ChangeRow]:
+def find_changes_by_id(store: Store, ids: Iterable[int]) -> dict[int, ChangeRow]:
     """Return the changes with these ids, as far as they are indexed."""
     return DupesTables(store).changes(ids)
 
 
-def changes_by_head(store: Store, start: str) -> list[ChangeRow]:
+def find_changes_by_head(store: Store, start: str) -> list[ChangeRow]:
     """Return the changes whose head starts with these digits, oldest first."""
     return DupesTables(store).by_head(start)
 
 
-def evidence_about(store: Store, start: str) -> list[EvidenceRow]:
+def find_duplicate_evidence(store: Store, start: str) -> list[EvidenceRow]:
     """Return the stored evidence whose id, or whose change's head, starts with these digits; newest first."""
     return DupesTables(store).evidence(start)
 
 
-def is_index_outdated(store: Store) -> bool:
-    """Return whether another version of custody made the index: then no change can be compared with it."""
+def is_change_index_outdated(store: Store) -> bool:
+    """Return whether another version of custody made the index, so that no change can be compared with it."""
     from custody.dupes.signature import SIGNATURE_VERSION  # loads sketching, which other questions do not need
 
-    return DupesTables(store).is_of_another(SIGNATURE_VERSION)
+    return DupesTables(store).has_other_version(SIGNATURE_VERSION)
 
 
-def copy_index_until(source: Store, changes: int, into: Store) -> None:
-    """Copy the index into an empty store as it was when it had so many changes."""
-    copy_rows_until(source, changes, into)
+def copy_change_index(source: Store, changes: int, into: Store) -> None:
+    """Copy the first ``changes`` changes of the index into an empty store."""
+    copy_change_rows(source, changes, into)
 
 
 STATES = ("open", "landed", "all")
 _LANDED = {"open": False, "landed": True, "all": None}
-LIKE_MAX = 20
-"""Matches that are reported of a change."""
+MATCHES_MAX = 20
+"""Matches reported for a change."""
 FILES_MAX = 100
-"""Files that are named of a change."""
+"""Files listed for a change."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeListPage:
-    """Some of the changes that match, the last indexed first; how many match, and how many there are at all."""
+    """A page of matching changes, newest first; ``matching`` and ``indexed`` are totals."""
 
     items: tuple[ChangeRefReport, ...]
     matching: int
@@ -82,7 +80,7 @@ class ChangeListPage:
 
 @dataclass(frozen=True, slots=True)
 class ChangedFileRow:
-    """A file of a change: what became of it, how many lines it got and lost, and why it is not read if it is not."""
+    """A file of a change; ``note`` says why its lines are not shown."""
 
     path: str
     shape: str
@@ -94,7 +92,7 @@ class ChangedFileRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangePage:
-    """A change as it is looked at; ``unread`` says why nothing but its name is known, if that is so."""
+    """A change with its files; ``unread`` says why git cannot read it."""
 
     change: ChangeRefReport
     author: str = ""
@@ -105,48 +103,51 @@ class ChangePage:
     unread: str | None = None
 
 
-def dedupe_rules(workspace: Workspace) -> DedupeRules:
-    """The rules in force."""
-    return load_rules(workspace)[0].of(DedupeRules)
+def load_dedupe_rules(workspace: Workspace) -> DedupeRules:
+    """Return the rules in force."""
+    return load_workspace_rules(workspace)[0].of(DedupeRules)
 
 
-def changes_listed(workspace: Workspace, *, state: str, words: str, before: int | None, limit: int) -> ChangeListPage:
-    """The changes indexed last: ``open``, ``landed`` or ``all``, with these words in what they are called."""
+def list_change_page(workspace: Workspace, *, state: str, text: str, before: int | None, limit: int) -> ChangeListPage:
+    """Return the newest changes of a state (``STATES``) that have ``text`` in their title, name or head."""
     landed = _LANDED[state]
     with workspace.reading() as store, store.reading():
         changes = ChangeList(store)
-        rows = changes.listed(before=before, limit=limit + 1, landed=landed, words=words)
-        matching = changes.count(landed, words)
-        indexed = count_changes(store)
+        rows = changes.list_page(before=before, limit=limit + 1, landed=landed, text=text)
+        matching = changes.count(landed, text)
+        indexed = count_indexed_changes(store)
     following = rows[limit - 1].id if len(rows) > limit else None
     return ChangeListPage(tuple(report_indexed_change(row) for row in rows[:limit]), matching, indexed, following)
 
 
-def read_change(workspace: Workspace, row: ChangeRow) -> ChangePage:
-    """What a change does, read from git."""
-    named = report_indexed_change(row)
-    (change,) = changes_read(workspace, [row])
+def load_change_page(workspace: Workspace, row: ChangeRow) -> ChangePage:
+    """Return a change with its files, read from git."""
+    ref = report_indexed_change(row)
+    (change,) = read_indexed_changes(workspace, [row])
     if isinstance(change, str):
-        return ChangePage(change=named, unread=change)
+        return ChangePage(change=ref, unread=change)
     pieces = change.pieces
     return ChangePage(
-        change=named,
-        author=escape_name(change.author),
-        files=tuple(file_touched(piece) for piece in pieces[:FILES_MAX]),
+        change=ref,
+        author=escape_change_name(change.author),
+        files=tuple(make_changed_file_row(piece) for piece in pieces[:FILES_MAX]),
         file_count=len(pieces),
         added=sum(piece.added for piece in pieces),
         removed=sum(piece.removed for piece in pieces),
     )
 
 
-def changes_read(workspace: Workspace, rows: Sequence[ChangeRow]) -> list[ChangeDescription | str]:
-    """Changes as git has them, or why one cannot be read."""
-    asked = [_make_change_ref(workspace, row) for row in rows]
-    return [_described(change) for change in read_changes(workspace.repository, asked, dedupe_rules(workspace))]
+def read_indexed_changes(workspace: Workspace, rows: Sequence[ChangeRow]) -> list[ChangeDescription | str]:
+    """Return the changes as git has them, or why a change cannot be read."""
+    refs = [_make_change_ref(workspace, row) for row in rows]
+    return [
+        _to_change_description(change)
+        for change in read_changes(workspace.repository, refs, load_dedupe_rules(workspace))
+    ]
 
 
 def _make_change_ref(workspace: Workspace, row: ChangeRow, onto: CommitSha = NO_COMMIT) -> ChangeRef:
-    own = () if row.on_main else own_commits_of(workspace.repository, row.base, row.head)
+    commits = () if row.on_main else read_change_commits(workspace.repository, row.base, row.head)
     return ChangeRef(
         base=row.base,
         head=row.head,
@@ -154,42 +155,42 @@ def _make_change_ref(workspace: Workspace, row: ChangeRow, onto: CommitSha = NO_
         title=row.title,
         opened_ns=row.opened_ns,
         on_main=row.on_main,
-        commits=own or (row.head,),
+        commits=commits or (row.head,),
         onto=onto,
     )
 
 
-def _described(read: ReadChange | UnreadableChange) -> ChangeDescription | str:
-    return read.why if isinstance(read, UnreadableChange) else read.described
+def _to_change_description(change: ReadChange | UnreadableChange) -> ChangeDescription | str:
+    return change.why if isinstance(change, UnreadableChange) else change.description
 
 
-def file_touched(piece: ChangedPiece) -> ChangedFileRow:
-    """A file of a change, to be named."""
+def make_changed_file_row(piece: ChangedPiece) -> ChangedFileRow:
+    """Return a file of a change as a list shows it."""
     return ChangedFileRow(
-        escape_name(piece.path), piece.shape.value, piece.channel.value, piece.added, piece.removed, piece.opaque
+        escape_change_name(piece.path), piece.shape.value, piece.channel.value, piece.added, piece.removed, piece.opaque
     )
 
 
-def change_like(workspace: Workspace, row: ChangeRow, *, limit: int = LIKE_MAX) -> DupesCheckReport:
-    """What a change is like among all that are indexed; its evidence is not stored."""
-    onto = NO_COMMIT if row.on_main else onto_of(workspace, row)
-    return dupes_look(workspace, _make_change_ref(workspace, row, onto), limit=limit)
+def preview_change_duplicates(workspace: Workspace, row: ChangeRow, *, limit: int = MATCHES_MAX) -> DupesCheckReport:
+    """Check an indexed change for duplicates without storing the evidence."""
+    onto = NO_COMMIT if row.on_main else find_change_target_tip(workspace, row)
+    return dupes_preview(workspace, _make_change_ref(workspace, row, onto), limit=limit)
 
 
-def check_indexed(workspace: Workspace, row: ChangeRow, *, limit: int) -> DupesCheckReport:
-    """The same, with its evidence stored."""
-    alone = row.on_main or row.base == NO_COMMIT
-    return dupes_check(workspace, row.head if alone else format_range(workspace, row), limit=limit)
+def check_indexed_change(workspace: Workspace, row: ChangeRow, *, limit: int) -> DupesCheckReport:
+    """Check an indexed change for duplicates, and store the evidence."""
+    is_single_commit = row.on_main or row.base == NO_COMMIT
+    return dupes_check(workspace, row.head if is_single_commit else format_change_range(workspace, row), limit=limit)
 
 
-def format_range(workspace: Workspace, row: ChangeRow) -> str:
-    """An indexed change as git names it: from the line that it would land on to its head."""
-    return f"{onto_of(workspace, row)}..{row.head}"
+def format_change_range(workspace: Workspace, row: ChangeRow) -> str:
+    """Return an indexed change as a range, from the branch that it targets to its head."""
+    return f"{find_change_target_tip(workspace, row)}..{row.head}"
 
 
-def onto_of(workspace: Workspace, row: ChangeRow) -> CommitSha:
-    """The tip of the line that an indexed change would land on; its own base where that line has it already."""
-    tip = landing_tip(workspace.repository, dedupe_rules(workspace))
+def find_change_target_tip(workspace: Workspace, row: ChangeRow) -> CommitSha:
+    """Return the tip of the branch that an indexed change targets; its base if that branch already contains it."""
+    tip = find_main_branch_tip(workspace.repository, load_dedupe_rules(workspace))
     if tip is None or tip == row.head:
         return row.base
     pair = Ancestry(row.head, tip)

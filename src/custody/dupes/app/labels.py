@@ -1,38 +1,43 @@
-"""What people have answered about pairs, and what the model makes of it here."""
+"""People's answers about pairs of changes, and the model that they calibrate."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from custody.capture.hook.event_home import key_of
+from custody.capture.hook.event_home import load_redaction_key
 from custody.core.errors import InputError
 from custody.core.ids import EventId, RecordRef
 from custody.core.views import DuplicateAnswer
-from custody.core.wire.arrival import arrival_from
+from custody.core.wire.arrival import arrival_from_json
 from custody.core.wire.canonical import Json
-from custody.core.wire.time import text_from
+from custody.core.wire.time import format_timestamp
 from custody.dupes.app.select import find_indexed_change
-from custody.dupes.chance import Model, calibration_of, chance_of, raw_chance
+from custody.dupes.chance import (
+    Model,
+    compute_duplicate_probability,
+    compute_raw_probability,
+    fit_duplicate_calibration,
+)
 from custody.dupes.model import ChangeRow
 from custody.dupes.packing import unpack_signature
-from custody.dupes.queries import DupesTables, all_answers, answers_of_pair
+from custody.dupes.queries import DupesTables, list_duplicate_answers, query_pair_answers
 from custody.dupes.rules import DedupeRules
-from custody.dupes.score import similarities
+from custody.dupes.score import measure_similarities
 from custody.dupes.weights import SHIPPED
 from custody.dupes.wire import DupesLabelReport
 from custody.intake.record import redact_event_payload
 from custody.store import Store
-from custody.workspace.machine import user
-from custody.workspace.rules_in_force import load_rules
+from custody.workspace.machine import machine_user_name
+from custody.workspace.rules_in_force import load_workspace_rules
 from custody.workspace.workspace import Workspace
 
-DUPLICATE = ("duplicate", "same-feature", "competing")
-ANSWERS = (*DUPLICATE, "related", "different")
-"""What a person may say of two changes; the first ones mean that they should not both land."""
+DUPLICATE_ANSWERS = ("duplicate", "same-feature", "competing")
+"""Answers which mean that only one of two changes should be merged."""
+ANSWERS = (*DUPLICATE_ANSWERS, "related", "different")
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeEnds:
-    """A change as an answer names it."""
+    """Base and head of a change."""
 
     base: str
     head: str
@@ -40,39 +45,43 @@ class ChangeEnds:
 
 @dataclass(frozen=True, slots=True)
 class PairAnswer:
-    """What somebody said that two changes are to each other."""
+    """An answer about two changes."""
 
-    one: ChangeEnds
+    this: ChangeEnds
     other: ChangeEnds
     answer: str
     actor: str
     reason: str | None = None
 
 
-def model_for(store: Store, rules: DedupeRules) -> Model:
-    """The shipped model, calibrated by people's answers about this store's changes once there are enough."""
-    answers = list(_answers(store))
+def load_duplicate_model(store: Store, rules: DedupeRules) -> Model:
+    """Return the shipped model, calibrated by the answers in this store if there are enough."""
+    answers = list(_collect_calibration_answers(store))
     if len(answers) < rules.learnt_answers_min:
         return SHIPPED
-    return SHIPPED.calibrated(calibration_of(answers, SHIPPED.calibration.steps), f"+{len(answers)}")
+    return SHIPPED.with_calibration(fit_duplicate_calibration(answers, SHIPPED.calibration.steps), f"+{len(answers)}")
 
 
 def dupes_label(
     workspace: Workspace, text: str, other: str, answer: str, *, actor: str | None, reason: str | None
 ) -> DupesLabelReport:
-    """Record what a person says about two indexed changes."""
-    rules = load_rules(workspace)[0].of(DedupeRules)
+    """Record an answer about two indexed changes."""
+    rules = load_workspace_rules(workspace)[0].of(DedupeRules)
     with workspace.writing() as store:
         a, b = find_indexed_change(store, text), find_indexed_change(store, other)
         if a.id == b.id:
-            raise InputError("a change is no duplicate of itself", hint="name two changes")
-        said = PairAnswer(ChangeEnds(a.base, a.head), ChangeEnds(b.base, b.head), answer, actor or user(), reason)
-        made = keep_answer(workspace, store, said)
-        answers = list(_answers(store))
-        model = model_for(store, rules)
-        chance = chance_of(similarities(unpack_signature(a.signature), unpack_signature(b.signature)), model)
+            raise InputError("cannot compare a change with itself", hint="name two changes")
+        pair = PairAnswer(
+            ChangeEnds(a.base, a.head), ChangeEnds(b.base, b.head), answer, actor or machine_user_name(), reason
+        )
+        record = record_pair_answer(workspace, store, pair)
+        answers = list(_collect_calibration_answers(store))
+        model = load_duplicate_model(store, rules)
+        chance = compute_duplicate_probability(
+            measure_similarities(unpack_signature(a.signature), unpack_signature(b.signature)), model
+        )
     return DupesLabelReport(
-        record=str(made),
+        record=str(record),
         head=a.head,
         other=b.head,
         answer=answer,
@@ -84,49 +93,51 @@ def dupes_label(
     )
 
 
-def keep_answer(workspace: Workspace, store: Store, said: PairAnswer) -> RecordRef:
-    """Record what two changes are to each other."""
+def record_pair_answer(workspace: Workspace, store: Store, pair: PairAnswer) -> RecordRef:
+    """Record an answer about two changes."""
     event: dict[str, Json] = {
         "custody": 1,
         "kind": "duplicate_answer",
         "id": workspace.token(),
-        "at": text_from(workspace.now_ns()),
-        "base": said.one.base,
-        "head": said.one.head,
-        "other_base": said.other.base,
-        "other_head": said.other.head,
-        "answer": said.answer,
-        "actor": said.actor,
-        **({} if said.reason is None else {"reason": said.reason}),
+        "at": format_timestamp(workspace.now_ns()),
+        "base": pair.this.base,
+        "head": pair.this.head,
+        "other_base": pair.other.base,
+        "other_head": pair.other.head,
+        "answer": pair.answer,
+        "actor": pair.actor,
+        **({} if pair.reason is None else {"reason": pair.reason}),
     }
-    clean = redact_event_payload(event, lambda: key_of(str(workspace.home)))
-    (made,) = store.append([arrival_from(EventId(f"dupes-{workspace.token()}"), clean)]).made
-    return made.ref
+    redacted = redact_event_payload(event, lambda: load_redaction_key(str(workspace.home)))
+    (record,) = store.append([arrival_from_json(EventId(f"dupes-{workspace.token()}"), redacted)]).made
+    return record.ref
 
 
-def answers_about(store: Store, head: str, other: str) -> list[str]:
-    """What was said about two changes, whichever was named first; the last answer stands."""
-    views = [(seen.view.at_ns, seen.record.ref, seen.view.answer) for seen in answers_of_pair(store, head, other)]
-    return [answer for _, _, answer in sorted(views)]
+def list_pair_answers(store: Store, head: str, other: str) -> list[str]:
+    """Return the answers about two changes in either order, oldest first; the last answer counts."""
+    rows = [(row.view.at_ns, row.record.ref, row.view.answer) for row in query_pair_answers(store, head, other)]
+    return [answer for _, _, answer in sorted(rows)]
 
 
-def _answers(store: Store) -> Iterator[tuple[float, bool]]:
-    """Each pair that a person answered about: the model's own number, and whether it is a duplicate.
-
-    The last answer about a pair stands, whichever of the two was named first.
-    """
+def _collect_calibration_answers(store: Store) -> Iterator[tuple[float, bool]]:
+    """Yield the raw probability of each answered pair, and whether the last answer calls it a duplicate."""
     last: dict[frozenset[str], DuplicateAnswer] = {}
-    for view in sorted((seen.view for seen in all_answers(store)), key=lambda view: view.at_ns):
+    for view in sorted((row.view for row in list_duplicate_answers(store)), key=lambda view: view.at_ns):
         last[frozenset((view.head, view.other_head))] = view
     for answer in last.values():
-        rows = [_row(store, answer.base, answer.head), _row(store, answer.other_base, answer.other_head)]
+        rows = [
+            _find_change_row(store, answer.base, answer.head),
+            _find_change_row(store, answer.other_base, answer.other_head),
+        ]
         if None not in rows:
-            yield _raw(*(row for row in rows if row is not None)), answer.answer in DUPLICATE
+            yield _score_change_pair(*(row for row in rows if row is not None)), answer.answer in DUPLICATE_ANSWERS
 
 
-def _row(store: Store, base: str, head: str) -> ChangeRow | None:
+def _find_change_row(store: Store, base: str, head: str) -> ChangeRow | None:
     return next((row for row in DupesTables(store).by_head(head) if row.base == base), None)
 
 
-def _raw(a: ChangeRow, b: ChangeRow) -> float:
-    return raw_chance(similarities(unpack_signature(a.signature), unpack_signature(b.signature)), SHIPPED)
+def _score_change_pair(a: ChangeRow, b: ChangeRow) -> float:
+    return compute_raw_probability(
+        measure_similarities(unpack_signature(a.signature), unpack_signature(b.signature)), SHIPPED
+    )

@@ -1,4 +1,4 @@
-"""Two changes beside each other: what was found when they were compared, and the lines that both have."""
+"""Two changes side by side: their evidence, and the lines that both share."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,33 +7,33 @@ from dataclasses import dataclass, replace
 from custody.core.errors import InputError
 from custody.dupes.app.indexed_changes import (
     ChangedFileRow,
-    change_like,
-    changes_read,
-    dedupe_rules,
-    file_touched,
+    load_dedupe_rules,
+    make_changed_file_row,
+    preview_change_duplicates,
+    read_indexed_changes,
 )
-from custody.dupes.app.report import escape_name, report_indexed_change, report_overlap
-from custody.dupes.app.select import UnknownChange, find_change
-from custody.dupes.evidence import Overlap, SharedLines, overlap_of
+from custody.dupes.app.report import escape_change_name, report_indexed_change, report_overlap
+from custody.dupes.app.select import UnknownChange, find_change_by_name
+from custody.dupes.evidence import Overlap, SharedLines, compute_change_overlap
 from custody.dupes.model import ChangeDescription, ChangedPiece, ChangeRow, LineRun
 from custody.dupes.wire import ChangeRefReport, DupesEvidence, DupesShowReport, OverlapReport
 from custody.workspace.workspace import Workspace
 
 LINES_MAX = 500
-"""Lines of both changes together that are shown."""
+"""Lines shown of both changes together."""
 HUNK_LINES_MAX = 120
-"""Lines of one stretch that are shown."""
+"""Lines shown per hunk."""
 FILES_MAX = 40
-"""Files, those that both have counted once, that are shown."""
-SIGNS_MAX = 240
-"""Of one line."""
+"""File pairs shown."""
+LINE_CHARS_MAX = 240
+"""Characters shown per line."""
 PLACES_MAX = 2_000
-"""Stretches of lines that both have, of which each line is marked."""
+"""Shared line ranges whose lines are marked."""
 
 
 @dataclass(frozen=True, slots=True)
 class SideLine:
-    """A line that a change removed (-) or added (+); ``both`` marks one that the other change has too."""
+    """A removed (-) or added (+) line; ``both`` marks a line that the other change has, too."""
 
     number: int
     sign: str
@@ -43,7 +43,7 @@ class SideLine:
 
 @dataclass(frozen=True, slots=True)
 class SideHunk:
-    """Lines that stand together; of a long stretch the first ones, and how many are left out."""
+    """Adjacent lines; ``left_out`` counts those beyond the limit."""
 
     lines: tuple[SideLine, ...]
     left_out: int = 0
@@ -60,7 +60,7 @@ class PairSide:
 
 @dataclass(frozen=True, slots=True)
 class FilePair:
-    """A file of this change beside the one of the other that it goes with; None where it goes with none."""
+    """A file of this change and its counterpart in the other; None without a counterpart."""
 
     this: PairSide | None
     other: PairSide | None
@@ -69,16 +69,16 @@ class FilePair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairPage:
-    """Two changes and what they have in common.
+    """Two changes and what they share.
 
-    ``evidence`` is None where the search did not bring them together; ``unread`` says why their files are not here.
+    ``evidence`` is None if the search does not match them; ``unread`` says why their files are missing.
     """
 
     this: ChangeRefReport
     other: ChangeRefReport
     evidence: DupesEvidence | None = None
     kept: str | None = None
-    """The id of stored evidence, where that is what is shown."""
+    """The id of the stored evidence, if that is shown."""
     replayed: str | None = None
     replay_why: str | None = None
     overlap: OverlapReport | None = None
@@ -87,35 +87,29 @@ class PairPage:
     unread: str | None = None
 
 
-def compare_changes(workspace: Workspace, name: str, other: str) -> PairPage:
-    """Two indexed changes beside each other; ``UnknownChange`` where one of them is not indexed."""
-    row, beside = find_change(workspace, name), find_change(workspace, other)
-    if row.id == beside.id:
-        raise InputError("a change is like itself in everything", hint="name two changes")
-    evidence = next(
-        (
-            dupes_evidence
-            for dupes_evidence in _find_evidence(workspace, row)
-            if dupes_evidence.other.head == beside.head
-        ),
-        None,
-    )
-    seen = PairPage(this=report_indexed_change(row), other=report_indexed_change(beside), evidence=evidence)
-    return _with_files(workspace, seen, row, beside)
+def compare_indexed_changes(workspace: Workspace, name: str, other: str) -> PairPage:
+    """Compare two indexed changes; raises ``UnknownChange`` if one is not indexed."""
+    row, other_row = find_change_by_name(workspace, name), find_change_by_name(workspace, other)
+    if row.id == other_row.id:
+        raise InputError("cannot compare a change with itself", hint="name two changes")
+    every = _list_match_evidence(workspace, row)
+    evidence = next((evidence for evidence in every if evidence.other.head == other_row.head), None)
+    page = PairPage(this=report_indexed_change(row), other=report_indexed_change(other_row), evidence=evidence)
+    return _add_file_pairs(workspace, page, row, other_row)
 
 
-def _find_evidence(workspace: Workspace, row: ChangeRow) -> list[DupesEvidence]:
+def _list_match_evidence(workspace: Workspace, row: ChangeRow) -> list[DupesEvidence]:
     try:
-        found = change_like(workspace, row)
+        report = preview_change_duplicates(workspace, row)
     except InputError:
-        return []  # a change that cannot be read: that is said where its files would stand
-    return [suggestion.evidence for suggestion in (*found.suggestions, *([found.nearest] if found.nearest else []))]
+        return []  # the page says in place of the files why the change cannot be read
+    return [suggestion.evidence for suggestion in (*report.suggestions, *([report.nearest] if report.nearest else []))]
 
 
-def compare_stored(workspace: Workspace, report: DupesShowReport) -> PairPage:
-    """The two changes of stored evidence, with what the index says of it now."""
+def compare_stored_evidence(workspace: Workspace, report: DupesShowReport) -> PairPage:
+    """Compare the two changes of stored evidence, with the result of its replay."""
     evidence = report.evidence
-    seen = PairPage(
+    page = PairPage(
         this=evidence.this,
         other=evidence.other,
         evidence=evidence,
@@ -124,28 +118,31 @@ def compare_stored(workspace: Workspace, report: DupesShowReport) -> PairPage:
         replay_why=report.replay_why,
     )
     try:
-        row, beside = find_change(workspace, evidence.this.head), find_change(workspace, evidence.other.head)
+        row, other_row = (
+            find_change_by_name(workspace, evidence.this.head),
+            find_change_by_name(workspace, evidence.other.head),
+        )
     except UnknownChange as error:
-        return replace(seen, overlap=evidence.overlap, unread=error.message)
-    return _with_files(workspace, seen, row, beside)
+        return replace(page, overlap=evidence.overlap, unread=error.message)
+    return _add_file_pairs(workspace, page, row, other_row)
 
 
-def _with_files(workspace: Workspace, seen: PairPage, row: ChangeRow, beside: ChangeRow) -> PairPage:
-    this, other = changes_read(workspace, [row, beside])
+def _add_file_pairs(workspace: Workspace, page: PairPage, row: ChangeRow, other_row: ChangeRow) -> PairPage:
+    this, other = read_indexed_changes(workspace, [row, other_row])
     if isinstance(this, str) or isinstance(other, str):
         why = this if isinstance(this, str) else str(other)
-        return replace(seen, unread=f"one of them cannot be read: {why}")
-    overlap = overlap_of(this, other, dedupe_rules(workspace), places_max=PLACES_MAX)
-    pairs = _paired(this, other, overlap)
-    files = tuple(_besides(pairs[:FILES_MAX], overlap))
-    return replace(seen, overlap=report_overlap(overlap), files=files, files_left_out=max(0, len(pairs) - FILES_MAX))
+        return replace(page, unread=f"cannot read one of the changes: {why}")
+    overlap = compute_change_overlap(this, other, load_dedupe_rules(workspace), places_max=PLACES_MAX)
+    pairs = _pair_changed_files(this, other, overlap)
+    files = tuple(_make_file_pairs(pairs[:FILES_MAX], overlap))
+    return replace(page, overlap=report_overlap(overlap), files=files, files_left_out=max(0, len(pairs) - FILES_MAX))
 
 
 _Pair = tuple[ChangedPiece | None, ChangedPiece | None, int]
 
 
-def _paired(this: ChangeDescription, other: ChangeDescription, overlap: Overlap) -> list[_Pair]:
-    """Each file with the one that shares the most lines with it, else the one of its name; what shares comes first."""
+def _pair_changed_files(this: ChangeDescription, other: ChangeDescription, overlap: Overlap) -> list[_Pair]:
+    """Pair each file with the one that shares most lines, else with its namesake; most shared lines first."""
     shared: Counter[tuple[str, str]] = Counter()
     for place in overlap.places:
         shared[place.path, place.other_path] += place.lines
@@ -161,48 +158,52 @@ def _paired(this: ChangeDescription, other: ChangeDescription, overlap: Overlap)
     return pairs
 
 
-def _besides(pairs: Sequence[_Pair], overlap: Overlap) -> Iterator[FilePair]:
-    ours = _marks((place.sign, place.path, place.line, place) for place in overlap.places)
-    theirs = _marks((place.sign, place.other_path, place.other_line, place) for place in overlap.places)
+def _make_file_pairs(pairs: Sequence[_Pair], overlap: Overlap) -> Iterator[FilePair]:
+    ours = _index_shared_lines((place.sign, place.path, place.line, place) for place in overlap.places)
+    theirs = _index_shared_lines((place.sign, place.other_path, place.other_line, place) for place in overlap.places)
     left = LINES_MAX
     for this, other, shared in pairs:
-        our_side = None if this is None else _side(this, ours, left)
-        left -= _shown(our_side)
-        their_side = None if other is None else _side(other, theirs, left)
-        left -= _shown(their_side)
+        our_side = None if this is None else _make_pair_side(this, ours, left)
+        left -= _count_side_lines(our_side)
+        their_side = None if other is None else _make_pair_side(other, theirs, left)
+        left -= _count_side_lines(their_side)
         yield FilePair(our_side, their_side, shared)
 
 
-def _marks(places: Iterator[tuple[str, str, int, SharedLines]]) -> Mapping[str, frozenset[tuple[str, int]]]:
-    """The lines of each file that both changes have, by sign and number."""
-    found: dict[str, set[tuple[str, int]]] = {}
-    for sign, path, first, place in places:
-        found.setdefault(path, set()).update((sign, first + n) for n in range(place.lines))
-    return {path: frozenset(lines) for path, lines in found.items()}
+def _index_shared_lines(
+    places: Iterator[tuple[str, str, int, SharedLines]],
+) -> Mapping[str, frozenset[tuple[str, int]]]:
+    """Return the shared lines of each file, by side (- or +) and number."""
+    shared: dict[str, set[tuple[str, int]]] = {}
+    for side, path, first, place in places:
+        shared.setdefault(path, set()).update((side, first + n) for n in range(place.lines))
+    return {path: frozenset(lines) for path, lines in shared.items()}
 
 
-def _side(piece: ChangedPiece, marks: Mapping[str, frozenset[tuple[str, int]]], left: int) -> PairSide:
+def _make_pair_side(piece: ChangedPiece, marks: Mapping[str, frozenset[tuple[str, int]]], left: int) -> PairSide:
     both = marks.get(piece.path, frozenset())
     hunks: list[SideHunk] = []
     for run in piece.runs:
         if left <= 0:
             break
-        hunks.append(_hunk(run, both, min(left, HUNK_LINES_MAX)))
+        hunks.append(_make_side_hunk(run, both, min(left, HUNK_LINES_MAX)))
         left -= len(hunks[-1].lines)
-    told = sum(len(hunk.lines) + hunk.left_out for hunk in hunks)
-    return PairSide(file_touched(piece), tuple(hunks), piece.added + piece.removed - told)
+    counted = sum(len(hunk.lines) + hunk.left_out for hunk in hunks)
+    return PairSide(make_changed_file_row(piece), tuple(hunks), piece.added + piece.removed - counted)
 
 
-def _hunk(run: LineRun, both: frozenset[tuple[str, int]], most: int) -> SideHunk:
+def _make_side_hunk(run: LineRun, both: frozenset[tuple[str, int]], limit: int) -> SideHunk:
     lines = [("-", run.old_first + n, text) for n, text in enumerate(run.removed)]
     lines += [("+", run.new_first + n, text) for n, text in enumerate(run.added)]
-    made = (SideLine(number, sign, _text(text), (sign, number) in both) for sign, number, text in lines[:most])
-    return SideHunk(tuple(made), max(0, len(lines) - most))
+    shown = (
+        SideLine(number, side, _clip_hunk_line(text), (side, number) in both) for side, number, text in lines[:limit]
+    )
+    return SideHunk(tuple(shown), max(0, len(lines) - limit))
 
 
-def _text(line: str) -> str:
-    return escape_name(line[:SIGNS_MAX]) + ("…" if len(line) > SIGNS_MAX else "")
+def _clip_hunk_line(line: str) -> str:
+    return escape_change_name(line[:LINE_CHARS_MAX]) + ("…" if len(line) > LINE_CHARS_MAX else "")
 
 
-def _shown(side: PairSide | None) -> int:
+def _count_side_lines(side: PairSide | None) -> int:
     return 0 if side is None else sum(len(hunk.lines) for hunk in side.hunks)

@@ -1,6 +1,6 @@
-"""What a search found, in the shape that is shown and stored."""
+"""Reports of changes and evidence, as they are shown and stored."""
 
-from custody.core.wire.time import text_from
+from custody.core.wire.time import format_timestamp
 from custody.dupes.app.change_reader import ReadChange
 from custody.dupes.app.search import DuplicateCheck, DuplicateMatch
 from custody.dupes.evidence import Overlap, SharedNames
@@ -21,75 +21,75 @@ NAME_CHARS_MAX = 400
 
 
 def report_change(read: ReadChange) -> ChangeRefReport:
-    """A change that was read."""
-    change = read.described
+    """Return the report of a change that was read from git."""
+    change = read.description
     return ChangeRefReport(
         base=change.base,
         head=change.head,
-        name=read.asked.name,
-        title=escape_name(change.title),
-        opened=text_from(change.opened_ns),
-        on_main=read.asked.on_main,
+        name=read.ref.name,
+        title=escape_change_name(change.title),
+        opened=format_timestamp(change.opened_ns),
+        on_main=read.ref.on_main,
     )
 
 
 def report_indexed_change(row: ChangeSummary) -> ChangeRefReport:
-    """A change of the index."""
+    """Return the report of an indexed change."""
     return ChangeRefReport(
         base=row.base,
         head=row.head,
         name=row.name,
-        title=escape_name(row.title),
-        opened=text_from(row.opened_ns),
+        title=escape_change_name(row.title),
+        opened=format_timestamp(row.opened_ns),
         on_main=row.on_main,
     )
 
 
-def report_evidence(checked: DuplicateCheck, match: DuplicateMatch) -> DupesEvidence:
-    """Everything that a suggestion rests on; without ``overlap`` the sketch had to do, and it says why."""
-    like, scored, overlap = match.like, match.like.scored, match.overlap
+def report_evidence(check: DuplicateCheck, match: DuplicateMatch) -> DupesEvidence:
+    """Return the evidence of a match; ``overlap_missing`` says why there is no ``overlap``."""
+    candidate, score, overlap = match.candidate, match.candidate.score, match.overlap
     return DupesEvidence(
-        this=report_change(checked.read),
-        other=report_indexed_change(like.change),
-        says=match.says.value,
-        category=scored.category.value,
-        rule=scored.rule,
-        prod_score=scored.prod_score,
-        final_score=scored.final_score,
-        signals=dict(scored.similarities),
-        exact=sorted(str(kind) for kind in like.exact),
-        chance=like.chance.probability,
-        low=like.chance.low,
-        account=[AccountLine(line.name, line.weight, line.value) for line in like.chance.account],
-        relations=[RelationReport(relation.value, why) for relation, why in match.related],
+        this=report_change(check.change),
+        other=report_indexed_change(candidate.change),
+        says=match.verdict.value,
+        category=score.category.value,
+        rule=score.rule,
+        prod_score=score.prod_score,
+        final_score=score.final_score,
+        signals=dict(score.similarities),
+        exact=sorted(str(kind) for kind in candidate.exact),
+        chance=candidate.chance.probability,
+        low=candidate.chance.low,
+        account=[AccountLine(line.name, line.weight, line.value) for line in candidate.chance.account],
+        relations=[RelationReport(relation.value, why) for relation, why in match.reasons],
         overlap=None if isinstance(overlap, str) else report_overlap(overlap),
         overlap_missing=overlap if isinstance(overlap, str) else None,
-        as_of=checked.found.until,
-        terms=[TermCount(term, changes) for term, changes in sorted(checked.found.search.counts.items())],
-        shared_weight=like.shared,
+        as_of=check.result.until,
+        terms=[TermCount(term, changes) for term, changes in sorted(check.result.search.counts.items())],
+        shared_weight=candidate.shared_weight,
         signature_version=SIGNATURE_VERSION,
-        model_version=checked.model_version,
-        rules_digest=checked.rules_digest,
+        model_version=check.model_version,
+        rules_digest=check.rules_digest,
     )
 
 
 def report_overlap(overlap: Overlap) -> OverlapReport:
-    """What two changes have in common."""
+    """Return the report of what two changes share."""
     return OverlapReport(
-        files=_names(overlap.files),
-        folders=_names(overlap.folders),
-        symbols=_names(overlap.symbols),
-        exports=_names(overlap.exports),
-        tests=_names(overlap.tests),
-        headings=_names(overlap.headings),
-        blocks=_names(overlap.blocks),
-        references=_names(overlap.references),
+        files=_report_shared_names(overlap.files),
+        folders=_report_shared_names(overlap.folders),
+        symbols=_report_shared_names(overlap.symbols),
+        exports=_report_shared_names(overlap.exports),
+        tests=_report_shared_names(overlap.tests),
+        headings=_report_shared_names(overlap.headings),
+        blocks=_report_shared_names(overlap.blocks),
+        references=_report_shared_names(overlap.references),
         places=[
             SharedLinesReport(
                 place.sign,
-                escape_name(place.path),
+                escape_change_name(place.path),
                 place.line,
-                escape_name(place.other_path),
+                escape_change_name(place.other_path),
                 place.other_line,
                 place.lines,
             )
@@ -102,10 +102,10 @@ def report_overlap(overlap: Overlap) -> OverlapReport:
     )
 
 
-def escape_name(text: str) -> str:
-    """A name as JSON can hold it: bytes that are no UTF-8 are shown by their numbers, and it is not endless."""
+def escape_change_name(text: str) -> str:
+    """Return a name that JSON can hold: invalid UTF-8 is escaped, and the length is limited."""
     return text.encode("utf-8", "backslashreplace").decode()[:NAME_CHARS_MAX]
 
 
-def _names(names: SharedNames) -> SharedNamesReport:
-    return SharedNamesReport([escape_name(name) for name in names.some], names.count)
+def _report_shared_names(names: SharedNames) -> SharedNamesReport:
+    return SharedNamesReport([escape_change_name(name) for name in names.some], names.count)

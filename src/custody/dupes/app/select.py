@@ -1,4 +1,4 @@
-"""Which changes are to be indexed: branches and pull requests by their refs, ranges as typed, landed commits."""
+"""Selection of changes: branches and pull requests by their refs, ranges, commits of main."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
-from custody.core.paths import matches
+from custody.core.paths import matches_path_pattern
 from custody.dupes.app.change_reader import COMMITS_READ_MAX, NO_COMMIT, ChangeRef
 from custody.dupes.model import ChangeRow
 from custody.dupes.queries import DupesTables
@@ -15,26 +15,23 @@ from custody.git import NoObject, Repository, Walk
 from custody.store import Store
 from custody.workspace.workspace import Workspace
 
-# Find an indexed change by its ref, the number of its pull request, or its head.
-
-
 DIGITS_MIN = 4
 
 
 class UnknownChange(InputError):
-    """A name that no indexed change has, or more than one."""
+    """A name that fits no indexed change, or several."""
 
 
-def find_change(workspace: Workspace, typed: str) -> ChangeRow:
-    """The indexed change with this name; see ``find_indexed_change``."""
+def find_change_by_name(workspace: Workspace, name: str) -> ChangeRow:
+    """Return the indexed change with this name; see ``find_indexed_change``."""
     with workspace.reading() as store:
-        return find_indexed_change(store, typed)
+        return find_indexed_change(store, name)
 
 
 def find_indexed_change(store: Store, typed: str) -> ChangeRow:
-    """The indexed change with this name, or whose head starts with these digits; the newest of several with a name.
+    """Return the newest indexed change with this ref, or the change whose head starts with these digits.
 
-    ``#12`` and ``12`` stand for the pull request with this number.
+    ``#12`` and ``12`` name the pull request with this number.
     """
     number = typed.removeprefix("#")
     names = [typed, f"refs/heads/{typed}", f"refs/remotes/{typed}"]
@@ -44,83 +41,81 @@ def find_indexed_change(store: Store, typed: str) -> ChangeRow:
     for name in names:
         if rows := tables.by_name(name):
             return rows[-1]
-    rows = tables.by_head(typed.lower()) if _is_start(typed) else []
+    rows = tables.by_head(typed.lower()) if _is_head_prefix(typed) else []
     if not rows:
-        raise UnknownChange(
-            f"no indexed change is called '{typed}'", hint="name a ref, a pull request or its head commit"
-        )
+        raise UnknownChange(f"unknown change '{typed}'", hint="name an indexed ref, pull request or head commit")
     if len({row.head for row in rows}) > 1:
-        raise UnknownChange(f"'{typed}' fits {len(rows)} changes", hint="give more digits")
+        raise UnknownChange(f"ambiguous change '{typed}': {len(rows)} changes match", hint="type more digits")
     return rows[-1]
 
 
-def _is_start(typed: str) -> bool:
+def _is_head_prefix(typed: str) -> bool:
     return len(typed) >= DIGITS_MIN and set(typed.lower()) <= set("0123456789abcdef")
 
 
-# Where branches left the main lines: the base of every change that is only known by its head. Pure.
+# Where branches forked from main: the base of every change that is known by its head only. Pure.
 
 
 Graph = Mapping[CommitSha, Sequence[CommitSha]]
 """Commits with their parents."""
 
 
-def main_line(graph: Graph, tips: Iterable[CommitSha]) -> dict[CommitSha, int]:
-    """The commits that are reached from ``tips`` by first parents, each with how far it is from the beginning."""
-    found: dict[CommitSha, int] = {}
+def order_main_line_commits(graph: Graph, tips: Iterable[CommitSha]) -> dict[CommitSha, int]:
+    """Return the commits reachable from ``tips`` by first parents, each with its distance from the root."""
+    order: dict[CommitSha, int] = {}
     for tip in tips:
         path: list[CommitSha] = []
         commit: CommitSha | None = tip
-        while commit is not None and commit not in found:
+        while commit is not None and commit not in order:
             path.append(commit)
             commit = next(iter(graph.get(commit, ())), None)
-        below = -1 if commit is None else found[commit]
-        found.update((sha, below + place) for place, sha in enumerate(reversed(path), 1))
-    return found
+        below = -1 if commit is None else order[commit]
+        order.update((sha, below + distance) for distance, sha in enumerate(reversed(path), 1))
+    return order
 
 
-def fork_of(graph: Graph, line: Mapping[CommitSha, int], head: CommitSha) -> CommitSha | None:
-    """The commit of the main line that ``head`` is compared with; None where they have nothing in common.
+def find_change_fork(graph: Graph, line: Mapping[CommitSha, int], head: CommitSha) -> CommitSha | None:
+    """Return the commit of the main line to compare ``head`` with; None if they share no history.
 
-    It is the newest one that a way from ``head`` meets first: what was merged into a branch from the main line is no
-    part of its change. A head that is itself on the line is compared with its parent.
+    It is the newest commit of the line where a path from ``head`` first meets it, so what was merged from main into a
+    branch does not count as its change. A head on the line is compared with its parent.
     """
     if head in line:
         return next(iter(graph.get(head, ())), None)
-    seen = {head}
+    visited = {head}
     open_ends = [head]
     met: set[CommitSha] = set()
     while open_ends:
         for parent in graph.get(open_ends.pop(), ()):
             if parent in line:
                 met.add(parent)
-            elif parent not in seen:
-                seen.add(parent)
+            elif parent not in visited:
+                visited.add(parent)
                 open_ends.append(parent)
     return max(met, key=lambda sha: (line[sha], sha), default=None)
 
 
-def own_commits(graph: Graph, base: CommitSha, head: CommitSha, most: int) -> list[CommitSha]:
-    """The commits from ``head`` down to ``base`` by first parents, at most so many, the newest first."""
-    found: list[CommitSha] = []
+def list_change_commits(graph: Graph, base: CommitSha, head: CommitSha, limit: int) -> list[CommitSha]:
+    """Return the commits from ``head`` down to ``base`` by first parents, newest first, at most ``limit``."""
+    commits: list[CommitSha] = []
     commit: CommitSha | None = head
-    while commit is not None and commit != base and len(found) < most:
-        found.append(commit)
+    while commit is not None and commit != base and len(commits) < limit:
+        commits.append(commit)
         commit = next(iter(graph.get(commit, ())), None)
-    return found
+    return commits
 
 
 REFS = ("refs/heads/**", "refs/remotes/**", "refs/pull/*/head", "refs/merge-requests/*/head")
-"""Where changes are known from, unless the caller names others."""
+"""The refs that are indexed by default."""
 _WILD = "*?"
 _VERSION = re.compile(r"v?\d+(?:\.(?:\d+|x))*")
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeSelection:
-    """The changes, oldest first as far as their order is known, and the refs that name none."""
+    """Changes, oldest first as far as known, and the refs that could not be read, with the reasons."""
 
-    asked: tuple[ChangeRef, ...]
+    changes: tuple[ChangeRef, ...]
     unread: tuple[tuple[str, str], ...]
 
 
@@ -130,147 +125,150 @@ class _Tip:
     sha: CommitSha
 
 
-def changes_in(
+def select_changes(
     repository: Repository, patterns: Sequence[str], rules: DedupeRules, *, commits: bool
 ) -> ChangeSelection:
-    """Every change that refs name, and with ``commits`` every commit that landed on the main line."""
-    tips, unread = _tips(repository, patterns)
-    mains = _main_tips(repository, rules)
-    graph = graph_of(repository, [tip.sha for tip in (*mains, *tips)])
-    line = main_line(graph, (tip.sha for tip in mains))
-    landed = list(_landed(repository, graph, mains)) if commits else []
-    names = {tip.sha for tip in mains}
-    branches = [asked for tip in tips if tip.sha not in names and (asked := _branch(tip, graph, line)) is not None]
-    return ChangeSelection((*landed, *branches), tuple(unread))
+    """Select every change that refs name, and with ``commits`` every commit of the main line."""
+    tips, unread = _find_change_tips(repository, patterns)
+    mains = _find_main_tips(repository, rules)
+    graph = read_change_ancestry(repository, [tip.sha for tip in (*mains, *tips)])
+    line = order_main_line_commits(graph, (tip.sha for tip in mains))
+    merged = list(_select_merged_changes(repository, graph, mains)) if commits else []
+    main_heads = {tip.sha for tip in mains}
+    refs = (_change_ref_from_tip(tip, graph, line) for tip in tips if tip.sha not in main_heads)
+    branches = [ref for ref in refs if ref is not None]
+    return ChangeSelection((*merged, *branches), tuple(unread))
 
 
-def typed_changes(repository: Repository, ranges: Iterable[str]) -> tuple[ChangeRef, ...]:
-    """Changes as they are typed: ``BASE..HEAD``, or a commit, which is compared with its parent."""
-    return tuple(typed_change(repository, typed) for typed in ranges)
+def resolve_change_ranges(repository: Repository, ranges: Iterable[str]) -> tuple[ChangeRef, ...]:
+    """Resolve changes given as ``BASE..HEAD``, or as a commit, which is compared with its parent."""
+    return tuple(resolve_change_range(repository, typed) for typed in ranges)
 
 
-def typed_change(repository: Repository, typed: str) -> ChangeRef:
-    """One such change; two dots mean the same as three: what the base got meanwhile is no part of it."""
+def resolve_change_range(repository: Repository, typed: str) -> ChangeRef:
+    """Resolve a change; two dots mean the same as three, so later commits of the base do not count."""
     base, dots, head = typed.partition("..")
     if not dots:
         sha = repository.resolve(typed)
-        with repository.log([sha], walk=Walk(count_max=1)) as commits:
-            (commit,) = commits
+        with repository.log([sha], walk=Walk(count_max=1)) as log:
+            (commit,) = log
         return ChangeRef(base=next(iter(commit.parents), NO_COMMIT), head=sha, name=typed, commits=(sha,))
     if not base:
-        raise InputError(f"'{typed}' has no base", hint="say where the change starts: BASE..HEAD")
+        raise InputError(f"missing base in '{typed}'", hint="write BASE..HEAD")
     start, end = repository.resolve(base), repository.resolve(head.removeprefix(".") or "HEAD")
-    graph = graph_of(repository, [start, end])
-    below = dict.fromkeys(_reached(graph, start), 0)
-    line = below | main_line(graph, [start])
-    fork = start if end in line else fork_of(graph, line, end) or start
-    own = tuple(own_commits(graph, fork, end, COMMITS_READ_MAX))
-    return ChangeRef(base=fork, head=end, name=typed, commits=own, onto=start)
+    graph = read_change_ancestry(repository, [start, end])
+    below = dict.fromkeys(_list_change_ancestors(graph, start), 0)
+    line = below | order_main_line_commits(graph, [start])
+    fork = start if end in line else find_change_fork(graph, line, end) or start
+    commits = tuple(list_change_commits(graph, fork, end, COMMITS_READ_MAX))
+    return ChangeRef(base=fork, head=end, name=typed, commits=commits, onto=start)
 
 
-def own_commits_of(repository: Repository, base: CommitSha, head: CommitSha) -> tuple[CommitSha, ...]:
-    """The commits of a change, the newest first."""
-    return tuple(own_commits(graph_of(repository, [head]), base, head, COMMITS_READ_MAX))
+def read_change_commits(repository: Repository, base: CommitSha, head: CommitSha) -> tuple[CommitSha, ...]:
+    """Return the commits of a change, newest first."""
+    return tuple(list_change_commits(read_change_ancestry(repository, [head]), base, head, COMMITS_READ_MAX))
 
 
-def _tips(repository: Repository, patterns: Sequence[str]) -> tuple[list[_Tip], list[tuple[str, str]]]:
-    """The refs that match, each commit once: a branch and its remote copy are one change."""
-    found: dict[CommitSha, _Tip] = {}
+def _find_change_tips(repository: Repository, patterns: Sequence[str]) -> tuple[list[_Tip], list[tuple[str, str]]]:
+    """Return the tips of the matching refs, each commit once, and the refs whose object is missing.
+
+    A branch and its remote copy are one change.
+    """
+    by_sha: dict[CommitSha, _Tip] = {}
     for pattern in patterns:
-        for name, sha in _refs(repository, pattern):
-            found.setdefault(sha, _Tip(name, sha))
-    named = list(found.values())
-    here = list(repository.look_up([tip.sha for tip in named]))
-    tips = [
-        tip for tip, info in zip(named, here, strict=True) if not isinstance(info, NoObject) and info.kind == "commit"
-    ]
-    gone = [(tip.name, info.reason) for tip, info in zip(named, here, strict=True) if isinstance(info, NoObject)]
-    return tips, gone
+        for name, sha in _match_change_refs(repository, pattern):
+            by_sha.setdefault(sha, _Tip(name, sha))
+    pairs = list(zip(by_sha.values(), repository.look_up(list(by_sha)), strict=True))
+    tips = [tip for tip, info in pairs if not isinstance(info, NoObject) and info.kind == "commit"]
+    missing = [(tip.name, info.reason) for tip, info in pairs if isinstance(info, NoObject)]
+    return tips, missing
 
 
-def _refs(repository: Repository, pattern: str) -> Iterator[tuple[str, CommitSha]]:
+def _match_change_refs(repository: Repository, pattern: str) -> Iterator[tuple[str, CommitSha]]:
     if not pattern.startswith("refs/"):
-        raise InputError(f"'{pattern}' is no pattern of refs", hint="for example 'refs/pull/*/head'")
-    fixed = pattern[: min((at for sign in _WILD if (at := pattern.find(sign)) >= 0), default=len(pattern))]
+        raise InputError(f"invalid ref pattern '{pattern}'", hint="write for example 'refs/pull/*/head'")
+    fixed = pattern[: min((at for wildcard in _WILD if (at := pattern.find(wildcard)) >= 0), default=len(pattern))]
     with repository.refs(fixed[: fixed.rindex("/") + 1]) as refs:
         for ref in refs:
             name = ref.name.decode("utf-8", "surrogateescape")
-            if matches(pattern, name):
+            if matches_path_pattern(pattern, name):
                 yield name, CommitSha(ref.id)
 
 
-def landing_tip(repository: Repository, rules: DedupeRules) -> CommitSha | None:
-    """The tip of the line that changes land on: HEAD's if that is such a line, else the first branch that is one."""
-    tips = _main_tips(repository, rules)
-    named = [tip for tip in tips if _is_main(_branch_name(tip.name), rules)]
-    return next((tip.sha for tip in named or tips), None)
+def find_main_branch_tip(repository: Repository, rules: DedupeRules) -> CommitSha | None:
+    """Return the tip of the first main branch, preferably HEAD's; HEAD without one; None without commits."""
+    tips = _find_main_tips(repository, rules)
+    main = [tip for tip in tips if _is_main_branch(_branch_name_from_ref(tip.name), rules)]
+    return next((tip.sha for tip in main or tips), None)
 
 
-def _main_tips(repository: Repository, rules: DedupeRules) -> list[_Tip]:
-    """HEAD's branch first, then the others that changes land on."""
+def _find_main_tips(repository: Repository, rules: DedupeRules) -> list[_Tip]:
+    """Return HEAD first, then the main branches."""
     head = repository.head()
     first = [] if head.commit is None else [_Tip((head.branch or b"HEAD").decode("utf-8", "replace"), head.commit)]
-    tips, _ = _tips(repository, ("refs/heads/**", "refs/remotes/**"))
-    return first + [tip for tip in tips if _is_main(_branch_name(tip.name), rules)]
+    tips, _ = _find_change_tips(repository, ("refs/heads/**", "refs/remotes/**"))
+    return first + [tip for tip in tips if _is_main_branch(_branch_name_from_ref(tip.name), rules)]
 
 
-def _is_main(branch: str, rules: DedupeRules) -> bool:
-    return bool(_VERSION.fullmatch(branch)) or any(matches(pattern, branch) for pattern in rules.main_branches)
+def _is_main_branch(branch: str, rules: DedupeRules) -> bool:
+    return bool(_VERSION.fullmatch(branch)) or any(
+        matches_path_pattern(pattern, branch) for pattern in rules.main_branches
+    )
 
 
-def _branch_name(ref: str) -> str:
-    """What a branch is called where it lives: without ``refs/heads/`` or ``refs/remotes/NAME/``."""
+def _branch_name_from_ref(ref: str) -> str:
+    """Return the name of a branch without ``refs/heads/`` or ``refs/remotes/NAME/``."""
     if ref.startswith("refs/remotes/"):
         return ref.split("/", 3)[-1]
     return ref.removeprefix("refs/heads/")
 
 
-def graph_of(repository: Repository, tips: Iterable[CommitSha]) -> Graph:
-    """Every commit below ``tips``; where one of them has lost its history, each is walked by itself."""
-    wanted = list(dict.fromkeys(tips))
+def read_change_ancestry(repository: Repository, tips: Iterable[CommitSha]) -> Graph:
+    """Return every ancestor of ``tips``; if one has lost its history, walk each tip separately."""
+    unique = list(dict.fromkeys(tips))
     try:
-        with repository.parents(wanted) as answers:
-            return dict(answers)
+        with repository.parents(unique) as rows:
+            return dict(rows)
     except GitError:
         graph: dict[CommitSha, Sequence[CommitSha]] = {}
-        for tip in wanted:
-            graph.update(_walked(repository, tip))
+        for tip in unique:
+            graph.update(_walk_change_ancestry(repository, tip))
         return graph
 
 
-def _walked(repository: Repository, tip: CommitSha) -> dict[CommitSha, Sequence[CommitSha]]:
-    found: dict[CommitSha, Sequence[CommitSha]] = {}
+def _walk_change_ancestry(repository: Repository, tip: CommitSha) -> dict[CommitSha, Sequence[CommitSha]]:
+    graph: dict[CommitSha, Sequence[CommitSha]] = {}
     try:
-        with repository.parents([tip]) as answers:
-            for sha, parents in answers:
-                found[sha] = parents  # noqa: PERF403 - what was walked before an error is kept
+        with repository.parents([tip]) as rows:
+            for sha, parents in rows:
+                graph[sha] = parents  # noqa: PERF403 - keeps the commits that were walked before an error
     except GitError:
-        pass  # what was walked until then is what there is
-    return found
+        pass  # the history up to the damage is still useful
+    return graph
 
 
-def _reached(graph: Graph, start: CommitSha) -> Iterator[CommitSha]:
-    seen = {start}
+def _list_change_ancestors(graph: Graph, start: CommitSha) -> Iterator[CommitSha]:
+    visited = {start}
     open_ends = [start]
     while open_ends:
         commit = open_ends.pop()
         yield commit
-        fresh = [parent for parent in graph.get(commit, ()) if parent not in seen]
-        seen.update(fresh)
+        fresh = [parent for parent in graph.get(commit, ()) if parent not in visited]
+        visited.update(fresh)
         open_ends.extend(fresh)
 
 
-def _landed(repository: Repository, graph: Graph, mains: Sequence[_Tip]) -> Iterator[ChangeRef]:
-    """The commits of the first main line, oldest first."""
-    line = main_line(graph, [tip.sha for tip in mains[:1]])
+def _select_merged_changes(repository: Repository, graph: Graph, mains: Sequence[_Tip]) -> Iterator[ChangeRef]:
+    """Yield the commits of the first main line, oldest first."""
+    line = order_main_line_commits(graph, [tip.sha for tip in mains[:1]])
     for sha in sorted(line, key=lambda commit_sha: line[commit_sha]):
         base = next(iter(graph.get(sha, ())), NO_COMMIT)
         yield ChangeRef(base=base, head=sha, commits=(sha,), on_main=True)
 
 
-def _branch(tip: _Tip, graph: Graph, line: Mapping[CommitSha, int]) -> ChangeRef | None:
-    fork = fork_of(graph, line, tip.sha)
+def _change_ref_from_tip(tip: _Tip, graph: Graph, line: Mapping[CommitSha, int]) -> ChangeRef | None:
+    fork = find_change_fork(graph, line, tip.sha)
     if fork is None:
         return None
-    commits = tuple(own_commits(graph, fork, tip.sha, COMMITS_READ_MAX))
+    commits = tuple(list_change_commits(graph, fork, tip.sha, COMMITS_READ_MAX))
     return ChangeRef(base=fork, head=tip.sha, name=tip.name, commits=commits or (tip.sha,), on_main=tip.sha in line)

@@ -1,6 +1,5 @@
-"""What a file says about itself: its channel, its symbols, exports and imports, what its tests and documents are about.
+"""Facts of a file: its channel, symbols, exports and imports, the intent of its tests, the structure of its documents.
 
-Pure: it may import ``core``, tree-sitter with its grammars, and the standard library's value tools. A grammar
-is imported when the first file of its language is read, so nobody pays who never parses. Functions take a path and
-bytes and give values; none opens a file.
+Pure: it may import ``core``, tree-sitter with its grammars, and the standard library's value tools. A grammar is
+imported with the first file of its language. Functions take a path and bytes and return values; none opens a file.
 """

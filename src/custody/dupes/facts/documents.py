@@ -1,4 +1,4 @@
-"""What a document is made of: headings, code blocks, references to issues. One pass over its lines."""
+"""The structure of documents: headings, code blocks, references to issues; one pass over the lines."""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from custody.core.paths import Lines
 from custody.dupes.facts.model import DocumentHeading, FactLimits, FencedCode, Reference, Structure
 
 LINE_CHARS_MAX = 10_000
-"""Of a longer line only the beginning is looked at."""
+"""Characters read per line."""
 
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
 _ATX_END = re.compile(r"[ \t]+#+[ \t]*$")
@@ -28,7 +28,7 @@ _REFERENCE = re.compile(
 
 @dataclass(slots=True)
 class _DocumentFacts:
-    """What was found so far."""
+    """The facts found so far."""
 
     headings: list[DocumentHeading] = field(default_factory=list)
     blocks: list[FencedCode] = field(default_factory=list)
@@ -39,44 +39,44 @@ class _DocumentFacts:
 
     def refer(self, line: str, number: int) -> None:
         if "#" in line or "github.com" in line or "`" in line:
-            self.references += (Reference(name, Lines(number, number)) for name in _referred(line))
+            self.references += (Reference(name, Lines(number, number)) for name in _find_issue_references(line))
 
 
-def _referred(line: str) -> Iterator[str]:
-    for found in _REFERENCE.finditer(line):
-        linked, number, owner, short, role = found.groups()
+def _find_issue_references(line: str) -> Iterator[str]:
+    for match in _REFERENCE.finditer(line):
+        linked, number, owner, short, role = match.groups()
         yield f"{linked or owner or ''}#{number or short or role}"
 
 
-def _lines(text: str) -> list[str]:
-    """The lines of a text as git counts them, without their ends."""
+def _split_document_lines(text: str) -> list[str]:
+    """Return the lines of a text as git counts them, without line ends."""
     return [line.removesuffix("\r")[:LINE_CHARS_MAX] for line in text.removeprefix("\ufeff").split("\n")]
 
 
 class _Code:
-    """A code block that is being read: its first tokens, and where it began."""
+    """A code block while it is read: its first tokens and its first line."""
 
     def __init__(self, first: int, language: str, tokens_max: int) -> None:
         self._first, self._language, self._max = first, language.casefold(), tokens_max
         self._tokens: list[str] = []
 
     def add(self, line: str) -> None:
-        for found in _TOKEN.finditer(line):
+        for match in _TOKEN.finditer(line):
             if len(self._tokens) >= self._max:
                 return
-            self._tokens.append(found.group())
+            self._tokens.append(match.group())
 
-    def ended(self, last: int) -> FencedCode:
+    def to_fenced_code(self, last: int) -> FencedCode:
         return FencedCode(self._language, tuple(self._tokens), Lines(self._first, last))
 
 
-def markdown(text: str, limits: FactLimits) -> Structure:
-    """The structure of a Markdown document: ATX and setext headings, fenced blocks, references outside of them."""
-    found = _DocumentFacts()
+def parse_markdown_structure(text: str, limits: FactLimits) -> Structure:
+    """Return the structure of a Markdown document: ATX and setext headings, fenced blocks, references outside them."""
+    facts = _DocumentFacts()
     code: _Code | None = None
     fence = above = ""
     number = 0
-    lines = _lines(text)
+    lines = _split_document_lines(text)
     for number, line in enumerate(lines, start=1):
         inner = line
         while code is None and (mark := _LIST_MARK.match(inner)):
@@ -84,7 +84,7 @@ def markdown(text: str, limits: FactLimits) -> Structure:
         opened = _FENCE.match(inner) if code is None else _FENCE.match(line.lstrip())
         if code is not None:
             if opened and opened[1].startswith(fence) and not line.strip().strip(fence[0]):
-                found.blocks.append(code.ended(number))
+                facts.blocks.append(code.to_fenced_code(number))
                 code = None
             else:
                 code.add(line)
@@ -93,65 +93,69 @@ def markdown(text: str, limits: FactLimits) -> Structure:
             fence, code = opened[1], _Code(number, opened[2], limits.block_tokens_max)
             above = ""
             continue
-        found.refer(line, number)
-        above = _markdown_heading(found, line, above, number)
+        facts.refer(line, number)
+        above = _extract_markdown_heading(facts, line, above, number)
     if code is not None:
-        found.blocks.append(code.ended(number))
-    return found.structure()
+        facts.blocks.append(code.to_fenced_code(number))
+    return facts.structure()
 
 
-def _markdown_heading(found: _DocumentFacts, line: str, above: str, number: int) -> str:
-    """Note a heading that ``line`` makes, of itself or of the line above; what may be underlined next."""
+def _extract_markdown_heading(facts: _DocumentFacts, line: str, above: str, number: int) -> str:
+    """Add the heading that ``line`` completes, if any; return the text that the next line may underline."""
     if atx := _ATX.match(line):
-        found.headings.append(
+        facts.headings.append(
             DocumentHeading(len(atx[1]), _ATX_END.sub("", atx[2] or "").strip(), Lines(number, number))
         )
         return ""
     under = line.strip()
     if above and under and not line.startswith("    ") and (under.strip("=") == "" or under.strip("-") == ""):
-        found.headings.append(DocumentHeading(1 if under[0] == "=" else 2, above, Lines(number - 1, number)))
+        facts.headings.append(DocumentHeading(1 if under[0] == "=" else 2, above, Lines(number - 1, number)))
         return ""
     return "" if line.startswith((" " * 4, "\t", ">", "|")) or _LIST_MARK.match(line) else under
 
 
-def restructured(text: str, limits: FactLimits) -> Structure:
-    """The structure of a reStructuredText document: underlined headings, code directives, literal blocks, references.
+def parse_restructuredtext_structure(text: str, limits: FactLimits) -> Structure:
+    """Return the structure of a reStructuredText document: headings, code directives, literal blocks, references.
 
-    The level of an underline is the order in which its sign was first used, as in the language itself.
+    The level of a heading is the order in which its underline character was first used.
     """
-    found = _DocumentFacts()
-    signs: list[tuple[str, bool]] = []
-    lines = _lines(text)
+    facts = _DocumentFacts()
+    styles: list[tuple[str, bool]] = []
+    lines = _split_document_lines(text)
     at = 0
     while at < len(lines):
         line = lines[at]
-        found.refer(line, at + 1)
+        facts.refer(line, at + 1)
         if block := _DIRECTIVE.match(line):
-            at = _indented(found, lines, at, len(block[1]), block[2], limits)
+            at = _extract_indented_block(facts, lines, at, len(block[1]), block[2], limits)
         elif line.endswith("::") and not line.lstrip().startswith(".."):
-            at = _indented(found, lines, at, len(line) - len(line.lstrip()), "", limits)
+            at = _extract_indented_block(facts, lines, at, len(line) - len(line.lstrip()), "", limits)
         else:
-            _restructured_heading(found, lines, at, signs)
+            _extract_restructuredtext_heading(facts, lines, at, styles)
             at += 1
-    return found.structure()
+    return facts.structure()
 
 
-def _restructured_heading(found: _DocumentFacts, lines: list[str], at: int, signs: list[tuple[str, bool]]) -> None:
-    """Note a heading whose underline is the line at ``at``."""
+def _extract_restructuredtext_heading(
+    facts: _DocumentFacts, lines: list[str], at: int, styles: list[tuple[str, bool]]
+) -> None:
+    """Add the heading whose underline is the line at ``at``, if it is one."""
     line, above = lines[at].rstrip(), lines[at - 1].strip() if at else ""
     if not above or not _RULE.match(line) or _RULE.match(above) or len(line) < len(above):
         return
     over = at > 1 and lines[at - 2].rstrip() == line
     if at > 1 and lines[at - 2].strip() and not over:
         return
-    sign = (line[0], over)
-    if sign not in signs:
-        signs.append(sign)
-    found.headings.append(DocumentHeading(signs.index(sign) + 1, above, Lines(at - 1 if over else at, at + 1)))
+    style = (line[0], over)
+    if style not in styles:
+        styles.append(style)
+    facts.headings.append(DocumentHeading(styles.index(style) + 1, above, Lines(at - 1 if over else at, at + 1)))
 
 
-def _indented(found: _DocumentFacts, lines: list[str], at: int, indent: int, language: str, limits: FactLimits) -> int:
-    """Read the block of code that belongs to the line at ``at``; the place after it."""
+def _extract_indented_block(
+    facts: _DocumentFacts, lines: list[str], at: int, indent: int, language: str, limits: FactLimits
+) -> int:
+    """Add the code block that belongs to the line at ``at``; return the index after it."""
     code = _Code(at + 1, language, limits.block_tokens_max)
     last, here = at, at + 1
     while here < len(lines):
@@ -164,5 +168,5 @@ def _indented(found: _DocumentFacts, lines: list[str], at: int, indent: int, lan
                 code.add(line)
         here += 1
     if last > at:
-        found.blocks.append(code.ended(last + 1))
+        facts.blocks.append(code.to_fenced_code(last + 1))
     return last + 1

@@ -1,4 +1,4 @@
-"""The facts of one file, and the channels that files are put into."""
+"""The facts of a file, and the channels of files."""
 
 import re
 from collections import Counter
@@ -9,7 +9,7 @@ from enum import Enum
 from custody.core.paths import Lines
 
 FACTS_VERSION = 1
-"""Of the extractor: raised when the same bytes give other facts, so that kept ones are made again."""
+"""The version of the extractor, raised when the same bytes give other facts."""
 
 
 class Channel(Enum):
@@ -19,14 +19,14 @@ class Channel(Enum):
     TESTS = "tests"
     DOCS = "docs"
     META = "meta"
-    """What agents and tools leave beside the work: traces, logs, prompts, their settings. Not scored."""
+    """Files of agents and tools: traces, logs, prompts, settings. Not scored."""
     GENERATED = "generated"
-    """Written by a program or by somebody else: lock files, bundles, vendored code. Not scored."""
+    """Generated or third-party files: lock files, bundles, vendored code. Not scored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """A declaration with its qualified name, such as ``Class.method``, and all of its lines, decorators included."""
+    """A declaration with its qualified name, such as ``Class.method``, and its lines, including decorators."""
 
     name: str
     kind: str
@@ -36,7 +36,7 @@ class Declaration:
 
 @dataclass(frozen=True, slots=True)
 class ExportedName:
-    """A name that others can import, and the lines that make it: the declaration's, or those of the export itself."""
+    """An exported name, and the lines of its declaration or of the export statement."""
 
     name: str
     lines: Lines
@@ -44,7 +44,7 @@ class ExportedName:
 
 @dataclass(frozen=True, slots=True)
 class ImportedModule:
-    """A module that the file asks for, in the one form in which equal modules are equal."""
+    """An imported module, in normal form."""
 
     module: str
     lines: Lines
@@ -52,7 +52,7 @@ class ImportedModule:
 
 @dataclass(frozen=True, slots=True)
 class TestName:
-    """A name in a test, and where it stands: of a suite or test all lines, of a matcher its call."""
+    """The name of a suite, test or matcher, and its lines; those of a matcher are its call."""
 
     name: str
     lines: Lines
@@ -62,8 +62,8 @@ class TestName:
 class Intent:
     """What tests are about.
 
-    Names of suites and tests are in small letters, without punctuation, one space between words. ``imports`` are the
-    modules under test: what the file asks for, test frameworks left out.
+    Names of suites and tests are lower-case, without punctuation, with single spaces. ``imports`` are the modules under
+    test: the imports without test frameworks.
     """
 
     suites: tuple[TestName, ...] = ()
@@ -73,7 +73,7 @@ class Intent:
 
     @property
     def matchers(self) -> tuple[tuple[str, int], ...]:
-        """How often each matcher is used, by name.
+        """The number of uses of each matcher, by name.
 
         >>> line = Lines(1, 1)
         >>> Intent(matched=(TestName("toBe", line), TestName("not.toBe", line), TestName("toBe", line))).matchers
@@ -84,7 +84,7 @@ class Intent:
 
 @dataclass(frozen=True, slots=True)
 class DocumentHeading:
-    """A heading of a document: 1 is the highest level; its lines are its own, not its section's."""
+    """A heading of a document; level 1 is the highest. Its lines do not include its section."""
 
     level: int
     text: str
@@ -93,7 +93,7 @@ class DocumentHeading:
 
 @dataclass(frozen=True, slots=True)
 class FencedCode:
-    """A block of code in a document: its language as written, in small letters, and its first tokens."""
+    """A code block in a document: its language in lower case, and its first tokens."""
 
     language: str
     tokens: tuple[str, ...]
@@ -102,7 +102,7 @@ class FencedCode:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A mention of an issue or pull request: ``#12``, or ``owner/name#12`` where the document says whose."""
+    """A mention of an issue or pull request: ``#12`` or ``owner/name#12``."""
 
     name: str
     lines: Lines
@@ -110,7 +110,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """What a document is made of."""
+    """Headings, code blocks and references of a document."""
 
     headings: tuple[DocumentHeading, ...] = ()
     blocks: tuple[FencedCode, ...] = ()
@@ -119,9 +119,9 @@ class Structure:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Everything one file says. ``degraded`` tells in words why something may be missing; None means all was read.
+    """The facts of a file; ``degraded`` says why some may be missing.
 
-    ``language`` is None for a file that nobody here can read. ``is_test`` says that the syntax alone shows a test file.
+    ``language`` is None if it is not supported. ``is_test`` means that the syntax shows a test file.
     """
 
     language: str | None = None
@@ -134,75 +134,73 @@ class Facts:
     is_test: bool = False
 
 
-# Names in the one form in which equal ones are equal: of tests, of modules.
+# Normal forms of the names of tests and modules.
 
 
 _HUMP = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z0-9]+|[^\W_A-Za-z0-9]+")
 _PUNCTUATION = re.compile(r"[\W_]+")
 _SUBSTITUTED = re.compile(r"\$\{[^{}]*\}")
 _SCRIPT_ENDING = re.compile(r"(?:\.d)?\.[cm]?[jt]sx?$")
-_OWN = (".", "/", "~/", "@/", "#/")
-"""How specifiers begin that name a file of the same project, not a package."""
+_PROJECT_PREFIXES = (".", "/", "~/", "@/", "#/")
+"""Prefixes of specifiers that name a file of the project, not a package."""
 
 
-def plain(text: str) -> str:
-    """A sentence in small letters, without punctuation, one space between words.
+def normalize_test_name(text: str) -> str:
+    """Return a name in lower case, without punctuation, with single spaces.
 
-    >>> plain("adds  `x`, returns ${n + 1} items!")
+    >>> normalize_test_name("adds  `x`, returns ${n + 1} items!")
     'adds x returns items'
     """
     return _PUNCTUATION.sub(" ", _SUBSTITUTED.sub(" ", text).casefold()).strip()
 
 
-def humps(identifier: str) -> list[str]:
-    """The words of an identifier in small letters; a capital after a small letter begins one.
+def split_identifier_words(identifier: str) -> list[str]:
+    """Return the words of an identifier in lower case; a capital letter after a small one starts a word.
 
-    >>> humps("parseHTTPHeader_v2"), humps("stacktrace")
+    >>> split_identifier_words("parseHTTPHeader_v2"), split_identifier_words("stacktrace")
     (['parse', 'http', 'header', 'v2'], ['stacktrace'])
     """
     return [word.casefold() for word in _HUMP.findall(identifier)]
 
 
-def spelt(identifier: str) -> str:
-    """An identifier as a sentence.
+def identifier_to_sentence(identifier: str) -> str:
+    """Return an identifier as a sentence.
 
-    >>> spelt("TestParser.test_readsNothing")
+    >>> identifier_to_sentence("TestParser.test_readsNothing")
     'test parser test reads nothing'
     """
-    return " ".join(humps(identifier))
+    return " ".join(split_identifier_words(identifier))
 
 
-def script_module(specifier: str) -> str:
-    """What a script asks for: of the project's own files without ending and without ``/index``.
+def normalize_script_module(specifier: str) -> str:
+    """Return the normal form of a module: project files without extension and without ``/index``.
 
-    >>> [script_module(name) for name in ("./x.js", "./x", "../lib/index.ts", "chart.js", "node:fs", "./a.json")]
+    >>> names = ("./x.js", "./x", "../lib/index.ts", "chart.js", "node:fs", "./a.json")
+    >>> [normalize_script_module(name) for name in names]
     ['./x', './x', '../lib', 'chart.js', 'node:fs', './a.json']
     """
-    if not specifier.startswith(_OWN):
+    if not specifier.startswith(_PROJECT_PREFIXES):
         return specifier
     return _SCRIPT_ENDING.sub("", specifier).removesuffix("/index")
 
 
-# How much of one file is looked at.
-
-
 Enough = Callable[[], bool]
-"""Asked now and then while a file is parsed: whether to stop. A caller with a clock gives a deadline this way."""
+"""Called now and then while a file is parsed: return whether to stop, for example at a deadline."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactLimits:
-    """Bounds on the work for one file; what lies beyond them is not read, and the facts say so."""
+    """Bounds on the work for one file; the facts say if a bound was reached."""
 
     bytes_max: int = 4 << 20
     """A larger file is not parsed."""
     depth_max: int = 500
-    """Syntax that is nested deeper is not looked at: no person wrote it, and every level costs."""
+    """Deeper nested syntax is ignored."""
     error_tokens_max: int = 4_000
-    """A stretch of more tokens without any syntax makes a tree that is slow to read, and says nothing."""
+    """Tokens in a row without syntax; more make a tree that is slow to read."""
     reads_max: int = 24
-    """A parser that asks for the text more often than this many times over is going in circles."""
+    """Times that a parser may read the text; more means an endless loop."""
     name_chars_max: int = 200
-    """Longer names are cut."""
+    """Characters of a name."""
     block_tokens_max: int = 16
-    """How many tokens of a code block in a document count."""
+    """Tokens of a code block in a document."""

@@ -1,9 +1,9 @@
-"""The one way to a syntax tree: bounded, and never with an exception for what a file holds.
+"""Parsing with bounded time, without exceptions for any content.
 
-tree-sitter parses anything, but its way out of errors can take time that grows with the square of the text, and the
-grammars of TypeScript (0.23) can insert missing tokens without end (tree-sitter-typescript issue 323). Neither can be
-interrupted from Python below 3.14: the binding's progress callback crashes there (tree-sitter 0.26). What does work is
-to hand over the text piece by piece and to end it early: a parser that sees the end comes to an end.
+tree-sitter parses anything, but recovering from errors can take quadratic time, and the grammars of TypeScript (0.23)
+can insert missing tokens endlessly (tree-sitter-typescript issue 323). Neither can be interrupted from Python below
+3.14: the binding's progress callback crashes there (tree-sitter 0.26). So the text is passed in pieces and cut short:
+a parser that sees the end stops.
 """
 
 import re
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 PIECE_BYTES = 256
 TOKEN_BYTES = 4
-"""The size of a usual token, space included."""
+"""The usual size of a token, including space."""
 READS_FREE = 4_096
-"""So many questions for text are never too many."""
+"""Reads that are always allowed."""
 _TOKEN = re.compile(rb"\s*(?:\w+|[\x80-\xff]+|.)?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """How a grammar is loaded, and which texts could send it in circles.
+    """How a grammar is loaded, and which texts could send it into an endless loop.
 
-    A circle is seen only when it leaves a piece of the text, so such a text is handed over token by token: a parser
-    that looks at a token again has seen the sign behind it, and must ask again.
+    A loop is noticed only when the parser reads another piece, so such a text is passed token by token: a parser that
+    returns to a token must read it again.
     """
 
     name: str
@@ -41,58 +41,56 @@ class Grammar:
 
 @dataclass(frozen=True, slots=True)
 class SyntaxTree:
-    """A tree over ``content``; ``root`` is None when there is none that is worth reading. ``degraded`` says why."""
+    """The tree of ``content``; ``root`` is None if it is not usable, and ``degraded`` says why."""
 
     content: bytes
     root: "Node | None"
     degraded: str | None
 
 
-def parse_syntax(grammar: Grammar, content: bytes, limits: FactLimits, enough: Enough | None) -> SyntaxTree:
-    """The syntax tree of ``content``, as far as it goes."""
+def parse_syntax_tree(grammar: Grammar, content: bytes, limits: FactLimits, enough: Enough | None) -> SyntaxTree:
+    """Parse ``content`` as far as possible."""
     if len(content) > limits.bytes_max:
-        return SyntaxTree(content, None, f"larger than {limits.bytes_max:,} bytes: not parsed")
+        return SyntaxTree(content, None, f"not parsed: larger than {limits.bytes_max:,} bytes")
     try:
-        language = _language(grammar)
+        language = _load_grammar_language(grammar)
     except ImportError:
-        return SyntaxTree(content, None, f"the grammar of {grammar.name} is not installed: not parsed")
+        return SyntaxTree(content, None, f"not parsed: the grammar of {grammar.name} is not installed")
     pieces = _Pieces(content, limits, enough, by_token=grammar.looks_broken(content))
-    root = _tree(language, pieces)
+    root = _parse_root_node(language, pieces)
     if pieces.stopped is not None:
         return SyntaxTree(content, None, pieces.stopped)
     if not root.has_error:
         return SyntaxTree(content, root, None)
-    line, worst = _errors(root, limits.error_tokens_max)
+    line, worst = _measure_syntax_errors(root, limits.error_tokens_max)
     if worst > limits.error_tokens_max:
-        return SyntaxTree(
-            content, None, f"more than {limits.error_tokens_max:,} tokens in a row are no syntax: not parsed"
-        )
-    return SyntaxTree(content, root, f"a syntax error in line {line}")
+        return SyntaxTree(content, None, f"not parsed: more than {limits.error_tokens_max:,} invalid tokens in a row")
+    return SyntaxTree(content, root, f"syntax error in line {line}")
 
 
 SyntaxRow = tuple[int, int, int, str, "Node"]
-"""Where a node begins, where it ends (less is further), its number, its kind, and itself."""
+"""Start, negative end, number, kind and node; sorts outer nodes before inner ones."""
 
 
-def collect_nodes(tree: "Node", grammar: Grammar, kinds: tuple[str, ...], limits: FactLimits) -> list[SyntaxRow]:
-    """The nodes of these kinds, in the order of the text, the outer before the inner."""
+def collect_syntax_nodes(tree: "Node", grammar: Grammar, kinds: tuple[str, ...], limits: FactLimits) -> list[SyntaxRow]:
+    """Return the nodes of these kinds in the order of the text, outer before inner nodes."""
     from tree_sitter import QueryCursor
 
-    cursor = QueryCursor(_query(grammar, kinds))
-    # One node at a time and no deeper than people write: the time then grows with the tree and no faster.
+    cursor = QueryCursor(_compile_node_query(grammar, kinds))
+    # Single-node patterns with limited depth keep the time linear.
     cursor.set_max_start_depth(limits.depth_max)
     order = count()
-    found = [
+    rows = [
         (node.start_byte, -node.end_byte, next(order), kind, node)
         for kind, nodes in cursor.captures(tree).items()
         for node in nodes
     ]
-    found.sort()
-    return found
+    rows.sort()
+    return rows
 
 
 class _Pieces:
-    """Hands the text over and ends it early when there was enough of it."""
+    """Passes the text to the parser, and ends it early if there are too many reads."""
 
     def __init__(self, content: bytes, limits: FactLimits, enough: Enough | None, *, by_token: bool) -> None:
         self._content, self._enough, self._by_token = content, enough, by_token
@@ -109,33 +107,33 @@ class _Pieces:
 
     def _stop(self) -> bytes:
         if self.stopped is None:
-            self.stopped = f"the parser {'goes in circles' if self._left < 0 else 'takes too long'}: not parsed"
+            self.stopped = f"not parsed: the parser {'loops' if self._left < 0 else 'takes too long'}"
         return b""
 
 
-def _tree(language: "Language", read: Callable[[int, object], bytes]) -> "Node":
+def _parse_root_node(language: "Language", read: Callable[[int, object], bytes]) -> "Node":
     from tree_sitter import Parser
 
-    # A parser of its own: Python may change threads while the text is handed over.
+    # A new parser each time: Python may switch threads while the text is read.
     return Parser(language).parse(read).root_node
 
 
 @lru_cache(maxsize=16)
-def _language(grammar: Grammar) -> "Language":
+def _load_grammar_language(grammar: Grammar) -> "Language":
     from tree_sitter import Language
 
     return Language(grammar.load())
 
 
 @lru_cache(maxsize=32)
-def _query(grammar: Grammar, kinds: tuple[str, ...]) -> "Query":
+def _compile_node_query(grammar: Grammar, kinds: tuple[str, ...]) -> "Query":
     from tree_sitter import Query
 
-    return Query(_language(grammar), "\n".join(f"({kind}) @{kind}" for kind in kinds))
+    return Query(_load_grammar_language(grammar), "\n".join(f"({kind}) @{kind}" for kind in kinds))
 
 
-def _errors(root: "Node", tokens_max: int) -> tuple[int, int]:
-    """The line of the first error, and how many tokens the longest has; one that is too long ends the search."""
+def _measure_syntax_errors(root: "Node", tokens_max: int) -> tuple[int, int]:
+    """Return the line of the first error and the tokens of the longest; a too long error ends the search."""
     first, worst = root.end_point[0], 0
     waiting = [root]
     while waiting:

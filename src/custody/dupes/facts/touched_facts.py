@@ -1,4 +1,4 @@
-"""Which facts of a file a change touches: hunks against declarations, imports, tests, headings."""
+"""The facts of a file that a change touches: hunks intersected with declarations, imports, tests, headings."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,54 +13,63 @@ from custody.dupes.facts.model import Declaration, Facts
 
 @dataclass(frozen=True, slots=True)
 class TouchedFacts:
-    """What the changed lines of one side belong to. Tuples are sorted and name nothing twice."""
+    """The facts that the changed lines of one side belong to. Tuples are sorted and unique."""
 
     symbols: frozenset[str] = frozenset()
-    """The innermost declaration around each changed line, and the one that holds it."""
+    """The innermost declaration around each changed line, and the next outer one."""
     exports: frozenset[str] = frozenset()
     imports: frozenset[str] = frozenset()
     suites: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
     matchers: tuple[str, ...] = ()
     headings: tuple[str, ...] = ()
-    """The headings of the sections that the lines are in, or the changed ones themselves."""
+    """The changed headings, and those of the changed sections."""
     blocks: tuple[tuple[str, ...], ...] = ()
-    """The tokens of the changed code blocks, each led by its language where one is given."""
+    """The tokens of the changed code blocks, each after its language, if any."""
     references: tuple[str, ...] = ()
 
 
 class LineHolder(Protocol):
-    """Anything that stands on lines."""
+    """A fact with lines."""
 
     @property
     def lines(self) -> Lines:
-        """Where it stands."""
+        """Its lines."""
 
 
 Holder = TypeVar("Holder", bound=LineHolder)
 
 
 def find_touched_facts(facts: Facts, lines: Iterable[Lines]) -> TouchedFacts:
-    """What the lines ``lines`` of the file with these facts belong to; work grows with facts and lines, sorted once."""
-    hunks = _merged(lines)
+    """Return the facts that ``lines`` of a file belong to; sorts facts and lines once."""
+    hunks = _merge_hunk_lines(lines)
     if not hunks:
         return TouchedFacts()
     intent, structure = facts.intent, facts.structure
     return TouchedFacts(
-        symbols=frozenset(_symbols(facts.declared, hunks)),
-        exports=frozenset(export.name for export in _touched(facts.exports, hunks)),
-        imports=frozenset(imported.module for imported in _touched(facts.imports, hunks)),
-        suites=_sorted(holder.name for holder in _innermost(intent.suites, hunks)),
-        tests=_sorted(holder.name for holder in _innermost(intent.tests, hunks)),
-        matchers=_sorted(matcher.name for matcher in _touched(intent.matched, hunks)),
-        headings=_sorted(holder.text for holder in _last_before(structure.headings, hunks)),
-        blocks=tuple(sorted({_tokens(block.language, block.tokens) for block in _touched(structure.blocks, hunks)})),
-        references=_sorted(reference.name for reference in _touched(structure.references, hunks)),
+        symbols=frozenset(_find_touched_symbols(facts.declared, hunks)),
+        exports=frozenset(export.name for export in _find_touched_holders(facts.exports, hunks)),
+        imports=frozenset(imported.module for imported in _find_touched_holders(facts.imports, hunks)),
+        suites=_sort_unique_names(holder.name for holder in _find_innermost_holders(intent.suites, hunks)),
+        tests=_sort_unique_names(holder.name for holder in _find_innermost_holders(intent.tests, hunks)),
+        matchers=_sort_unique_names(matcher.name for matcher in _find_touched_holders(intent.matched, hunks)),
+        headings=_sort_unique_names(holder.text for holder in _find_preceding_holders(structure.headings, hunks)),
+        blocks=tuple(
+            sorted(
+                {
+                    _prepend_block_language(block.language, block.tokens)
+                    for block in _find_touched_holders(structure.blocks, hunks)
+                }
+            )
+        ),
+        references=_sort_unique_names(
+            reference.name for reference in _find_touched_holders(structure.references, hunks)
+        ),
     )
 
 
-def _merged(lines: Iterable[Lines]) -> list[Lines]:
-    """The same lines in order, none twice."""
+def _merge_hunk_lines(lines: Iterable[Lines]) -> list[Lines]:
+    """Return the same lines sorted and merged."""
     merged: list[Lines] = []
     for line in sorted(lines):
         if merged and line.first <= merged[-1].last + 1:
@@ -70,70 +79,70 @@ def _merged(lines: Iterable[Lines]) -> list[Lines]:
     return merged
 
 
-def _symbols(declared: Sequence[Declaration], hunks: Sequence[Lines]) -> Iterator[str]:
-    for declaration, holder in _innermost_held(declared, hunks):
+def _find_touched_symbols(declared: Sequence[Declaration], hunks: Sequence[Lines]) -> Iterator[str]:
+    for declaration, holder in _sweep_innermost_holders(declared, hunks):
         yield declaration.name
         if holder is not None:
             yield holder.name
 
 
-def _touched(placed: Sequence[Holder], hunks: Sequence[Lines]) -> Iterator[Holder]:
-    """Those that share a line with a hunk."""
+def _find_touched_holders(facts: Sequence[Holder], hunks: Sequence[Lines]) -> Iterator[Holder]:
+    """Yield the facts that share a line with a hunk."""
     lasts = [hunk.last for hunk in hunks]
-    for holder in placed:
+    for holder in facts:
         at = bisect_right(lasts, holder.lines.first - 1)
         if at < len(hunks) and hunks[at].first <= holder.lines.last:
             yield holder
 
 
-def _innermost(placed: Sequence[Holder], hunks: Sequence[Lines]) -> Iterator[Holder]:
-    return (holder for holder, _ in _innermost_held(placed, hunks))
+def _find_innermost_holders(facts: Sequence[Holder], hunks: Sequence[Lines]) -> Iterator[Holder]:
+    return (holder for holder, _ in _sweep_innermost_holders(facts, hunks))
 
 
-def _innermost_held(placed: Sequence[Holder], hunks: Sequence[Lines]) -> Iterator[tuple[Holder, Holder | None]]:
-    """Each that is the innermost around some changed line, with the next one around it.
+def _sweep_innermost_holders(facts: Sequence[Holder], hunks: Sequence[Lines]) -> Iterator[tuple[Holder, Holder | None]]:
+    """Yield each fact that is the innermost around a changed line, with the next outer fact.
 
-    One sweep over the lines: what has begun and not ended is on a stack, the innermost last. Those on the same lines
-    stand together: nobody can tell from lines which of them is meant.
+    One sweep over the lines, with a stack of open facts, the innermost last. Facts on the same lines are one group,
+    since lines cannot tell them apart.
     """
-    groups = [[*group] for _, group in groupby(sorted(placed, key=_outer_first), key=_outer_first)]
-    around: list[list[Holder]] = []
-    begun = 0
+    groups = [[*group] for _, group in groupby(sorted(facts, key=_to_nesting_key), key=_to_nesting_key)]
+    stack: list[list[Holder]] = []
+    started = 0
     for hunk in hunks:
         line = hunk.first
         while line <= hunk.last:
-            while begun < len(groups) and _lines(groups[begun]).first <= line:
-                _close(around, _lines(groups[begun]).first)
-                around.append(groups[begun])
-                begun += 1
-            _close(around, line)
-            if around:
-                holder = around[-2][-1] if len(around) > 1 else None
-                yield from ((innermost, holder) for innermost in around[-1])
-            edges = [_lines(around[-1]).last + 1] if around else []
-            edges += [_lines(groups[begun]).first] if begun < len(groups) else []
+            while started < len(groups) and _get_group_lines(groups[started]).first <= line:
+                _drop_ended_holders(stack, _get_group_lines(groups[started]).first)
+                stack.append(groups[started])
+                started += 1
+            _drop_ended_holders(stack, line)
+            if stack:
+                holder = stack[-2][-1] if len(stack) > 1 else None
+                yield from ((innermost, holder) for innermost in stack[-1])
+            edges = [_get_group_lines(stack[-1]).last + 1] if stack else []
+            edges += [_get_group_lines(groups[started]).first] if started < len(groups) else []
             line = min(edges, default=hunk.last + 1)
 
 
-def _outer_first(holder: LineHolder) -> tuple[int, int]:
+def _to_nesting_key(holder: LineHolder) -> tuple[int, int]:
     return holder.lines.first, -holder.lines.last
 
 
-def _lines(group: Sequence[LineHolder]) -> Lines:
+def _get_group_lines(group: Sequence[LineHolder]) -> Lines:
     return group[0].lines
 
 
-def _close(around: list[list[Holder]], line: int) -> None:
-    """Forget what ended before ``line``, as far as the innermost and the one around it go."""
-    while around and _lines(around[-1]).last < line:
-        around.pop()
-    while len(around) > 1 and _lines(around[-2]).last < line:
-        del around[-2]
+def _drop_ended_holders(stack: list[list[Holder]], line: int) -> None:
+    """Drop facts that ended before ``line`` from the top two of the stack."""
+    while stack and _get_group_lines(stack[-1]).last < line:
+        stack.pop()
+    while len(stack) > 1 and _get_group_lines(stack[-2]).last < line:
+        del stack[-2]
 
 
-def _last_before(placed: Sequence[Holder], hunks: Sequence[Lines]) -> Iterator[Holder]:
-    """For each hunk those that begin on it, and the last that begins before it."""
-    order = sorted(placed, key=_first)
+def _find_preceding_holders(facts: Sequence[Holder], hunks: Sequence[Lines]) -> Iterator[Holder]:
+    """Yield for each hunk the facts that start in it, and the last one that starts before it."""
+    order = sorted(facts, key=_first)
     firsts = [_first(holder) for holder in order]
     for hunk in hunks:
         start = max(0, bisect_right(firsts, hunk.first) - 1)
@@ -143,9 +152,9 @@ def _last_before(placed: Sequence[Holder], hunks: Sequence[Lines]) -> Iterator[H
 _first: Callable[[LineHolder], int] = attrgetter("lines.first")
 
 
-def _tokens(language: str, tokens: tuple[str, ...]) -> tuple[str, ...]:
+def _prepend_block_language(language: str, tokens: tuple[str, ...]) -> tuple[str, ...]:
     return (language, *tokens) if language else tokens
 
 
-def _sorted(names: Iterable[str]) -> tuple[str, ...]:
+def _sort_unique_names(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(names)))

@@ -1,8 +1,7 @@
-"""The pool: one pure function over many items, on several processes of this machine or on a Ray cluster.
+"""A map of a pure function over many items, on several processes of this machine or on a Ray cluster.
 
-May touch: processes of Python that it starts and ends, the sockets of the loopback interface that Ray needs, the
-environment for ``RAY_ADDRESS``, and a folder of its own for Ray's files while a cluster runs, with a random token for
-that cluster. It opens no file of the user's and knows nothing of what the function does.
+May touch: Python processes that it starts and ends, loopback sockets for Ray, the environment variable ``RAY_ADDRESS``,
+and a temporary folder and a random token for a local Ray cluster. It opens no user files.
 """
 
 from custody.dupes.pool.pool_map import BACKENDS, Backend, pool_map

@@ -1,4 +1,4 @@
-"""``pool_map``: a plain map, only faster."""
+"""``pool_map``: a map over worker processes."""
 
 import os
 import signal
@@ -14,23 +14,22 @@ from types import MappingProxyType
 from typing import Any, Generic, Literal, TypeVar, get_args
 
 from custody.core.errors import InputError, WorldError
-from custody.dupes.pool.ray_cluster import check_installed, ray_cluster
+from custody.dupes.pool.ray_cluster import check_ray_installed, open_ray_cluster
 from custody.dupes.pool.work import (
     WorkerLost,
     WorkerPool,
     WorkError,
     WorkOutcome,
-    attempt,
-    count_progress,
-    in_order,
-    unwrap_result,
+    attempt_work_item,
+    count_work_progress,
+    order_work_results,
+    unwrap_work_result,
 )
 
-# Workers that are processes of this machine.
-# They are spawned, not forked: a fork copies a process with other threads' locks held (ours has a thread per worker,
-# and a caller may have more) and with open databases, and it would hold open the pipes that follow. Spawning costs a
-# start of Python per worker, once per map. Every worker has an executor to itself, so that the item on which it died
-# is known.
+# Worker processes on this machine.
+# They are spawned, not forked: a fork would copy locks held by other threads, open databases and the pipes of other
+# workers. Spawning costs one start of Python per worker and map. Every worker has its own executor, so that the item on
+# which it died is known.
 
 
 SAFE_PATH = "PYTHONSAFEPATH"
@@ -40,51 +39,51 @@ R = TypeVar("R")
 
 
 @contextmanager
-def processes(fn: Callable[[T], R], workers: int) -> Iterator["Processes[T, R]"]:
-    """A crew of that many processes, gone after the block, whatever ends it and whatever they do at that moment."""
-    crew = Processes(fn, workers)
+def start_worker_processes(fn: Callable[[T], R], workers: int) -> Iterator["Processes[T, R]"]:
+    """Yield a pool of worker processes; they have ended when the block has, for whatever reason."""
+    pool = Processes(fn, workers)
     try:
-        yield crew
+        yield pool
     except BaseException:
-        crew.cut()
+        pool.cut()
         raise
     finally:
-        crew.end()
+        pool.end()
 
 
 class Processes(Generic[T, R]):
-    """Processes are started as items come, so that few items start few."""
+    """A pool of processes, which are started as items come, so that few items start few."""
 
     def __init__(self, fn: Callable[[T], R], workers: int) -> None:
         self.workers = workers
         self._fn = fn
         self._lanes: list[_Lane] = []
 
-    def give(self, item: T) -> Future[WorkOutcome[R]]:
-        """Have an item worked on by whoever has least to do."""
+    def submit(self, item: T) -> Future[WorkOutcome[R]]:
+        """Submit an item to the least busy worker."""
         return self._lane().submit(self._fn, item)
 
     def wait(self, handles: Collection[Future[WorkOutcome[R]]]) -> Collection[Future[WorkOutcome[R]]]:
-        """Those that are done, once at least one is."""
+        """Return the finished handles, once there is at least one."""
         return wait(handles, return_when=FIRST_COMPLETED).done
 
     def outcome(self, handle: Future[WorkOutcome[R]], position: int, item: object) -> WorkOutcome[R]:
-        """What became of an item; of the items of a lane the first that has none is the one its worker died on."""
+        """Return the outcome of a finished item; the first item without one is the item its worker died on."""
         try:
             return handle.result()
         except BrokenProcessPool as error:
             raise WorkerLost(position, item, "its process ended") from error
         except Exception as error:
-            # Only what could not be sent gets here: the function, the item or the result.
+            # Only the function, an item or a result that cannot be pickled gets here.
             raise WorkError(position, item, f"{type(error).__name__}: {error}") from error
 
     def cut(self) -> None:
-        """Let every worker end at once, in the middle of an item too."""
+        """End every worker at once, even while it works on an item."""
         for lane in self._lanes:
             lane.lifeline.close()
 
     def end(self) -> None:
-        """Wait until every worker has ended; those that were not cut finish what they were given."""
+        """Wait until every worker has ended; workers that were not cut finish their items."""
         for lane in self._lanes:
             lane.executor.shutdown(wait=True, cancel_futures=True)
             lane.lifeline.close()
@@ -98,52 +97,52 @@ class Processes(Generic[T, R]):
 
 
 class _Lane:
-    """One worker with its queue. It ends when the lifeline does: cut by us, or because our process is gone."""
+    """A worker with its queue; it ends when the lifeline closes, be it cut or because our process ended."""
 
     def __init__(self) -> None:
         self.far_end, self.lifeline = Pipe(duplex=False)
-        with _without_this_folder():
-            self.executor = ProcessPoolExecutor(1, get_context("spawn"), _hold_on, (self.far_end,))
-        self._given: list[Future[Any]] = []
+        with _enforce_safe_path():
+            self.executor = ProcessPoolExecutor(1, get_context("spawn"), _watch_worker_lifeline, (self.far_end,))
+        self._pending: list[Future[Any]] = []
 
     def load(self) -> int:
-        """How many items it has."""
-        self._given = [future for future in self._given if not future.done()]
-        return len(self._given)
+        """Return the number of pending items."""
+        self._pending = [future for future in self._pending if not future.done()]
+        return len(self._pending)
 
     def submit(self, fn: Callable[[T], R], item: T) -> Future[WorkOutcome[R]]:
-        """Queue an item; on a worker that died since the last one it fails at once."""
+        """Queue an item; if the worker died since the last one, the item fails at once."""
         try:
             # Here and not in the executor's thread, which may come to grief over it (CPython 3.11.7).
             sent = bytes(ForkingPickler.dumps((fn, item)))
         except Exception as error:  # noqa: BLE001 - it is raised when the item's turn comes
-            return _failed(error)
+            return _make_failed_future(error)
         try:
-            with _without_interrupts(), _without_this_folder():
-                future: Future[WorkOutcome[R]] = self.executor.submit(_attempt_sent, sent)
+            with _block_worker_interrupts(), _enforce_safe_path():
+                future: Future[WorkOutcome[R]] = self.executor.submit(_run_pickled_item, sent)
         except BrokenProcessPool as error:
-            return _failed(error)
+            return _make_failed_future(error)
         except OSError as error:
             raise WorldError(
                 f"cannot start a worker: {error.strerror}", hint="fewer workers need fewer processes and less memory"
             ) from error
-        self._given.append(future)
+        self._pending.append(future)
         return future
 
 
-def _failed(error: Exception) -> Future[Any]:
+def _make_failed_future(error: Exception) -> Future[Any]:
     future: Future[Any] = Future()
     future.set_exception(error)
     return future
 
 
-def _attempt_sent(sent: bytes) -> WorkOutcome[Any]:
+def _run_pickled_item(sent: bytes) -> WorkOutcome[Any]:
     fn, item = ForkingPickler.loads(sent)
-    return attempt(fn, item)
+    return attempt_work_item(fn, item)
 
 
 @contextmanager
-def _without_interrupts() -> Iterator[None]:
+def _block_worker_interrupts() -> Iterator[None]:
     """A worker that starts in the block never sees Ctrl-C, which the terminal sends to all: we end it ourselves."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -153,8 +152,8 @@ def _without_interrupts() -> Iterator[None]:
 
 
 @contextmanager
-def _without_this_folder() -> Iterator[None]:
-    """What starts in the block looks for no module in the current folder, which may be a stranger's repository."""
+def _enforce_safe_path() -> Iterator[None]:
+    """Keep processes started in the block from importing modules of the current folder, which may be untrusted."""
     before = os.environ.get(SAFE_PATH)
     os.environ[SAFE_PATH] = "1"
     try:
@@ -166,11 +165,11 @@ def _without_this_folder() -> Iterator[None]:
             os.environ[SAFE_PATH] = before
 
 
-def _hold_on(lifeline: Connection) -> None:
-    threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
+def _watch_worker_lifeline(lifeline: Connection) -> None:
+    threading.Thread(target=_exit_with_lifeline, args=(lifeline,), daemon=True).start()
 
 
-def _end_with(lifeline: Connection) -> None:
+def _exit_with_lifeline(lifeline: Connection) -> None:
     try:
         lifeline.recv_bytes()
     except EOFError:
@@ -180,8 +179,8 @@ def _end_with(lifeline: Connection) -> None:
 Backend = Literal["processes", "ray"]
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
 
-_CREWS: MappingProxyType[Backend, Callable[[Any, int], AbstractContextManager[WorkerPool[Any, Any, Any]]]] = (
-    MappingProxyType({"processes": processes, "ray": ray_cluster})
+_POOLS: MappingProxyType[Backend, Callable[[Any, int], AbstractContextManager[WorkerPool[Any, Any, Any]]]] = (
+    MappingProxyType({"processes": start_worker_processes, "ray": open_ray_cluster})
 )
 
 
@@ -193,31 +192,33 @@ def pool_map(
     backend: Backend = "processes",
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[R]:
-    """What ``map(fn, items)`` gives, in the same order, worked out by that many workers.
+    """Yield the results of ``map(fn, items)`` in order, computed by ``workers`` workers.
 
     One worker means this process alone, with either backend. Only a few items per worker are read ahead, in the
-    caller's own thread, and workers live as long as the iterator: close it, and they are gone. ``fn`` is a function
-    of a module, as are the types of items and results, and it is pure: an item may be begun whose result nobody asks
-    for. ``progress`` is told how many results there are.
+    caller's thread. Closing the iterator ends the workers. ``fn`` and the types of items and results are defined in
+    modules. ``fn`` is pure: an item may be started without its result being used. ``progress`` gets the number of
+    results.
 
-    What ``fn`` raises is raised when its item's turn comes and names the item: ``InputError`` and ``WorldError`` keep
-    their family, all else is ``WorkError``; a worker that ends is ``WorkerLost``.
+    An exception of ``fn`` is raised in its item's turn and names the item: ``InputError`` and ``WorldError`` keep their
+    type, all others become ``WorkError``. A worker that dies raises ``WorkerLost``.
     """
     if workers < 1:
-        raise InputError(f"cannot work with {workers} workers", hint="give at least 1")
+        raise InputError(f"invalid number of workers: {workers}", hint="use at least 1")
     if backend not in BACKENDS:
-        raise InputError(f"no backend '{backend}'", hint=f"there are: {', '.join(BACKENDS)}")
+        raise InputError(f"unknown backend '{backend}'", hint=f"use one of: {', '.join(BACKENDS)}")
     if backend == "ray":
-        check_installed()
-    results = _alone(fn, items) if workers == 1 else _together(fn, items, workers, backend)
-    return count_progress(results, progress) if progress else results
+        check_ray_installed()
+    results = _map_in_process(fn, items) if workers == 1 else _map_with_workers(fn, items, workers, backend)
+    return count_work_progress(results, progress) if progress else results
 
 
-def _alone(fn: Callable[[T], R], items: Iterable[T]) -> Generator[R, None, None]:
+def _map_in_process(fn: Callable[[T], R], items: Iterable[T]) -> Generator[R, None, None]:
     for position, item in enumerate(items):
-        yield unwrap_result(attempt(fn, item), position, item)
+        yield unwrap_work_result(attempt_work_item(fn, item), position, item)
 
 
-def _together(fn: Callable[[T], R], items: Iterable[T], workers: int, backend: Backend) -> Generator[R, None, None]:
-    with _CREWS[backend](fn, workers) as crew:
-        yield from in_order(crew, items)
+def _map_with_workers(
+    fn: Callable[[T], R], items: Iterable[T], workers: int, backend: Backend
+) -> Generator[R, None, None]:
+    with _POOLS[backend](fn, workers) as pool:
+        yield from order_work_results(pool, items)

@@ -1,6 +1,6 @@
-"""Workers of a Ray cluster: the one at ``RAY_ADDRESS``, the one this program is already part of, or one of our own.
+"""Workers of a Ray cluster: that of ``RAY_ADDRESS``, that of this program, or a new local cluster.
 
-Our own listens on the loopback interface only, wants a token, reports nothing to anybody, and leaves no file behind.
+A local cluster listens on the loopback interface only, needs a token, reports no usage, and leaves no files.
 """
 
 import os
@@ -14,77 +14,77 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any, Generic, TypeVar
 
-from custody.core.errors import InputError, WorldError
-from custody.dupes.pool.work import WorkerLost, WorkError, WorkOutcome, attempt
+from custody.core.errors import MissingExtra, WorldError
+from custody.dupes.pool.work import WorkerLost, WorkError, WorkOutcome, attempt_work_item
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 OBJECTS_BYTES = 80 * 1024 * 1024
-"""Memory for results on their way, close to the least that Ray takes; what does not fit goes to its folder."""
+"""Memory for results in transit, close to Ray's minimum; the rest goes to its folder."""
 FOLDER_CHARACTERS_MAX = 38
-"""A socket's path has at most 103 characters, of which Ray's own names below its folder take up to 65."""
+"""A socket path has at most 103 characters; Ray's own names take up to 65."""
 SHORT_FOLDER = "/tmp"
 CONNECT_SECONDS_MAX = "5"
 LOCAL = "local"
-"""Ray's own word for an address that is no cluster: start one."""
+"""Ray's address for starting a new cluster."""
 
 
 @contextmanager
-def ray_cluster(fn: Callable[[T], R], workers: int) -> Iterator["RayCluster[T, R]"]:
-    """A crew of a cluster. What the block started is gone after it; what was there before stays."""
+def open_ray_cluster(fn: Callable[[T], R], workers: int) -> Iterator["RayCluster[T, R]"]:
+    """Yield a pool on a cluster; a cluster that the block started ends with it."""
     address = os.environ.get("RAY_ADDRESS") or LOCAL
-    with _same_surroundings():
-        os.environ.update(_settings() if address == LOCAL else _patience() | os.environ)
+    with _restore_ray_environment():
+        os.environ.update(_make_ray_settings() if address == LOCAL else _make_ray_timeouts() | os.environ)
         import ray
 
         if ray.is_initialized():
             yield RayCluster(ray, fn, workers)
             return
-        with _started(ray, workers) if address == LOCAL else _connected(ray, address):
+        with _start_ray_cluster(ray, workers) if address == LOCAL else _connect_ray_cluster(ray, address):
             yield RayCluster(ray, fn, workers)
 
 
-def check_installed() -> None:
-    """An ``InputError`` names the extra if Ray is not installed; nothing is imported."""
+def check_ray_installed() -> None:
+    """Raise ``InputError`` if Ray is not installed; imports nothing."""
     if find_spec("ray") is None:
-        raise InputError("the backend 'ray' is not installed", hint="install it with: pip install 'custody[ray]'")
+        raise MissingExtra("ray", "ray")
 
 
 class RayCluster(Generic[T, R]):
-    """Each item is one task, on one processor, tried once."""
+    """A pool on a Ray cluster: each item is a task on one processor, tried once."""
 
     def __init__(self, ray: Any, fn: Callable[[T], R], workers: int) -> None:
         self.workers = workers
         self._ray = ray
         self._fn = ray.put(fn)
-        self._attempt = ray.remote(num_cpus=1, max_retries=0)(attempt)
+        self._attempt = ray.remote(num_cpus=1, max_retries=0)(attempt_work_item)
 
-    def give(self, item: T) -> Any:
-        """Have an item worked on by whoever is free."""
+    def submit(self, item: T) -> Any:
+        """Submit an item to a free worker."""
         return self._attempt.remote(self._fn, item)
 
     def wait(self, handles: Collection[Any]) -> Collection[Any]:
-        """Those that are done, once at least one is."""
+        """Return the finished handles, once there is at least one."""
         done, _ = self._ray.wait(list(handles), num_returns=1)
         return list(done)
 
     def outcome(self, handle: Any, position: int, item: object) -> WorkOutcome[R]:
-        """What became of an item."""
+        """Return the outcome of a finished item."""
         errors = self._ray.exceptions
         try:
             outcome: WorkOutcome[R] = self._ray.get(handle)
         except errors.RayTaskError as error:
-            # Only what could not be sent gets here: the function or the result.
+            # Only a function or result that cannot be pickled gets here.
             raise WorkError(position, item, f"{type(error.cause).__name__}: {error.cause}") from error
         except errors.RayError as error:
-            raise WorkerLost(position, item, f"Ray says {type(error).__name__}") from error
+            raise WorkerLost(position, item, f"Ray reports {type(error).__name__}") from error
         return outcome
 
 
 @contextmanager
-def _started(ray: Any, workers: int) -> Iterator[None]:
-    folder = tempfile.mkdtemp(prefix="custody-ray-", dir=_short_folder())
+def _start_ray_cluster(ray: Any, workers: int) -> Iterator[None]:
+    folder = tempfile.mkdtemp(prefix="custody-ray-", dir=_choose_ray_folder())
     try:
         ray.init(
             LOCAL,
@@ -102,13 +102,13 @@ def _started(ray: Any, workers: int) -> Iterator[None]:
 
 
 @contextmanager
-def _connected(ray: Any, address: str) -> Iterator[None]:
+def _connect_ray_cluster(ray: Any, address: str) -> Iterator[None]:
     try:
         ray.init(address, logging_level="ERROR", log_to_driver=False)
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise WorldError(
             f"cannot reach the Ray cluster at '{address}': {error}",
-            hint="set RAY_ADDRESS to a cluster that runs, or unset it to have one started here",
+            hint="set RAY_ADDRESS to a running cluster, or unset it to start a local one",
         ) from error
     try:
         yield
@@ -116,18 +116,18 @@ def _connected(ray: Any, address: str) -> Iterator[None]:
         ray.shutdown()
 
 
-def _settings() -> dict[str, str]:
-    """Ray's own switches, which it reads from the environment only, some of them when it is imported."""
+def _make_ray_settings() -> dict[str, str]:
+    """Return Ray's settings; it reads them from the environment only, some of them on import."""
     return {
-        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # also on Linux: no other interface than loopback
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # loopback only, also on Linux
         "RAY_USAGE_STATS_ENABLED": "0",
         # Otherwise Ray would write a token into the user's home.
-        "RAY_AUTH_TOKEN": os.environ.get("RAY_AUTH_TOKEN") or _token(),
+        "RAY_AUTH_TOKEN": os.environ.get("RAY_AUTH_TOKEN") or _make_ray_token(),
     }
 
 
-def _patience() -> dict[str, str]:
-    """Left to itself Ray tries for many minutes to reach a cluster that is not there; what the user has set holds."""
+def _make_ray_timeouts() -> dict[str, str]:
+    """Return shorter timeouts: by default, Ray tries for many minutes to reach a missing cluster."""
     return {
         "RAY_NUM_REDIS_GET_RETRIES": "1",
         "RAY_gcs_rpc_server_connect_timeout_s": CONNECT_SECONDS_MAX,
@@ -135,19 +135,19 @@ def _patience() -> dict[str, str]:
     }
 
 
-@cache  # Ray keeps the first that it sees for as long as this process lives
-def _token() -> str:
+@cache  # Ray keeps the first token for the life of the process
+def _make_ray_token() -> str:
     return secrets.token_hex()
 
 
-def _short_folder() -> str:
-    usual = tempfile.gettempdir()
-    return usual if len(f"{usual}/custody-ray-12345678") <= FOLDER_CHARACTERS_MAX else SHORT_FOLDER
+def _choose_ray_folder() -> str:
+    folder = tempfile.gettempdir()
+    return folder if len(f"{folder}/custody-ray-12345678") <= FOLDER_CHARACTERS_MAX else SHORT_FOLDER
 
 
 @contextmanager
-def _same_surroundings() -> Iterator[None]:
-    """Ray changes its own part of the environment, and how this process answers SIGTERM; both are put back."""
+def _restore_ray_environment() -> Iterator[None]:
+    """Restore Ray's environment variables and the handler of SIGTERM after the block; Ray changes both."""
     before = {name: value for name, value in os.environ.items() if name.startswith("RAY_")}
     on_terminate = signal.getsignal(signal.SIGTERM)
     try:

@@ -1,4 +1,4 @@
-"""What agents called before they changed risky files, and how usual that is, for the gate."""
+"""Evidence for the gate about the calls that agents made before they changed risky files."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,8 @@ from custody.attribution import Grade
 from custody.attribution.app.answers import LineAnswer
 from custody.config import EffectiveRules
 from custody.core.ids import CallId, SessionId
-from custody.core.paths import matches
+from custody.core.paths import matches_path_pattern
+from custody.core.plural import count_noun
 from custody.gate.model import CallsBeforeEdit, MissingEvidence
 from custody.gate.rules import GateRules
 from custody.graph.app.call_chances import CallChances
@@ -14,34 +15,35 @@ from custody.store import Store
 
 READ_IT = "have a person read these files"
 CALLS_BEFORE = 5
-"""Calls before a change that are judged: with more, the mean hides a single unusual call."""
+"""Calls before an edit that are judged: with more, the mean hides a single unusual call."""
 EditAnswers = Mapping[str, Sequence[LineAnswer]]
-"""By path, who wrote the added lines."""
+"""Who wrote the added lines, by path."""
 
 
-def befores_of(
+def gather_risky_call_evidence(
     store: Store, edited: EditAnswers, effective: EffectiveRules
 ) -> tuple[CallsBeforeEdit, ...] | MissingEvidence:
-    """What was called before each risky file of a change was changed; each session and file once."""
+    """Return the calls before the edits of risky files, one entry for each session and file."""
     rules = effective.of(GateRules)
-    risky = [path for path in edited if any(matches(pattern, path) for pattern in rules.risky_paths)]
+    risky = [path for path in edited if any(matches_path_pattern(pattern, path) for pattern in rules.risky_paths)]
     written = [(path, answer) for path in risky for answer in edited[path] if answer.owner.is_agent]
     asked: dict[tuple[str, SessionId, str, bool], None] = {}
     for path, answer in written:
         if answer.trace is None or answer.call is None:
-            return MissingEvidence(f"nothing shows by which call '{path}' was changed", READ_IT)
+            return MissingEvidence(f"nothing shows which call changed '{path}'", READ_IT)
         asked[path, answer.trace.session, answer.call, answer.grade is Grade.CLAIMED] = None
     if not asked:
         return ()
     chances = CallChances(store, {session for _, session, _, _ in asked})
     if chances.known_calls < rules.calls_learnt_min:
-        least = f"gate.calls_learnt_min is {rules.calls_learnt_min}"
-        return MissingEvidence(f"only {chances.known_calls} call(s) of other sessions are known, and {least}", READ_IT)
-    befores: dict[tuple[str, str], CallsBeforeEdit] = {}
+        known = count_noun(chances.known_calls, "call")
+        least = f"gate.calls_learnt_min = {rules.calls_learnt_min}"
+        return MissingEvidence(f"only {known} of other sessions recorded ({least})", READ_IT)
+    calls: dict[tuple[str, str], CallsBeforeEdit] = {}
     for path, session, call, is_claimed in asked:
         run = chances.find_run_before(session, CallId(call), CALLS_BEFORE, is_claimed=is_claimed)
         if run is None:
-            return MissingEvidence(f"the call by which '{path}' was changed is not among those of its session", READ_IT)
-        if (path, session) not in befores or run.chance < befores[path, session].chance:
-            befores[path, session] = CallsBeforeEdit(path, session, run.chance, run.names)
-    return tuple(befores.values())
+            return MissingEvidence(f"cannot find the call that changed '{path}' in its session", READ_IT)
+        if (path, session) not in calls or run.chance < calls[path, session].chance:
+            calls[path, session] = CallsBeforeEdit(path, session, run.chance, run.names)
+    return tuple(calls.values())

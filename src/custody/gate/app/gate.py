@@ -1,4 +1,4 @@
-"""The verdict on a change: what was seen of it, what the checks say, and the report."""
+"""The verdict on a change: gather evidence, run the checks, build the report."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -6,15 +6,25 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from custody.attribution import LineOwner
-from custody.core.ids import digest_of
-from custody.core.wire.body import digest_text
-from custody.core.wire.canonical import rules_digest
+from custody.core.ids import digest_from_bytes
+from custody.core.wire.body import format_digest
+from custody.core.wire.canonical import digest_rule_tables
 from custody.core.wire.sarif import SarifRule
-from custody.core.wire.time import text_from
-from custody.gate.app.change import ChangeUnderReview, Policy, policy_of, resolve_change
+from custody.core.wire.time import format_timestamp
+from custody.gate.app.change import ChangeUnderReview, Policy, read_base_policy, resolve_change_under_review
 from custody.gate.app.gather import GatheredEvidence, gather_evidence
-from custody.gate.app.snapshot import EvidenceBasis, rests_on
-from custody.gate.checks import GateCheck, attribution, calls, citations, duplicates, integrity, judge, policy, trust
+from custody.gate.app.snapshot import EvidenceBasis, read_verdict_basis
+from custody.gate.checks import (
+    GateCheck,
+    check_attribution,
+    check_calls,
+    check_citations,
+    check_duplicates,
+    check_integrity,
+    check_policy,
+    check_trust,
+    judge,
+)
 from custody.gate.model import CODES, ChangeSpot, GateVerdict, MissingEvidence, Reason, VerdictLevel
 from custody.gate.rules import GateRules
 from custody.gate.wire.report import (
@@ -26,69 +36,71 @@ from custody.gate.wire.report import (
     SkippedCheck,
     UnreadFile,
 )
-from custody.workspace.rules_in_force import warn_of_ignored
+from custody.workspace.rules_in_force import warn_of_ignored_rules
 from custody.workspace.workspace import Workspace
 
 CHECKS: Mapping[str, GateCheck] = MappingProxyType(
     {
-        "integrity": integrity,
-        "policy": policy,
-        "attribution": attribution,
-        "trust": trust,
-        "duplicates": duplicates,
-        "citations": citations,
-        "calls": calls,
+        "integrity": check_integrity,
+        "policy": check_policy,
+        "attribution": check_attribution,
+        "trust": check_trust,
+        "duplicates": check_duplicates,
+        "citations": check_citations,
+        "calls": check_calls,
     }
 )
 """Every check by its name."""
 
-LOOKS_MAX = 3
-"""So often a change is looked at while records arrive; then what was there is looked at in a copy."""
+GATHER_ATTEMPTS_MAX = 3
+"""Attempts to gather evidence while records arrive; after that a copy of the store is used."""
 RULES_FILE = "custody.toml"
-"""Where something stands that is said of a change without files: what is asked of it is written there."""
+"""The place of a finding about a change without files."""
 TABLES = ("attribute", "cite", "dedupe", "gate", "graph", "trust")
-"""The rules on which a verdict rests."""
+"""The tables of rules that a verdict depends on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRequest:
-    """A change to be judged: ``BASE..HEAD`` as typed, or the work tree; ``description`` is what its author says."""
+    """A change to judge: ``BASE..HEAD``, or the work tree for None; ``description`` is its author's text."""
 
     change: str | None = None
     description: bytes | None = None
 
 
 def gate(workspace: Workspace, request: GateRequest) -> GateReport:
-    """Judge what a change brings, by the rules of its base."""
+    """Judge the lines that a change adds, by the rules of its base."""
     now_ns = workspace.now_ns()
     still = replace(workspace, now_ns=lambda: now_ns)
-    with resolve_change(still, request.change) as review:
-        policy = policy_of(review)
-        warn_of_ignored(workspace, policy.rules)
-        rests, looked = _gather_stable_evidence(still, review, policy, request.description)
-        verdict = judge(looked.seen, tuple(CHECKS.values()), policy.rules.of(GateRules))
-        return _report(review, policy, looked, verdict, _VerdictBinding(now_ns, rests, request.description))
+    with resolve_change_under_review(still, request.change) as review:
+        policy = read_base_policy(review)
+        warn_of_ignored_rules(workspace, policy.rules)
+        basis, gathered = _gather_stable_evidence(still, review, policy, request.description)
+        verdict = judge(gathered.evidence, tuple(CHECKS.values()), policy.rules.of(GateRules))
+        return _build_gate_report(
+            review, policy, gathered, verdict, _VerdictBinding(now_ns, basis, request.description)
+        )
 
 
 def _gather_stable_evidence(
     workspace: Workspace, review: ChangeUnderReview, policy: Policy, description: bytes | None
 ) -> tuple[EvidenceBasis, GatheredEvidence]:
-    """What was seen, and what all of it rests on: nothing may have arrived between the first look and the last."""
-    rests = rests_on(workspace)
-    for _ in range(LOOKS_MAX):
-        looked = gather_evidence(workspace, review, policy, description, workspace.now_ns())
-        before, rests = rests, rests_on(workspace)
-        if rests == before:
-            return rests, looked
-    from custody.gate.app.snapshot import past_workspace  # agents are at work in this very moment
+    """Return the evidence and its basis; no record arrived while the evidence was gathered."""
+    basis = read_verdict_basis(workspace)
+    for _ in range(GATHER_ATTEMPTS_MAX):
+        gathered = gather_evidence(workspace, review, policy, description, workspace.now_ns())
+        before, basis = basis, read_verdict_basis(workspace)
+        if basis == before:
+            return basis, gathered
+    from custody.gate.app.snapshot import open_verdict_workspace  # only needed while agents are working
 
-    with past_workspace(workspace, rests) as past:
-        return rests, gather_evidence(past, review, policy, description, workspace.now_ns())
+    with open_verdict_workspace(workspace, basis) as past:
+        return basis, gather_evidence(past, review, policy, description, workspace.now_ns())
 
 
-def first_place(workspace: Workspace, request: GateRequest) -> PlaceReport:
-    """Where something is said that is about the change as a whole: at the first line that it adds."""
-    with resolve_change(workspace, request.change) as review:
+def find_first_added_place(workspace: Workspace, request: GateRequest) -> PlaceReport:
+    """Return the first added line: the place of findings about the change as a whole."""
+    with resolve_change_under_review(workspace, request.change) as review:
         for addition in review.change.additions:
             if addition.lines:
                 line = addition.lines[0].first
@@ -97,8 +109,8 @@ def first_place(workspace: Workspace, request: GateRequest) -> PlaceReport:
     return PlaceReport(files[0] if files else RULES_FILE, None, None)
 
 
-def formed(report: GateReport, form: str, version: str, at: PlaceReport | None = None) -> bytes:
-    """The verdict in another shape: ``markdown``, ``annotations``, ``check-run``, or ``sarif`` with a first place."""
+def encode_verdict_form(report: GateReport, form: str, version: str, at: PlaceReport | None = None) -> bytes:
+    """Encode the verdict as ``markdown``, ``annotations``, ``check-run`` or ``sarif``; SARIF needs a default place."""
     from custody.gate.wire.forms import (
         encode_check_run,
         encode_gate_annotations,
@@ -118,23 +130,23 @@ def formed(report: GateReport, form: str, version: str, at: PlaceReport | None =
 
 @dataclass(frozen=True, slots=True)
 class _VerdictBinding:
-    """What a verdict is bound to beside its change and its rules."""
+    """The time, records and description that a verdict depends on."""
 
     now_ns: int
-    rests: EvidenceBasis
+    basis: EvidenceBasis
     description: bytes | None
 
 
-def _report(
-    review: ChangeUnderReview, policy: Policy, looked: GatheredEvidence, verdict: GateVerdict, bound: _VerdictBinding
+def _build_gate_report(
+    review: ChangeUnderReview, policy: Policy, gathered: GatheredEvidence, verdict: GateVerdict, bound: _VerdictBinding
 ) -> GateReport:
-    seen, change = looked.seen, review.change
+    evidence, change = gathered.evidence, review.change
     lines = Counter[LineOwner]()
-    for _, stretch in seen.ranges:
-        lines[stretch.whose] += len(stretch.lines)
-    rests = bound.rests
-    index = None if "duplicates" in looked.skipped else rests.index
-    digest = rules_digest({table: policy.rules.tables[table] for table in TABLES})
+    for _, added_range in evidence.ranges:
+        lines[added_range.whose] += len(added_range.lines)
+    basis = bound.basis
+    index = None if "duplicates" in gathered.skipped else basis.index
+    digest = digest_rule_tables({table: policy.rules.tables[table] for table in TABLES})
     return GateReport(
         outcome="found" if verdict.level is VerdictLevel.BLOCK else "fine",
         base=change.base,
@@ -142,31 +154,33 @@ def _report(
         fork=change.fork,
         worktree=review.is_work_tree,
         level=verdict.level.value,
-        reasons=[_report_reason(reason) for reason in verdict.reasons],
+        reasons=[_report_gate_reason(reason) for reason in verdict.reasons],
         added=AddedLines(**{whose.value: lines[whose] for whose in LineOwner}),
         unread=[
-            UnreadFile(file.path, file.found.why) for file in seen.files if isinstance(file.found, MissingEvidence)
+            UnreadFile(file.path, file.authorship.why)
+            for file in evidence.files
+            if isinstance(file.authorship, MissingEvidence)
         ],
-        checks=[name for name in CHECKS if name not in looked.skipped],
-        skipped=[SkippedCheck(name, why) for name, why in looked.skipped.items()],
-        rules_digest=digest_text(digest),
+        checks=[name for name in CHECKS if name not in gathered.skipped],
+        skipped=[SkippedCheck(name, why) for name, why in gathered.skipped.items()],
+        rules_digest=format_digest(digest),
         rules_from=list(policy.sources),
-        as_of=text_from(bound.now_ns),
-        chain_head=rests.chain_head,
-        chains=[ChainExtent(head.store, int(head.seq), head.link.hex()) for head in rests.chains],
+        as_of=format_timestamp(bound.now_ns),
+        chain_head=basis.chain_head,
+        chains=[ChainExtent(head.store, int(head.seq), head.link.hex()) for head in basis.chains],
         index=index,
-        gaps=rests.gaps,
-        description=None if bound.description is None else digest_text(digest_of(bound.description)),
-        trust=list(looked.agents),
+        gaps=basis.gaps,
+        description=None if bound.description is None else format_digest(digest_from_bytes(bound.description)),
+        trust=list(gathered.agents),
     )
 
 
-def _report_reason(reason: Reason) -> ReasonReport:
-    places = [_place(spot) for spot in reason.spots]
+def _report_gate_reason(reason: Reason) -> ReasonReport:
+    places = [_report_reason_place(spot) for spot in reason.spots]
     return ReasonReport(reason.code.value, reason.level.value, reason.sentence, reason.remedy, places)
 
 
-def _place(spot: ChangeSpot) -> PlaceReport:
+def _report_reason_place(spot: ChangeSpot) -> PlaceReport:
     if spot.lines is None:
         return PlaceReport(spot.path, None, None)
     return PlaceReport(spot.path, spot.lines.first, spot.lines.last)

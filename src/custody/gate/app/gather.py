@@ -1,4 +1,4 @@
-"""Everything that the gate's checks look at, found out about one change."""
+"""Gathering of all evidence that the gate's checks need about one change."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from custody.attribution.app.answers import LineAnswer
 from custody.attribution.app.context import open_attribution
 from custody.attribution.app.findings import LineAttributor
 from custody.core.errors import InputError, StoreError
-from custody.dupes.app.indexed_changes import newest_change
+from custody.dupes.app.indexed_changes import get_newest_change_id
 from custody.gate.app.change import ChangeUnderReview, Policy
 from custody.gate.app.contradictions import ContradictionCheck
 from custody.gate.app.texts import has_prose
@@ -25,29 +25,29 @@ from custody.gate.model import (
     TrustAnswer,
 )
 from custody.gate.rules import GateRules
-from custody.ledger.records import gaps
-from custody.ledger.verify import check_integrity
+from custody.ledger.records import list_recording_gaps
+from custody.ledger.verify import check_ledger_integrity
 from custody.store import Store
 from custody.trust import ChangeAuthor
 from custody.trust.app.approve import decide_approvals
-from custody.trust.app.authors import Operators, author_of
+from custody.trust.app.authors import Operators, trust_author_from_answer
 from custody.trust.wire import AgentApproval
 from custody.workspace.change import Addition
 from custody.workspace.workspace import Workspace
 
 READ_IT = "have a person read it"
 ASK_DOCTOR = "run 'custody doctor'"
-NOT_INDEXED = "no change is indexed, and gate.duplicates is 'when-indexed'"
+NOT_INDEXED = "no change is indexed, gate.duplicates = when-indexed"
 
 
 @dataclass(frozen=True, slots=True)
 class GatheredEvidence:
-    """What checks look at, the agents' cases for the report, and the checks that did not look.
+    """The evidence, the agents' approvals for the report, and the skipped checks with the reason.
 
-    ``edited`` has the answers about the added lines of each file.
+    ``edited`` has the attribution of the added lines, by path.
     """
 
-    seen: GateEvidence
+    evidence: GateEvidence
     agents: tuple[AgentApproval, ...] = ()
     edited: Mapping[str, Sequence[LineAnswer]] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
@@ -56,35 +56,37 @@ class GatheredEvidence:
 def gather_evidence(
     workspace: Workspace, review: ChangeUnderReview, policy: Policy, description: bytes | None, now_ns: int
 ) -> GatheredEvidence:
-    """Look at everything that some check wants to know."""
-    looked = _attributed(workspace, review, policy, now_ns)
+    """Return the evidence for all checks that are on."""
+    gathered = _gather_attribution_evidence(workspace, review, policy, now_ns)
     rules = policy.rules.of(GateRules)
     skipped = {}
-    twins = _twins(workspace, review, policy, rules)
-    if twins is None:
-        skipped["duplicates"] = "gate.duplicates is 'off'" if rules.duplicates == "off" else NOT_INDEXED
+    duplicates = _gather_duplicates(workspace, review, policy, rules)
+    if duplicates is None:
+        skipped["duplicates"] = "gate.duplicates = off" if rules.duplicates == "off" else NOT_INDEXED
     texts: tuple[ChangeText, ...] = ()
     if rules.citations == "off":
-        skipped["citations"] = "gate.citations is 'off'"
+        skipped["citations"] = "gate.citations = off"
     elif has_prose(review, description):
-        from custody.gate.app.texts import texts_of  # loads parsers, which most verdicts need not
+        from custody.gate.app.texts import gather_citation_evidence  # loads parsers that most verdicts do not need
 
-        texts = texts_of(workspace, review, description, policy)
-    befores: tuple[CallsBeforeEdit, ...] | MissingEvidence | None = None
+        texts = gather_citation_evidence(workspace, review, description, policy)
+    calls: tuple[CallsBeforeEdit, ...] | MissingEvidence | None = None
     if rules.calls == "off":
-        skipped["calls"] = "gate.calls is 'off'"
+        skipped["calls"] = "gate.calls = off"
     else:
-        befores = _befores(workspace, looked, policy)
-    seen = replace(looked.seen, twins=twins, texts=texts, befores=befores, policy=policy.changed)
-    return replace(looked, seen=seen, skipped=skipped)
+        calls = _gather_risky_calls(workspace, gathered, policy)
+    evidence = replace(gathered.evidence, duplicates=duplicates, texts=texts, calls=calls, policy=policy.changed)
+    return replace(gathered, evidence=evidence, skipped=skipped)
 
 
-def _attributed(workspace: Workspace, review: ChangeUnderReview, policy: Policy, now_ns: int) -> GatheredEvidence:
-    """Who wrote the added lines, and what their records say; of a change that adds nothing, nothing needs be known."""
+def _gather_attribution_evidence(
+    workspace: Workspace, review: ChangeUnderReview, policy: Policy, now_ns: int
+) -> GatheredEvidence:
+    """Return who wrote the added lines, and the decisions about these agents."""
     change = review.change
-    recorded = _recorded(workspace)  # first: the answers below may make a store where there was none
+    recorded = _read_gate_record_state(workspace)  # first: the queries below may create the store
     if not change.additions and not review.left_out:
-        # Gaps are about lines that are added; damage is about everything.
+        # Gaps concern only added lines; damage concerns everything.
         known = (
             recorded
             if isinstance(recorded, MissingEvidence)
@@ -95,108 +97,119 @@ def _attributed(workspace: Workspace, review: ChangeUnderReview, policy: Policy,
         FileAdditions(file.path.display, MissingEvidence(file.reason, READ_IT)) for file in review.left_out
     )
     try:
-        with open_attribution(workspace, effective=policy.rules) as evidence:
-            attributor, operators = LineAttributor(evidence, strict=True), Operators(evidence)
+        with open_attribution(workspace, effective=policy.rules) as context:
+            attributor, operators = LineAttributor(context, strict=True), Operators(context)
             if review.version is not None:
-                evidence.history.prepare(review.version, [addition.path for addition in change.additions])
-            told = {addition.path: _attribute_addition(attributor, review, addition) for addition in change.additions}
-            doubts = ContradictionCheck(evidence, review.version)
-            files = tuple(_added(addition, told[addition.path], operators, doubts) for addition in change.additions)
-            recorded = doubts.recorded(recorded)
-            evidence.save()
-            seen = GateEvidence((*files, *left_out), change.period, recorded)
-            edited = {path.display: found for path, found in told.items() if not isinstance(found, MissingEvidence)}
-            return replace(_add_trust_answers(evidence.store, review, policy, seen, now_ns), edited=edited)
+                context.history.prepare(review.version, [addition.path for addition in change.additions])
+            answers = {
+                addition.path: _gather_addition_answers(attributor, review, addition) for addition in change.additions
+            }
+            contradictions = ContradictionCheck(context, review.version)
+            files = tuple(
+                _gather_file_evidence(addition, answers[addition.path], operators, contradictions)
+                for addition in change.additions
+            )
+            recorded = contradictions.add_unfounded_damage(recorded)
+            context.save()
+            evidence = GateEvidence((*files, *left_out), change.period, recorded)
+            edited = {
+                path.display: answer for path, answer in answers.items() if not isinstance(answer, MissingEvidence)
+            }
+            return replace(_add_trust_answers(context.store, review, policy, evidence, now_ns), edited=edited)
     except StoreError as error:
-        unknown = MissingEvidence(f"has no answer: {error.message}", error.hint or ASK_DOCTOR)
+        unknown = MissingEvidence(f"was not checked: {error.message}", error.hint or ASK_DOCTOR)
         nothing = tuple(FileAdditions(addition.path.display, unknown) for addition in change.additions)
         return GatheredEvidence(GateEvidence((*nothing, *left_out), change.period, recorded, unknown))
 
 
-def _recorded(workspace: Workspace) -> RecordState | MissingEvidence | None:
+def _read_gate_record_state(workspace: Workspace) -> RecordState | MissingEvidence | None:
     try:
-        report = check_integrity(workspace)  # in any case: where the database is gone, its heads may still be there
+        # Even without a database: its head files may still exist.
+        report = check_ledger_integrity(workspace)
         if not (report.records or report.pending or report.findings):
             return None
-        return RecordState(tuple(gaps(workspace)), tuple(finding.what for finding in report.findings))
+        return RecordState(tuple(list_recording_gaps(workspace)), tuple(finding.what for finding in report.findings))
     except StoreError as error:
-        return MissingEvidence(f"the store cannot be read: {error.message}", error.hint or ASK_DOCTOR)
+        return MissingEvidence(f"cannot read the store: {error.message}", error.hint or ASK_DOCTOR)
 
 
-def _attribute_addition(
+def _gather_addition_answers(
     attributor: LineAttributor, review: ChangeUnderReview, addition: Addition
 ) -> Sequence[LineAnswer] | MissingEvidence:
-    """Who wrote the lines that one file gets."""
+    """Return who wrote the added lines of one file."""
     if addition.unread is not None:
         return MissingEvidence(addition.unread, READ_IT)
     try:
         return attributor.of_file(addition.path, review.version, addition.lines)[1]
     except InputError as error:
-        # The change names it, not the caller: a submodule, a damaged object, a file that is too large to be read.
+        # Not the caller's mistake: the change has a submodule, a damaged object or a file that is too large.
         return MissingEvidence(f"cannot be read: {error.message}", READ_IT)
 
 
-def _added(
-    addition: Addition, told: Sequence[LineAnswer] | MissingEvidence, operators: Operators, doubts: ContradictionCheck
+def _gather_file_evidence(
+    addition: Addition,
+    answers: Sequence[LineAnswer] | MissingEvidence,
+    operators: Operators,
+    contradictions: ContradictionCheck,
 ) -> FileAdditions:
-    """What is known of the lines that one file gets."""
+    """Return the attribution of the added lines of one file."""
     path = addition.path.display
-    if isinstance(told, MissingEvidence):
-        return FileAdditions(path, told)
-    if sum(len(answer.lines) for answer in told) != sum(map(len, addition.lines)):
-        return FileAdditions(path, MissingEvidence("has lines about which there is no answer", READ_IT))
-    doubted = doubts.of(addition.path, told)
-    return FileAdditions(
-        path, tuple(_stretch(answer, operators, is_doubted=answer.lines in doubted) for answer in told)
-    )
+    if isinstance(answers, MissingEvidence):
+        return FileAdditions(path, answers)
+    if sum(len(answer.lines) for answer in answers) != sum(map(len, addition.lines)):
+        return FileAdditions(path, MissingEvidence("has lines that could not be attributed", READ_IT))
+    doubted = contradictions.find_contradicted_lines(addition.path, answers)
+    ranges = (_gate_range_from_answer(answer, operators, is_doubted=answer.lines in doubted) for answer in answers)
+    return FileAdditions(path, tuple(ranges))
 
 
-def _stretch(answer: LineAnswer, operators: Operators, *, is_doubted: bool) -> AddedRange:
-    """What is known of some lines; where records contradict each other, none of them is more than a claim."""
+def _gate_range_from_answer(answer: LineAnswer, operators: Operators, *, is_doubted: bool) -> AddedRange:
+    """Return added lines with their author; contradicted evidence is only a claim."""
     grade = Grade.CLAIMED if is_doubted and answer.grade is not None else answer.grade
-    return AddedRange(answer.lines, answer.owner, answer.tier, grade, author_of(answer, operators))
+    return AddedRange(answer.lines, answer.owner, answer.tier, grade, trust_author_from_answer(answer, operators))
 
 
 def _add_trust_answers(
-    store: Store, review: ChangeUnderReview, policy: Policy, seen: GateEvidence, now_ns: int
+    store: Store, review: ChangeUnderReview, policy: Policy, evidence: GateEvidence, now_ns: int
 ) -> GatheredEvidence:
-    """The same with what the records of the agents say that wrote it, folded anew from what was just checked."""
+    """Return the evidence with the approval of each agent, computed from the records that were just verified."""
     lines = Counter[ChangeAuthor]()
-    for _, stretch in seen.ranges:
-        if stretch.author is not None:
-            lines[stretch.author] += len(stretch.lines)
+    for _, added_range in evidence.ranges:
+        if added_range.author is not None:
+            lines[added_range.author] += len(added_range.lines)
     if not lines:
-        return GatheredEvidence(seen)
+        return GatheredEvidence(evidence)
     approvals = decide_approvals(store, review.change, lines, policy.rules, now_ns)
-    answers = tuple(TrustAnswer(said.case.author, said.approval) for said, _ in approvals)
-    return GatheredEvidence(replace(seen, trust=answers), tuple(agent for _, agent in approvals))
+    answers = tuple(TrustAnswer(decided.case.author, decided.approval) for decided, _ in approvals)
+    return GatheredEvidence(replace(evidence, trust=answers), tuple(agent for _, agent in approvals))
 
 
-def _twins(
+def _gather_duplicates(
     workspace: Workspace, review: ChangeUnderReview, policy: Policy, rules: GateRules
 ) -> tuple[SimilarChange, ...] | MissingEvidence | None:
-    """What the change is a duplicate of; None when nobody is to look."""
+    """Return the duplicates of the change; None if the check is off or nothing is indexed."""
     if rules.duplicates == "off":
         return None
     try:
         with workspace.reading() as store:
-            if rules.duplicates == "when-indexed" and not newest_change(store):
+            if rules.duplicates == "when-indexed" and not get_newest_change_id(store):
                 return None
-            from custody.gate.app.duplicates import twins_of  # loads parsers, which most verdicts need not
+            # Imported late: it loads parsers that most verdicts do not need.
+            from custody.gate.app.duplicates import gather_duplicate_evidence
 
-            return twins_of(review, store, policy.rules)
+            return gather_duplicate_evidence(review, store, policy.rules)
     except StoreError as error:
         return MissingEvidence(error.message, error.hint or ASK_DOCTOR)
 
 
-def _befores(
-    workspace: Workspace, looked: GatheredEvidence, policy: Policy
+def _gather_risky_calls(
+    workspace: Workspace, gathered: GatheredEvidence, policy: Policy
 ) -> tuple[CallsBeforeEdit, ...] | MissingEvidence:
-    """What agents called before they changed risky files."""
-    from custody.gate.app.calls import befores_of
+    """Return the calls that agents made before they changed risky files."""
+    from custody.gate.app.calls import gather_risky_call_evidence
 
     try:
         with workspace.reading() as store:
-            return befores_of(store, looked.edited, policy.rules)
+            return gather_risky_call_evidence(store, gathered.edited, policy.rules)
     except StoreError as error:
         return MissingEvidence(error.message, error.hint or ASK_DOCTOR)

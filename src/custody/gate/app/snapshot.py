@@ -1,34 +1,34 @@
-"""A workspace as of a past moment: a private store with the records that were there, and no other."""
+"""A workspace as of a past time: a private store with only the records that existed then."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 
-from custody.attribution.app.context import open_store_with_traces
-from custody.attribution.app.foreign_states import copy_origins
+from custody.attribution.app.context import open_attribution_store
+from custody.attribution.app.foreign_states import copy_line_origins
 from custody.capture.spool import Spool
 from custody.core.errors import StoreError
 from custody.core.ids import Digest, StoreId
 from custody.core.record import ChainTip
-from custody.core.wire.body import digest_text
-from custody.dupes.app.indexed_changes import changes_by_id, copy_index_until, newest_change
+from custody.core.wire.body import format_digest
+from custody.dupes.app.indexed_changes import copy_change_index, find_changes_by_id, get_newest_change_id
 from custody.gate.wire.report import IndexExtentReport
-from custody.ledger.records import gaps
-from custody.store import Store, copy_until, own_as
-from custody.trust.app.approval_case import heads_digest
+from custody.ledger.records import list_recording_gaps
+from custody.store import Store, copy_chains_until, set_owned_chains
+from custody.trust.app.approval_case import digest_approval_chain_heads
 from custody.workspace.workspace import Workspace
 
-# What a verdict rests on beside the repository: how far each chain, the index of changes and the gaps were known.
-# A verdict that names all of it can be worked out again, and must then come out the same.
+# The basis of a verdict beside the repository: how far each chain, the index of changes and the gaps reached.
+# A verdict that names all of it can be reproduced, and must then be identical.
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceBasis:
-    """The heads of all chains, the one that the store appends to, the index, and how many gaps were counted.
+    """The heads of all chains, the chain that the store appends to, the index, and the number of gaps.
 
-    ``owned`` are the chains that the store appends to or once did: records of others were imported. ``index`` is None
-    where no change is indexed, ``gaps`` where nobody may read them.
+    ``owned`` are the chains that the store appends to or once did; others were imported. ``index`` is None where no
+    change is indexed, ``gaps`` where they cannot be read.
     """
 
     chains: tuple[ChainTip, ...] = ()
@@ -39,85 +39,85 @@ class EvidenceBasis:
 
     @property
     def chain_head(self) -> str | None:
-        """One name for how far all chains reach; None where there is none."""
-        return head_of(self.chains)
+        """Return one digest of all chain heads; None without chains."""
+        return digest_verdict_chains(self.chains)
 
 
-def head_of(chains: Sequence[ChainTip]) -> str | None:
-    """One name for these heads; None where there is none."""
-    return digest_text(Digest(heads_digest(chains))) if chains else None
+def digest_verdict_chains(chains: Sequence[ChainTip]) -> str | None:
+    """Return one digest of these heads; None without chains."""
+    return format_digest(Digest(digest_approval_chain_heads(chains))) if chains else None
 
 
-def rests_on(workspace: Workspace) -> EvidenceBasis:
-    """What a verdict that is given now would rest on; no chain where none can be read, which the gate says itself."""
-    counted = _counted(workspace)
+def read_verdict_basis(workspace: Workspace) -> EvidenceBasis:
+    """Return the basis of a verdict made now; without chains where the store is unreadable, which the gate reports."""
+    gaps = _count_evidence_gaps(workspace)
     try:
-        with open_store_with_traces(workspace) as store, store.reading():
+        with open_attribution_store(workspace) as store, store.reading():
             chains = tuple(store.tables.chains())
             owned = store.tables.owned() & {head.store for head in chains}
-            return EvidenceBasis(chains, store.own(), frozenset(owned), read_index_extent(store), counted)
+            return EvidenceBasis(chains, store.own(), frozenset(owned), read_verdict_index_extent(store), gaps)
     except StoreError:
-        return EvidenceBasis(gaps=counted)
+        return EvidenceBasis(gaps=gaps)
 
 
-def read_index_extent(store: Store, until: int | None = None) -> IndexExtentReport | None:
-    """How far the index goes, or that it goes so far; None where it does not."""
-    changes = newest_change(store) if until is None else until
-    row = changes_by_id(store, [changes]).get(changes)
+def read_verdict_index_extent(store: Store, until: int | None = None) -> IndexExtentReport | None:
+    """Return the extent of the index, or the extent up to ``until``; None if it does not reach that far."""
+    changes = get_newest_change_id(store) if until is None else until
+    row = find_changes_by_id(store, [changes]).get(changes)
     return None if row is None else IndexExtentReport(changes, row.head)
 
 
-def _counted(workspace: Workspace) -> int | None:
+def _count_evidence_gaps(workspace: Workspace) -> int | None:
     try:
-        return len(gaps(workspace))
+        return len(list_recording_gaps(workspace))
     except StoreError:
         return None
 
 
 @dataclass(frozen=True, kw_only=True)
 class PastWorkspace(Workspace):
-    """Everything is asked of ``store``, which is nobody else's; its clock stands still at the moment that it is of."""
+    """A workspace that reads a private ``store``, with its clock stopped at the time of the snapshot."""
 
     store: Store = field(repr=False)
 
     @property
     def until_ns(self) -> int | None:
-        """What came later does not count."""
+        """Return the time of the snapshot: later records do not count."""
         return self.now_ns()
 
     @cached_property
     def spools(self) -> tuple[Spool, ...]:
-        """What waits now did not wait then."""
+        """Return no spools: what is spooled now was not spooled then."""
         return ()
 
     @contextmanager
     def reading(self) -> Iterator[Store]:
-        """The store as it was."""
+        """Yield the private store."""
         yield self.store
 
     @contextmanager
     def writing(self) -> Iterator[Store]:
-        """The same: what is written to it vanishes."""
+        """Yield the private store; writes are discarded with it."""
         yield self.store
 
     def exists(self) -> bool:
-        """Whether anything had been recorded."""
+        """Return whether anything had been recorded."""
         return bool(self.store.tables.chains())
 
 
 @contextmanager
-def past_workspace(workspace: Workspace, rests: EvidenceBasis) -> Iterator[PastWorkspace]:
-    """The workspace as of the moment at which its clock stands, with what a verdict then rested on.
+def open_verdict_workspace(workspace: Workspace, basis: EvidenceBasis) -> Iterator[PastWorkspace]:
+    """Yield the workspace as of its clock, with the records of ``basis``.
 
-    The caller has seen that these records are there.
+    The caller has checked that these records exist.
     """
     with workspace.scratch() as store:
-        with open_store_with_traces(workspace) as source:
-            if rests.chains:
-                copy_until(source, rests.chains, store)
-                copy_origins(source, [head.store for head in rests.chains], store)
-                own_as(store, rests.owned, rests.own)
-            if rests.index is not None:
-                copy_index_until(source, rests.index.changes, store)
+        with open_attribution_store(workspace) as source:
+            if basis.chains:
+                copy_chains_until(source, basis.chains, store)
+                copy_line_origins(source, [head.store for head in basis.chains], store)
+                set_owned_chains(store, basis.owned, basis.own)
+            if basis.index is not None:
+                copy_change_index(source, basis.index.changes, store)
         same = {workspace_field.name: getattr(workspace, workspace_field.name) for workspace_field in fields(Workspace)}
         yield PastWorkspace(**same, store=store)

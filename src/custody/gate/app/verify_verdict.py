@@ -1,4 +1,4 @@
-"""Whether a verdict can be relied on: its form, its signature, what it is about, and whether it comes out again."""
+"""Verification of a verdict: its form, its signature, its subject, and whether it can be reproduced."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,16 +8,27 @@ from typing import Literal
 import msgspec
 
 from custody.core.errors import CustodyError, InputError
-from custody.core.ids import PENDING, Link, RecordRef, Seq, StoreId, digest_of
+from custody.core.ids import PENDING, Link, RecordRef, Seq, StoreId, digest_from_bytes
+from custody.core.plural import count_noun, noun_for_count
 from custody.core.record import ChainTip
-from custody.core.wire.body import digest_text
-from custody.core.wire.canonical import Json, dump
+from custody.core.wire.body import format_digest
+from custody.core.wire.canonical import Json, dump_canonical_json
 from custody.core.wire.report import IntegrityFinding
-from custody.core.wire.time import ns_from
+from custody.core.wire.time import parse_timestamp
 from custody.gate.app.gate import GateRequest, gate
-from custody.gate.app.snapshot import EvidenceBasis, head_of, past_workspace, read_index_extent
+from custody.gate.app.snapshot import (
+    EvidenceBasis,
+    digest_verdict_chains,
+    open_verdict_workspace,
+    read_verdict_index_extent,
+)
 from custody.gate.model import VerdictLevel
-from custody.gate.signing import allowed_key, sign, signer_of, why_wrong
+from custody.gate.signing import (
+    allowed_signers_from_key,
+    check_statement_signature,
+    find_statement_signer,
+    sign_verdict_statement,
+)
 from custody.gate.wire.report import (
     ChainExtent,
     GateReport,
@@ -25,206 +36,222 @@ from custody.gate.wire.report import (
     SignatureReport,
     VerdictReport,
     decode_verdict,
-    encode_envelope,
     encode_statement,
-    pae,
-    public_line,
-    subject_of,
+    encode_statement_pae,
+    encode_verdict_envelope,
+    parse_signer_public_key,
+    statement_subject_from_report,
 )
-from custody.store import Store, claimed_until, erased_since, own_among
+from custody.store import Store, count_records_claimed_until, count_records_erased_since, find_own_chain
 from custody.workspace.workspace import Workspace
 
-# Judge a change again, on the records that a verdict names and no others, and compare what comes out.
-# It comes out the same byte for byte, or it is said what differs; or it is said why it cannot be had again, which is
-# not the same.
+# Judge a change again on exactly the records that a verdict names, and compare the verdicts byte for byte. The result
+# says what differs, or why the verdict cannot be reproduced.
 
 
 SHOWN_MAX = 200
-"""Signs of a value that a sentence quotes."""
+"""Characters of a value quoted in a sentence."""
 DAMAGE = "INTEG-"
 HOMES_MAX = 8
-"""Stores as whose a verdict is worked out where none of its chains is this store's own."""
+"""Stores to try as the origin of a verdict when none of its chains belongs to this store."""
 
 RerunState = Literal["identical", "differs", "not"]
 
 
 @dataclass(frozen=True, slots=True)
 class RerunResult:
-    """What came of judging again: whether it could be done and was the same, and a sentence for each thing to say.
+    """The result of judging again: whether it was possible and identical, and a sentence for each difference.
 
-    ``unseen`` counts records that are here, claim no later moment than the verdict, and are none that it rests on.
-    ``home`` is the chain at whose store it comes out so, where that is another store than this one.
+    ``unseen`` counts records in this store that claim a time before the verdict and are not part of its basis.
+    ``home`` is the chain of the store that reproduces the verdict, if that is another store.
     """
 
     state: RerunState
-    said: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
     unseen: int = 0
     home: StoreId | None = None
 
 
 class _RerunError(Exception):
-    """Why a verdict cannot be worked out again."""
+    """A verdict cannot be reproduced; the message says why."""
 
 
-def judged_again(workspace: Workspace, given: GivenVerdict, description: bytes | None) -> RerunResult:
-    """Judge the change of a verdict again as of its time, with the description that was handed in."""
-    verdict = given.report
+def rerun_verdict(workspace: Workspace, submitted: GivenVerdict, description: bytes | None) -> RerunResult:
+    """Judge the change of a verdict again as of its time, with the same description."""
+    verdict = submitted.report
     try:
-        rests = _rests(verdict)
+        basis = _basis_from_verdict(verdict)
         _check_description(verdict, description)
-        moment_ns = ns_from(verdict.as_of)
-        still = replace(workspace, now_ns=lambda: moment_ns)
+        as_of_ns = parse_timestamp(verdict.as_of)
+        still = replace(workspace, now_ns=lambda: as_of_ns)
         with still.reading() as store:
-            _check_records(store, rests)
-            unseen = claimed_until(store, rests.chains, moment_ns)
-            homes = list(_homes(store, rests))
-        found = _at_any(still, given, description, homes)
-        return replace(found, unseen=unseen)
+            _check_verdict_records(store, basis)
+            unseen = count_records_claimed_until(store, basis.chains, as_of_ns)
+            homes = list(_list_candidate_verdict_bases(store, basis))
+        result = _rerun_on_candidate_bases(still, submitted, description, homes)
+        return replace(result, unseen=unseen)
     except _RerunError as why:
         return RerunResult("not", (str(why),))
     except CustodyError as error:
         return RerunResult("not", (error.message,))
 
 
-def _rests(verdict: GateReport) -> EvidenceBasis:
-    heads = tuple(_head(chain) for chain in verdict.chains)
+def _basis_from_verdict(verdict: GateReport) -> EvidenceBasis:
+    heads = tuple(_tip_from_verdict_chain(chain) for chain in verdict.chains)
     if len({head.store for head in heads}) < len(heads):
-        raise InputError("its chains are not such as a store can have", hint="the verdict was changed")
+        raise InputError("the verdict lists a chain twice", hint="the verdict was changed")
     waiting = sum(head.seq for head in heads if head.store == PENDING)
     if waiting:
-        raise _RerunError(f"it rests on {waiting} event(s) that waited and had no place in a chain yet")
-    if verdict.chain_head != head_of(heads):
-        raise InputError("its 'chain_head' is not the name of the chains that it lists")
+        raise _RerunError(f"the verdict was made from {count_noun(waiting, 'event')} not yet stored in a chain")
+    if verdict.chain_head != digest_verdict_chains(heads):
+        raise InputError("'chain_head' does not match the listed chains")
     return EvidenceBasis(heads, index=verdict.index, gaps=verdict.gaps)
 
 
-def _head(chain: ChainExtent) -> ChainTip:
+def _tip_from_verdict_chain(chain: ChainExtent) -> ChainTip:
     try:
         return ChainTip(StoreId(chain.store), Seq(chain.seq), Link(bytes.fromhex(chain.link)))
     except ValueError as error:
-        raise InputError(f"the link of chain {chain.store} is none") from error
+        raise InputError(f"invalid link of chain {chain.store}") from error
 
 
 def _check_description(verdict: GateReport, description: bytes | None) -> None:
     if verdict.description is None:
         if description is not None:
-            raise _RerunError("it was given without a description")
+            raise _RerunError("the verdict was made without a description")
     elif description is None:
-        raise _RerunError("it was given with a description; hand that in with --description")
-    elif digest_text(digest_of(description)) != verdict.description:
-        raise _RerunError("the description is not the one that it was given with")
+        raise _RerunError("the verdict was made with a description; pass it with --description")
+    elif format_digest(digest_from_bytes(description)) != verdict.description:
+        raise _RerunError("the verdict was made with another description")
 
 
-def _homes(store: Store, rests: EvidenceBasis) -> Iterator[EvidenceBasis]:
-    """Where these records may have been at home when they were judged: imported ones count for less.
+def _list_candidate_verdict_bases(store: Store, basis: EvidenceBasis) -> Iterator[EvidenceBasis]:
+    """Yield the stores in which the verdict may have been made: imported records count for less.
 
-    That is here, if any chain is this store's own; else it may have been where one of them is.
+    This store comes first. If it owns none of the chains, the owner of each chain is a candidate.
     """
-    named = {head.store for head in rests.chains}
+    named = {head.store for head in basis.chains}
     owned = frozenset(store.tables.owned() & named)
-    yield replace(rests, own=own_among(store, named), owned=owned)
+    yield replace(basis, own=find_own_chain(store, named), owned=owned)
     if not owned:
-        yield from (replace(rests, own=home, owned=frozenset((home,))) for home in sorted(named)[:HOMES_MAX])
+        yield from (replace(basis, own=home, owned=frozenset((home,))) for home in sorted(named)[:HOMES_MAX])
 
 
-def _at_any(
-    workspace: Workspace, given: GivenVerdict, description: bytes | None, homes: Sequence[EvidenceBasis]
+def _rerun_on_candidate_bases(
+    workspace: Workspace, submitted: GivenVerdict, description: bytes | None, homes: Sequence[EvidenceBasis]
 ) -> RerunResult:
-    """What comes out at the first of these homes at which it is the same; else what comes out here."""
-    here = _at(workspace, given, description, homes[0])
+    """Return the result for the first candidate that reproduces the verdict, else the result for this store."""
+    here = _rerun_on_basis(workspace, submitted, description, homes[0])
     if here.state == "identical":
         return here
     for home in homes[1:]:
-        if _at(workspace, given, description, home).state == "identical":
+        if _rerun_on_basis(workspace, submitted, description, home).state == "identical":
             return RerunResult("identical", home=home.own)
     return here
 
 
-def _at(workspace: Workspace, given: GivenVerdict, description: bytes | None, rests: EvidenceBasis) -> RerunResult:
-    verdict = given.report
+def _rerun_on_basis(
+    workspace: Workspace, submitted: GivenVerdict, description: bytes | None, basis: EvidenceBasis
+) -> RerunResult:
+    verdict = submitted.report
     change = None if verdict.worktree else f"{verdict.base}..{verdict.head}"
-    with past_workspace(workspace, rests) as past:
+    with open_verdict_workspace(workspace, basis) as past:
         again = gate(past, GateRequest(change=change, description=description))
         withheld = past.store.tables.withheld_count()
     try:
-        return _compared(verdict, given.value, again, withheld)
+        return _compare_verdicts(verdict, submitted.value, again, withheld)
     except _RerunError as why:
         return RerunResult("not", (str(why),))
 
 
-def _check_records(store: Store, rests: EvidenceBasis) -> None:
-    """Whether the records that a verdict names are here, and as they were."""
-    for head in rests.chains:
+def _check_verdict_records(store: Store, basis: EvidenceBasis) -> None:
+    """Check that the records of a verdict exist here, unchanged."""
+    for head in basis.chains:
         record = store.tables.record(RecordRef(head.store, head.seq))
         if record is None:
             here = store.tables.head(head.store).seq
             raise _RerunError(
-                f"these records are not those: chain {head.store} has {here} record(s) here, and it rests on {head.seq}"
+                f"chain {head.store} has {count_noun(here, 'record')} here, but the verdict was made from {head.seq:,}"
             )
         if record.link != head.link:
-            raise _RerunError(f"these records are not those: record {head.seq} of chain {head.store} is another one")
-    if erased := erased_since(store, rests.chains):
-        raise _RerunError(f"{erased} record(s) were erased since")
-    if rests.index is not None and read_index_extent(store, rests.index.changes) != rests.index:
-        raise _RerunError(
-            f"the {rests.index.changes} indexed change(s) that it was compared with are not those of the index here"
-        )
+            raise _RerunError(f"record {head.seq} of chain {head.store} differs from the verdict's")
+    if erased := count_records_erased_since(store, basis.chains):
+        raise _RerunError(f"{count_noun(erased, 'record')} {noun_for_count(erased, 'was', 'were')} erased since")
+    if basis.index is not None and read_verdict_index_extent(store, basis.index.changes) != basis.index:
+        changes = count_noun(basis.index.changes, "indexed change")
+        raise _RerunError(f"the verdict was compared with {changes}, and the index here differs")
 
 
-def _compared(verdict: GateReport, value: Mapping[str, Json], again: GateReport, withheld: int) -> RerunResult:
+def _compare_verdicts(verdict: GateReport, value: Mapping[str, Json], again: GateReport, withheld: int) -> RerunResult:
     if verdict.worktree and (again.base, again.head) != (verdict.base, verdict.head):
-        raise _RerunError("the work tree is not the one that was judged")
+        raise _RerunError("the work tree has changed since the verdict")
     now: dict[str, Json] = msgspec.to_builtins(again)
-    if dump(dict(value)) == dump(now):
+    if dump_canonical_json(dict(value)) == dump_canonical_json(now):
         return RerunResult("identical")
     if again.rules_digest != verdict.rules_digest:
-        raise _RerunError("the rules for its base are others here: it was given by another version of custody")
+        raise _RerunError("the rules of its base differ here: the verdict was made by another version of custody")
     if again.gaps != verdict.gaps:
-        raise _RerunError(f"it rests on {_counted(verdict.gaps)}, and here are {_counted(again.gaps)}")
+        raise _RerunError(
+            f"the verdict was made with {_render_verdict_gaps(verdict.gaps)},"
+            f" but here are {_render_verdict_gaps(again.gaps)}"
+        )
     if _is_damaged(verdict) and not _is_damaged(again):
-        raise _RerunError("something was wrong with the store itself when it was given, and is not now")
+        raise _RerunError("the store was damaged when the verdict was made, and is not now")
     if withheld:
-        raise _RerunError(f"{withheld} text(s) of its records are not here: another store withheld them")
+        raise _RerunError(f"another store withheld {count_noun(withheld, 'text')} of the verdict's records")
     names = sorted(value.keys() | now.keys())
-    return RerunResult("differs", tuple(_difference(name, value, now) for name in names if _differ(name, value, now)))
+    return RerunResult(
+        "differs",
+        tuple(
+            _describe_verdict_difference(name, value, now)
+            for name in names
+            if _has_verdict_field_changed(name, value, now)
+        ),
+    )
 
 
-def _counted(gaps: int | None) -> str:
-    return "gaps that nobody could read" if gaps is None else f"{gaps} gap(s)"
+def _render_verdict_gaps(gaps: int | None) -> str:
+    return "unreadable gaps" if gaps is None else count_noun(gaps, "gap")
 
 
 def _is_damaged(report: GateReport) -> bool:
     return any(reason.code.startswith(DAMAGE) for reason in report.reasons)
 
 
-def _differ(name: str, value: Mapping[str, Json], now: Mapping[str, Json]) -> bool:
-    return (name in value) != (name in now) or dump(value.get(name)) != dump(now.get(name))
+def _has_verdict_field_changed(name: str, value: Mapping[str, Json], now: Mapping[str, Json]) -> bool:
+    return (name in value) != (name in now) or dump_canonical_json(value.get(name)) != dump_canonical_json(
+        now.get(name)
+    )
 
 
-def _difference(name: str, value: Mapping[str, Json], now: Mapping[str, Json]) -> str:
-    return f"'{name}' is {_shown(name, value)} in the verdict and {_shown(name, now)} when judged again"
+def _describe_verdict_difference(name: str, value: Mapping[str, Json], now: Mapping[str, Json]) -> str:
+    before, after = _render_verdict_field(name, value), _render_verdict_field(name, now)
+    return f"'{name}' is {before} in the verdict and {after} when judged again"
 
 
-def _shown(name: str, of: Mapping[str, Json]) -> str:
-    if name not in of:
-        return "not there"
-    text = dump(of[name]).decode("utf-8", "replace")
+def _render_verdict_field(name: str, fields: Mapping[str, Json]) -> str:
+    if name not in fields:
+        return "missing"
+    text = dump_canonical_json(fields[name]).decode("utf-8", "replace")
     return text if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]}…"
 
 
-# A verdict for others: an in-toto statement, in an envelope that is signed where the user names a key.
+# Verdicts for others: an in-toto statement, in a signed envelope if the user passes a key.
 
 
 NAMESPACE = "custody"
-"""What signatures are made for: one that was made for something else, such as a commit, does not count here."""
+"""The SSH signature namespace: a signature made for another purpose, such as a commit, does not count."""
 
 
-def stated(report: GateReport, key: Path | None = None) -> bytes:
-    """The statement of a verdict, signed with the private SSH key in a file if there is one."""
+def encode_verdict_statement(report: GateReport, key: Path | None = None) -> bytes:
+    """Encode the statement of a verdict, signed with the private SSH key in a file if one is passed."""
     statement = encode_statement(report)
     if key is None:
         return statement + b"\n"
-    return encode_envelope(statement, sign(pae(statement), key, NAMESPACE)) + b"\n"
+    return (
+        encode_verdict_envelope(statement, sign_verdict_statement(encode_statement_pae(statement), key, NAMESPACE))
+        + b"\n"
+    )
 
 
 CODES = {"differs": "verdict_differs", "not": "verdict_not_again"}
@@ -232,10 +259,10 @@ CODES = {"differs": "verdict_differs", "not": "verdict_not_again"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictCheck:
-    """A verdict that somebody wants to rely on.
+    """A verdict to verify.
 
-    ``description`` is what it was given with. ``allowed`` is a list of signers as OpenSSH has them, ``key`` a public
-    key; where either is given, only a verdict that one of them signed will do.
+    ``description`` is the one that it was made with. ``allowed`` is a list of signers in OpenSSH's format, ``key`` a
+    public key; with either, the verdict must be signed by one of them.
     """
 
     verdict: bytes
@@ -244,22 +271,25 @@ class VerdictCheck:
     key: bytes | None = None
 
 
-def verify_verdict(workspace: Workspace, relied: VerdictCheck) -> VerdictReport:
-    """Check everything about a verdict; an ``InputError`` when it is none."""
-    given = decode_verdict(relied.verdict)
-    signers = _signers(relied)
-    signature = _signature(given, signers)
-    again = judged_again(workspace, given, relied.description)
+def verify_verdict(workspace: Workspace, check: VerdictCheck) -> VerdictReport:
+    """Check everything about a verdict; an ``InputError`` if the file is not a verdict."""
+    submitted = decode_verdict(check.verdict)
+    signers = _list_allowed_signers(check)
+    signature = _check_verdict_signature(submitted, signers)
+    again = rerun_verdict(workspace, submitted, check.description)
     findings = [
-        *_signature_findings(signature, is_needed=signers is not None),
-        *_subject(given),
-        *_level(given.report),
-        *(IntegrityFinding(CODES[again.state], _describe_state(again.state, sentence)) for sentence in again.said),
+        *_find_verdict_signature_problems(signature, is_needed=signers is not None),
+        *_check_verdict_subject(submitted),
+        *_check_verdict_level(submitted.report),
+        *(
+            IntegrityFinding(CODES[again.state], _describe_rerun_state(again.state, sentence))
+            for sentence in again.sentences
+        ),
     ]
-    report = given.report
+    report = submitted.report
     return VerdictReport(
         outcome="found" if findings else "fine",
-        form=given.form,
+        form=submitted.form,
         base=report.base,
         head=report.head,
         level=report.level,
@@ -274,53 +304,51 @@ def verify_verdict(workspace: Workspace, relied: VerdictCheck) -> VerdictReport:
     )
 
 
-def _describe_state(state: str, sentence: str) -> str:
-    return f"it cannot be worked out again: {sentence}" if state == "not" else sentence
+def _describe_rerun_state(state: str, sentence: str) -> str:
+    return f"cannot reproduce the verdict: {sentence}" if state == "not" else sentence
 
 
-def _signers(relied: VerdictCheck) -> bytes | None:
-    """Everybody whose signature will do, as OpenSSH lists them; None where anybody's will."""
-    if relied.allowed is None and relied.key is None:
+def _list_allowed_signers(check: VerdictCheck) -> bytes | None:
+    """Return the allowed signers in OpenSSH's format; None if any signer is allowed."""
+    if check.allowed is None and check.key is None:
         return None
-    lines = [] if relied.allowed is None else [relied.allowed]
-    if relied.key is not None:
-        lines.append(allowed_key(public_line(relied.key.decode("utf-8", "replace"))))
+    lines = [] if check.allowed is None else [check.allowed]
+    if check.key is not None:
+        lines.append(allowed_signers_from_key(parse_signer_public_key(check.key.decode("utf-8", "replace"))))
     return b"\n".join(lines)
 
 
-def _signature(given: GivenVerdict, signers: bytes | None) -> SignatureReport:
-    signed = given.signed
+def _check_verdict_signature(submitted: GivenVerdict, signers: bytes | None) -> SignatureReport:
+    signed = submitted.signed
     if signed is None:
         return SignatureReport(state="none")
-    if why_wrong(signed.message, signed.signature, NAMESPACE) is not None:
+    if check_statement_signature(signed.message, signed.signature, NAMESPACE) is not None:
         return SignatureReport(state="wrong", keyid=signed.keyid)
-    signer = None if signers is None else signer_of(signed.message, signed.signature, NAMESPACE, signers)
+    signer = None if signers is None else find_statement_signer(signed.message, signed.signature, NAMESPACE, signers)
     return SignatureReport(state="unnamed" if signer is None else "named", keyid=signed.keyid, signer=signer)
 
 
-def _signature_findings(signature: SignatureReport, *, is_needed: bool) -> Iterator[IntegrityFinding]:
+def _find_verdict_signature_problems(signature: SignatureReport, *, is_needed: bool) -> Iterator[IntegrityFinding]:
     if signature.state == "wrong":
-        yield IntegrityFinding(
-            "signature_wrong", f"the signature of {signature.keyid} does not fit what it stands under"
-        )
+        yield IntegrityFinding("signature_wrong", f"the signature of {signature.keyid} does not match the verdict")
     elif signature.state == "none" and is_needed:
-        yield IntegrityFinding("signature_missing", "it is not signed")
+        yield IntegrityFinding("signature_missing", "the verdict is not signed")
     elif signature.state == "unnamed" and is_needed:
-        yield IntegrityFinding("signer_unknown", f"it is signed by {signature.keyid}, a key that nobody named")
+        yield IntegrityFinding("signer_unknown", f"the verdict is signed by {signature.keyid}, not an allowed signer")
 
 
-def _subject(given: GivenVerdict) -> Iterator[IntegrityFinding]:
-    if given.subjects is not None and given.subjects != (subject_of(given.report),):
+def _check_verdict_subject(submitted: GivenVerdict) -> Iterator[IntegrityFinding]:
+    if submitted.subjects is not None and submitted.subjects != (statement_subject_from_report(submitted.report),):
         yield IntegrityFinding(
-            "subject_differs", f"the statement is not about {given.report.head}, the head that was judged"
+            "subject_differs", f"the statement is not about {submitted.report.head}, the head that was judged"
         )
 
 
-def _level(report: GateReport) -> Iterator[IntegrityFinding]:
-    """Whether the level is that of the strictest reason."""
+def _check_verdict_level(report: GateReport) -> Iterator[IntegrityFinding]:
+    """Check that the level is that of the strictest reason."""
     levels = [VerdictLevel.APPROVE, *(VerdictLevel(reason.level) for reason in report.reasons)]
     strictest = max(levels, key=lambda level: level.strictness)
     if report.level != strictest.value:
-        yield IntegrityFinding("level_wrong", f"its level is {report.level}, and its reasons ask for {strictest.value}")
+        yield IntegrityFinding("level_wrong", f"the level is {report.level}, but the reasons require {strictest.value}")
     if (report.outcome == "found") != (report.level == VerdictLevel.BLOCK.value):
-        yield IntegrityFinding("level_wrong", f"its outcome is {report.outcome}, which {report.level} is not")
+        yield IntegrityFinding("level_wrong", f"the outcome '{report.outcome}' does not match the level {report.level}")

@@ -1,7 +1,6 @@
-"""A verdict in the shapes that other places want: Markdown for a pull request, SARIF, annotations, a check run.
+"""A verdict in other formats: Markdown for a pull request, SARIF, annotations, a check run.
 
-Whatever a sentence holds (a path, a title) may have been written by whoever made the change: nothing in it becomes
-markup, and nobody is called by it.
+Sentences hold paths and titles from the change itself. They are escaped, so that they cannot inject markup or mentions.
 """
 
 import re
@@ -10,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from custody.core.plural import count_noun
 from custody.core.wire.sarif import (
     Annotation,
     AnnotationLevel,
@@ -19,17 +19,23 @@ from custody.core.wire.sarif import (
     encode_annotations,
     encode_sarif,
 )
-from custody.gate.wire.report import GateReport, PlaceReport, ReasonReport
+from custody.gate.wire.report import (
+    GateReport,
+    PlaceReport,
+    ReasonReport,
+    count_lines_by_author,
+    render_skipped_check,
+)
 
 MARK = "<!-- custody: verdict -->"
-"""The first line of a comment, by which it is found again and edited."""
+"""The first line of a comment; custody finds its own comment by it."""
 SHA_DIGITS = 12
 GITHUB_TEXT_BYTES_MAX = 65_535
 GITHUB_ANNOTATIONS_MAX = 50
 GITHUB_TITLE_CHARACTERS_MAX = 255
 ANNOTATION_CHARACTERS_MAX = 4_000
 CUT = "\n\n…"
-SECOND_SIGNS = len("2026-11-16T09:00:00")
+TIMESTAMP_CHARACTERS = len("2026-11-16T09:00:00")
 
 Conclusion = Literal["success", "neutral", "failure"]
 _CONCLUSIONS: dict[str, Conclusion] = {"approve": "success", "review": "neutral", "block": "failure"}
@@ -40,11 +46,11 @@ _ANNOTATIONS: dict[str, Literal["notice", "warning", "failure"]] = {
     "block": "failure",
 }
 _COMMANDS: dict[str, AnnotationLevel] = {"approve": "notice", "review": "warning", "block": "error"}
-_SIGNS = re.compile(r"([\\`*_{}\[\]()#+\-.!|~$])")
+_MARKUP_CHARACTERS = re.compile(r"([\\`*_{}\[\]()#+\-.!|~$])")
 _HEADLINES = {
-    "approve": "nothing is missing",
-    "review": "a person should read it",
-    "block": "it should not land like this",
+    "approve": "can merge",
+    "review": "needs review",
+    "block": "blocked",
 }
 
 
@@ -73,15 +79,15 @@ class _CheckRun(msgspec.Struct, frozen=True):
 
 
 def encode_markdown(report: GateReport) -> str:
-    """The verdict as Markdown."""
-    return "\n".join([MARK, *_paragraphs(report)]) + "\n"
+    """Encode the verdict as Markdown."""
+    return "\n".join([MARK, *_render_verdict_paragraphs(report)]) + "\n"
 
 
 def encode_gate_sarif(report: GateReport, version: str, rules: Sequence[SarifRule], at: PlaceReport) -> bytes:
-    """A result for each stretch of each reason.
+    """Encode the verdict as SARIF, with one result for each place of each reason.
 
-    One about the change as a whole stands ``at`` a place of it: GitHub refuses a whole file for one result that stands
-    nowhere.
+    A reason about the whole change is placed ``at`` one of its lines: GitHub rejects files that have a result without a
+    place.
     """
     return encode_sarif(
         version,
@@ -97,29 +103,29 @@ def encode_gate_sarif(report: GateReport, version: str, rules: Sequence[SarifRul
                 last,
             )
             for reason in report.reasons
-            for file, first, last in _stretches(reason.places or [at])
+            for file, first, last in _merge_reason_places(reason.places or [at])
         ],
     )
 
 
 def encode_gate_annotations(report: GateReport) -> bytes:
-    """The same as lines that a build prints, so that they are shown beside the change."""
+    """Encode the verdict as workflow commands, which GitHub shows beside the diff."""
     return encode_annotations(
         Annotation(
             level=_COMMANDS[reason.level],
             title=reason.code,
-            message=_message(reason),
+            message=_render_reason_message(reason),
             file=file,
             first=first,
             last=last,
         )
         for reason in report.reasons
-        for file, first, last in (_stretches(reason.places) if reason.places else [(None, 1, 1)])
+        for file, first, last in (_merge_reason_places(reason.places) if reason.places else [(None, 1, 1)])
     )
 
 
-def _stretches(places: Sequence[PlaceReport]) -> Iterator[tuple[str, int, int]]:
-    """Places with neighbouring lines as one."""
+def _merge_reason_places(places: Sequence[PlaceReport]) -> Iterator[tuple[str, int, int]]:
+    """Yield the places, with adjacent line ranges merged."""
     lines = sorted((place.path, place.start_line or 1, place.end_line or 1) for place in places)
     path, first, last = lines[0]
     for other, start, end in lines[1:]:
@@ -132,35 +138,35 @@ def _stretches(places: Sequence[PlaceReport]) -> Iterator[tuple[str, int, int]]:
 
 
 def encode_check_run(report: GateReport, name: str = "custody") -> bytes:
-    """The body of a request that creates a check run, within GitHub's limits; what is left out is counted."""
-    found = list(_annotations(report))
-    said = encode_markdown(report)
-    if len(found) > GITHUB_ANNOTATIONS_MAX:
-        said += f"\n{len(found) - GITHUB_ANNOTATIONS_MAX} more place(s) are not marked.\n"
+    """Encode the request that creates a check run, within GitHub's limits; omitted annotations are counted."""
+    annotations = list(_make_check_run_annotations(report))
+    summary = encode_markdown(report)
+    if len(annotations) > GITHUB_ANNOTATIONS_MAX:
+        summary += f"\n{count_noun(len(annotations) - GITHUB_ANNOTATIONS_MAX, 'more place')} not annotated.\n"
     output = _Output(
-        truncate_bytes(f"{report.level}: {_HEADLINES[report.level]}", GITHUB_TITLE_CHARACTERS_MAX),
-        truncate_bytes(said, GITHUB_TEXT_BYTES_MAX),
-        found[:GITHUB_ANNOTATIONS_MAX],
+        truncate_verdict_text(f"{report.level}: {_HEADLINES[report.level]}", GITHUB_TITLE_CHARACTERS_MAX),
+        truncate_verdict_text(summary, GITHUB_TEXT_BYTES_MAX),
+        annotations[:GITHUB_ANNOTATIONS_MAX],
     )
     conclusion = _CONCLUSIONS[report.level]
     return msgspec.json.encode(
-        _CheckRun(name, report.head, "completed", conclusion, to_the_second(report.as_of), output)
+        _CheckRun(name, report.head, "completed", conclusion, to_check_run_timestamp(report.as_of), output)
     )
 
 
-def to_the_second(moment: str) -> str:
-    """A moment of ours as GitHub writes them.
+def to_check_run_timestamp(timestamp: str) -> str:
+    """Return a timestamp in GitHub's format, in whole seconds.
 
-    >>> to_the_second("2026-11-16T09:00:00.5Z"), to_the_second("2026-11-16T09:00:00Z")
+    >>> to_check_run_timestamp("2026-11-16T09:00:00.5Z"), to_check_run_timestamp("2026-11-16T09:00:00Z")
     ('2026-11-16T09:00:00Z', '2026-11-16T09:00:00Z')
     """
-    return f"{moment[:SECOND_SIGNS]}Z"
+    return f"{timestamp[:TIMESTAMP_CHARACTERS]}Z"
 
 
-def truncate_bytes(text: str, bytes_max: int) -> str:
-    """A text of at most so many bytes, with a sign where it was cut.
+def truncate_verdict_text(text: str, bytes_max: int) -> str:
+    """Truncate a text to ``bytes_max`` bytes, with an ellipsis at the cut.
 
-    >>> truncate_bytes("äöü", 6), len(truncate_bytes("ä" * 100, 50).encode()) <= 50
+    >>> truncate_verdict_text("äöü", 6), len(truncate_verdict_text("ä" * 100, 50).encode()) <= 50
     ('äöü', True)
     """
     data = text.encode("utf-8", "replace")
@@ -169,53 +175,54 @@ def truncate_bytes(text: str, bytes_max: int) -> str:
     return data[: bytes_max - len(CUT.encode())].decode("utf-8", "ignore") + CUT
 
 
-def escape_markup(text: str) -> str:
-    """Words that stay words: no markup, no HTML, no mention, no reference to an issue, on one line.
+def escape_verdict_markup(text: str) -> str:
+    """Escape a text for Markdown: no markup, HTML, mentions or issue references, on one line.
 
-    >>> escape_markup("a_b [x](y) <img> @all")
+    >>> escape_verdict_markup("a_b [x](y) <img> @all")
     'a\\\\_b \\\\[x\\\\]\\\\(y\\\\) &lt;img&gt; &#64;all'
     """
-    printable = "".join(sign if sign.isprintable() else " " for sign in text)
+    printable = "".join(character if character.isprintable() else " " for character in text)
     plain = printable.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _SIGNS.sub(r"\\\1", plain).replace("@", "&#64;").replace("://", ":&#47;&#47;")
+    return _MARKUP_CHARACTERS.sub(r"\\\1", plain).replace("@", "&#64;").replace("://", ":&#47;&#47;")
 
 
-def _paragraphs(report: GateReport) -> Iterator[str]:
+def _render_verdict_paragraphs(report: GateReport) -> Iterator[str]:
     yield f"**custody: {report.level}** — {_HEADLINES[report.level]}"
     yield ""
     for reason in report.reasons:
-        yield f"- `{reason.code}` ({reason.level}): {escape_markup(reason.sentence)}. *{escape_markup(reason.remedy)}*"
+        sentence, remedy = escape_verdict_markup(reason.sentence), escape_verdict_markup(reason.remedy)
+        yield f"- `{reason.code}` ({reason.level}): {sentence}. *{remedy}*"
     if report.reasons:
         yield ""
-    added = report.added
-    by_whom = {"agent": added.agent, "mixed": added.mixed, "person": added.person, "unknown": added.none}
-    counts = ", ".join(f"{count} {whose}" for whose, count in by_whom.items())
-    yield f"{sum(by_whom.values())} added line(s): {counts}."
+    counts = count_lines_by_author(report.added)
+    parts = ", ".join(f"{count:,} {author}" for author, count in counts.items())
+    yield f"{count_noun(sum(counts.values()), 'added line')}: {parts}."
     for agent in report.trust:
-        yield f"`{_code(agent.agent)}`: score {agent.score:.4f}, {agent.tier}, {agent.samples} decision(s)."
-    for check in report.skipped:
-        yield f"Not looked at: {check.name}, since {escape_markup(check.why)}."
+        reviews = count_noun(agent.samples, "review")
+        yield f"`{_escape_verdict_code(agent.agent)}`: trust {agent.score:.2f} ({agent.tier}), {reviews}."
+    if report.skipped:
+        yield f"Skipped: {', '.join(escape_verdict_markup(render_skipped_check(check)) for check in report.skipped)}."
     yield ""
     head = "the work tree" if report.worktree else report.head[:SHA_DIGITS]
     yield f"<sub>{report.fork[:SHA_DIGITS]}..{head}, rules {report.rules_digest[:19]}, as of {report.as_of}</sub>"
 
 
-def _code(text: str) -> str:
-    return "".join(sign for sign in text if sign.isprintable() and sign != "`")
+def _escape_verdict_code(text: str) -> str:
+    return "".join(character for character in text if character.isprintable() and character != "`")
 
 
-def _annotations(report: GateReport) -> Iterator[_Annotation]:
+def _make_check_run_annotations(report: GateReport) -> Iterator[_Annotation]:
     for reason in report.reasons:
-        for path, first, last in _stretches(reason.places) if reason.places else ():
+        for path, first, last in _merge_reason_places(reason.places) if reason.places else ():
             yield _Annotation(
                 path=path,
                 start_line=first,
                 end_line=last,
                 annotation_level=_ANNOTATIONS[reason.level],
                 title=reason.code,
-                message=_message(reason),
+                message=_render_reason_message(reason),
             )
 
 
-def _message(reason: ReasonReport) -> str:
-    return truncate_bytes(f"{reason.sentence}; {reason.remedy}", ANNOTATION_CHARACTERS_MAX)
+def _render_reason_message(reason: ReasonReport) -> str:
+    return truncate_verdict_text(f"{reason.sentence}; {reason.remedy}", ANNOTATION_CHARACTERS_MAX)

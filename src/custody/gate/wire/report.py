@@ -1,4 +1,4 @@
-"""What ``custody gate`` answers: the verdict on a change, its reasons by code, and what it was about."""
+"""The report of ``custody gate``: the verdict on a change, its reasons by code, and its basis."""
 
 import base64
 import binascii
@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 
 from custody.core.errors import InputError
-from custody.core.wire.canonical import Json, dump, parse, problem
+from custody.core.wire.canonical import Json, describe_conversion_error, dump_canonical_json, parse_json_bytes
 from custody.core.wire.report import IntegrityFinding, Report
 from custody.trust.wire import AgentApproval
 
@@ -22,7 +22,7 @@ LinePlace = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 
 
 class PlaceReport(msgspec.Struct, frozen=True):
-    """Lines of a file as it is after the change; null for the file as a whole."""
+    """Lines of a file after the change; null for the whole file."""
 
     path: str
     start_line: int | None
@@ -30,7 +30,7 @@ class PlaceReport(msgspec.Struct, frozen=True):
 
 
 class ReasonReport(msgspec.Struct, frozen=True):
-    """One reason: its code, what it asks for, a sentence, what to do about it, and the places that it is about."""
+    """One reason: its code, its level, a sentence, what to do about it, and the places concerned."""
 
     code: str
     level: VerdictLevelName
@@ -40,7 +40,7 @@ class ReasonReport(msgspec.Struct, frozen=True):
 
 
 class AddedLines(msgspec.Struct, frozen=True, kw_only=True):
-    """How many lines the change adds, by whose they are; those of unread files are not counted."""
+    """The number of added lines by author; lines of unread files are not counted."""
 
     agent: int
     mixed: int
@@ -49,21 +49,38 @@ class AddedLines(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnreadFile(msgspec.Struct, frozen=True):
-    """A file to which something was added that could not be looked up, and why."""
+    """A file with additions that could not be checked, and why."""
 
     path: str
     why: str
 
 
 class SkippedCheck(msgspec.Struct, frozen=True):
-    """A check that did not look, and why; only the rules of the base can say so."""
+    """A check that was skipped, and why; only the rules of the base can skip one."""
 
     name: str
     why: str
 
 
+_CHECK_NAMES = {"calls": "tool calls"}
+
+
+def render_skipped_check(check: SkippedCheck) -> str:
+    """Return a skipped check as text.
+
+    >>> render_skipped_check(SkippedCheck("calls", "gate.calls = off"))
+    'tool calls (gate.calls = off)'
+    """
+    return f"{_CHECK_NAMES.get(check.name, check.name)} ({check.why})"
+
+
+def count_lines_by_author(added: AddedLines) -> dict[str, int]:
+    """Return the number of added lines by kind of author, as text names them."""
+    return {"agent": added.agent, "mixed": added.mixed, "person": added.person, "unknown": added.none}
+
+
 class ChainExtent(msgspec.Struct, frozen=True):
-    """A chain that was read up to the record ``seq``, whose link is ``link``."""
+    """A chain that was read up to the record ``seq`` with the link ``link``."""
 
     store: ChainName
     seq: LinePlace
@@ -71,22 +88,21 @@ class ChainExtent(msgspec.Struct, frozen=True):
 
 
 class IndexExtentReport(msgspec.Struct, frozen=True):
-    """How many indexed changes were searched, in the order of indexing, and the head of the last of them."""
+    """The number of indexed changes that were searched, in order of indexing, and the head of the last one."""
 
     changes: LinePlace
     last: str
 
 
 class GateReport(Report, frozen=True, kw_only=True, tag="gate"):
-    """The verdict on what ``head`` has over ``fork``, the point where it left ``base``.
+    """The verdict on the lines that ``head`` adds since ``fork``, the point where it left ``base``.
 
-    With ``worktree``, ``head`` is the work tree as a commit that nobody made. ``rules_from`` are the places that set
-    any of the rules. ``trust`` is what the records of the agents that wrote it say at the moment ``as_of``.
+    With ``worktree``, ``head`` is a temporary commit of the work tree. ``rules_from`` are the files that set rules.
+    ``trust`` has the agents' scores and budgets as of ``as_of``.
 
-    The verdict rests on the records of ``chains``, of which ``chain_head`` is the one name (SHA-256 over their heads;
-    null where there was none), on the ``gaps`` that were known (null where they could not be read), on the ``index`` of
-    changes if that was searched, and on the description with the digest ``description``. From the same it follows
-    again.
+    The verdict rests on the records of ``chains``; ``chain_head`` is the SHA-256 over their heads (null without
+    chains). It also rests on the known ``gaps`` (null if unreadable), on the ``index`` of changes if it was searched,
+    and on the description with the digest ``description``. The same basis gives the same verdict.
     """
 
     base: CommitId
@@ -110,13 +126,13 @@ class GateReport(Report, frozen=True, kw_only=True, tag="gate"):
     trust: list[AgentApproval]
 
 
-# What ``custody verify --verdict`` answers: whose a verdict is, and whether it follows again from what it names.
+# The report of ``custody verify --verdict``: who signed a verdict, and whether it can be reproduced from its basis.
 
 
 class SignatureReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The signature of a verdict: ``none``, ``named`` where it is of a signer that was allowed, else ``unnamed``.
+    """The signature of a verdict: ``none``, ``named`` for an allowed signer, ``unnamed`` for any other key.
 
-    ``wrong`` is one that does not fit. ``keyid`` is the fingerprint of the key, ``signer`` whose it is said to be.
+    ``wrong`` is an invalid signature. ``keyid`` is the fingerprint of the key, ``signer`` the name of its owner.
     """
 
     state: Literal["none", "named", "unnamed", "wrong"]
@@ -125,11 +141,11 @@ class SignatureReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VerdictReport(Report, frozen=True, kw_only=True, tag="verify-verdict"):
-    """Whether a verdict is whole and signed, and whether judging its change again on the same records gives the same.
+    """Whether a verdict is intact and signed, and whether judging its change again on the same records reproduces it.
 
-    ``again`` is ``not`` where that could not be done; ``findings`` say why. ``unseen`` counts records that are here,
-    claim no later moment than ``as_of``, and are none that it rests on; null where nobody could count. ``home`` is the
-    chain at whose store it comes out so: records that were imported count for less, and here all of them were.
+    ``again`` is ``not`` where that was impossible; ``findings`` say why. ``unseen`` counts records in this store that
+    claim a time before ``as_of`` and are not part of its basis; null if unknown. ``home`` is the chain whose store
+    reproduces the verdict: imported records count for less, and here all of them were imported.
     """
 
     form: Literal["report", "statement", "envelope"]
@@ -146,87 +162,86 @@ class VerdictReport(Report, frozen=True, kw_only=True, tag="verify-verdict"):
     findings: list[IntegrityFinding]
 
 
-# OpenSSH's signature of a text, as far as one needs to read it: that it is one, and which key made it.
-# Whether it fits the text is ``ssh-keygen``'s to say. What is read here must be in the one form that OpenSSH writes,
-# so that no byte of it can be another one unnoticed.
+# OpenSSH signatures: only the key is read here, ``ssh-keygen`` verifies them. Only the exact form that OpenSSH writes
+# is accepted, so that no byte can be changed unnoticed.
 
 
 BEGIN, END = "-----BEGIN SSH SIGNATURE-----", "-----END SSH SIGNATURE-----"
 MAGIC = b"SSHSIG"
-LINE_SIGNS = 70
+LINE_CHARACTERS = 70
 BYTES_MAX = 64 * 1024
 _PUBLIC = re.compile(r"((?:ssh|ecdsa|sk)-[a-z0-9@.-]{1,60})[ \t]+([A-Za-z0-9+/]{40,20000}={0,2})(?:[ \t].*)?")
 
 
-def public_key_of(armored: str) -> bytes:
-    """The public key inside a signature, or an ``InputError`` when it is none or not as OpenSSH writes it."""
+def signer_key_from_signature(armored: str) -> bytes:
+    """Return the public key in a signature; an ``InputError`` if it is not exactly as OpenSSH writes it."""
     if len(armored) > BYTES_MAX:
-        raise _no_signature()
+        raise _make_signature_error()
     lines = armored.removesuffix("\n").split("\n")
-    blob = strict_base64("".join(lines[1:-1]))
-    if armored != _armored(blob) or not blob.startswith(MAGIC + b"\0\0\0\1"):
-        raise _no_signature()
-    return _text(blob, len(MAGIC) + 4)
+    blob = decode_envelope_base64("".join(lines[1:-1]))
+    if armored != _armor_ssh_signature(blob) or not blob.startswith(MAGIC + b"\0\0\0\1"):
+        raise _make_signature_error()
+    return _read_signature_field(blob, len(MAGIC) + 4)
 
 
-def fingerprint(key: bytes) -> str:
-    """The name of a key, as ``ssh-keygen -l`` prints it.
+def fingerprint_signing_key(key: bytes) -> str:
+    """Return the fingerprint of a key, as ``ssh-keygen -l`` prints it.
 
-    >>> fingerprint(b"")
+    >>> fingerprint_signing_key(b"")
     'SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU'
     """
     return "SHA256:" + base64.b64encode(hashlib.sha256(key).digest()).decode().rstrip("=")
 
 
-def public_line(text: str) -> str:
-    """The type and the bytes of the one public key in a file such as ``id_ed25519.pub``."""
+def parse_signer_public_key(text: str) -> str:
+    """Return the type and base64 of the only public key in a file such as ``id_ed25519.pub``."""
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-    found = _PUBLIC.fullmatch(lines[0]) if len(lines) == 1 else None
-    if found is None:
-        raise InputError("not a public SSH key", hint="name the file that ends in .pub")
-    return f"{found[1]} {found[2]}"
+    match = _PUBLIC.fullmatch(lines[0]) if len(lines) == 1 else None
+    if match is None:
+        raise InputError("not a public SSH key", hint="pass the file that ends in .pub")
+    return f"{match[1]} {match[2]}"
 
 
-def strict_base64(text: str) -> bytes:
-    """The bytes of a base64 text that has one form only."""
+def decode_envelope_base64(text: str) -> bytes:
+    """Decode base64 text; only the canonical form is accepted."""
     try:
         data = base64.b64decode(text.encode("ascii"), validate=True)
     except (binascii.Error, UnicodeEncodeError, ValueError) as error:
         raise InputError("not base64", hint="the file was changed or cut short") from error
     if base64.b64encode(data).decode() != text:
-        raise InputError("not base64 as it is written", hint="the file was changed")
+        raise InputError("not canonical base64", hint="the file was changed")
     return data
 
 
-def _armored(blob: bytes) -> str:
+def _armor_ssh_signature(blob: bytes) -> str:
     text = base64.b64encode(blob).decode()
-    lines = [text[at : at + LINE_SIGNS] for at in range(0, len(text), LINE_SIGNS)]
+    lines = [text[at : at + LINE_CHARACTERS] for at in range(0, len(text), LINE_CHARACTERS)]
     return "\n".join([BEGIN, *lines, END, ""])
 
 
-def _text(blob: bytes, at: int) -> bytes:
-    """The bytes behind a length."""
+def _read_signature_field(blob: bytes, at: int) -> bytes:
+    """Return the bytes after a length prefix."""
     if len(blob) < at + 4:
-        raise _no_signature()
+        raise _make_signature_error()
     (length,) = struct.unpack_from(">I", blob, at)
     if len(blob) < at + 4 + length:
-        raise _no_signature()
+        raise _make_signature_error()
     return blob[at + 4 : at + 4 + length]
 
 
-def _no_signature() -> InputError:
+def _make_signature_error() -> InputError:
     return InputError("not an SSH signature as OpenSSH writes it", hint="the file was changed or cut short")
 
 
-# A verdict as an in-toto statement, signed in a DSSE envelope or not; and back from any of the forms.
-# https://github.com/in-toto/attestation (v1) and https://github.com/secure-systems-lab/dsse say what these look like.
+# Verdicts as in-toto statements, plain or signed in a DSSE envelope, and decoding of all forms.
+# Formats: https://github.com/in-toto/attestation (v1) and https://github.com/secure-systems-lab/dsse.
 
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "https://custody.dev/verdict/v1"
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 VERDICT_BYTES_MAX = 128 * 1024 * 1024
-NO_VERDICT = "give what 'custody gate --json' or 'custody gate --format statement' wrote"
+NO_VERDICT = "pass a file written by 'custody gate --json' or 'custody gate --format statement'"
 
 VerdictForm = Literal["report", "statement", "envelope"]
 T = TypeVar("T")
@@ -257,7 +272,7 @@ class _Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class SignedStatement:
-    """What was signed, the key that is said to have done it, and the SSH signature."""
+    """The signed bytes, the id of the key, and the SSH signature."""
 
     message: bytes
     keyid: str
@@ -266,7 +281,7 @@ class SignedStatement:
 
 @dataclass(frozen=True, slots=True)
 class GivenVerdict:
-    """A verdict as somebody gives it: in which form, what it says, of which commits; ``value`` has every key of it."""
+    """A decoded verdict file: its form, content, subjects and signature; ``value`` has every key as written."""
 
     form: VerdictForm
     value: dict[str, Json]
@@ -276,10 +291,10 @@ class GivenVerdict:
 
 
 def encode_statement(report: GateReport) -> bytes:
-    """The in-toto statement that says ``report`` of its head; the same verdict is the same bytes."""
+    """Encode ``report`` as an in-toto statement about its head; the same verdict gives the same bytes."""
     name = "the work tree" if report.worktree else "the change's head"
-    subject: dict[str, Json] = {"name": name, "digest": dict(subject_of(report))}
-    return dump(
+    subject: dict[str, Json] = {"name": name, "digest": dict(statement_subject_from_report(report))}
+    return dump_canonical_json(
         {
             "_type": STATEMENT_TYPE,
             "subject": [subject],
@@ -289,30 +304,30 @@ def encode_statement(report: GateReport) -> bytes:
     )
 
 
-def subject_of(report: GateReport) -> dict[str, str]:
-    """What the statement is about: a commit by its id, whichever digest git uses for it."""
+def statement_subject_from_report(report: GateReport) -> dict[str, str]:
+    """Return the subject of the statement: the head commit by its id, in git's own digest."""
     return {"gitCommit": report.head}
 
 
-def pae(payload: bytes, payload_type: str = PAYLOAD_TYPE) -> bytes:
-    """The bytes that are signed, by DSSE's pre-authentication encoding.
+def encode_statement_pae(payload: bytes, payload_type: str = PAYLOAD_TYPE) -> bytes:
+    """Return the bytes that are signed, in DSSE's pre-authentication encoding.
 
-    >>> pae(b"hello world", "http://example.com/HelloWorld")
+    >>> encode_statement_pae(b"hello world", "http://example.com/HelloWorld")
     b'DSSEv1 29 http://example.com/HelloWorld 11 hello world'
     """
     kind = payload_type.encode()
     return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
 
 
-def encode_envelope(payload: bytes, signature: str) -> bytes:
-    """The DSSE envelope of a statement with one SSH signature over ``pae(payload)``."""
-    return dump(
+def encode_verdict_envelope(payload: bytes, signature: str) -> bytes:
+    """Encode the DSSE envelope of a statement with one SSH signature over its PAE."""
+    return dump_canonical_json(
         {
             "payload": base64.b64encode(payload).decode(),
             "payloadType": PAYLOAD_TYPE,
             "signatures": [
                 {
-                    "keyid": fingerprint(public_key_of(signature)),
+                    "keyid": fingerprint_signing_key(signer_key_from_signature(signature)),
                     "sig": base64.b64encode(signature.encode()).decode(),
                 }
             ],
@@ -321,55 +336,55 @@ def encode_envelope(payload: bytes, signature: str) -> bytes:
 
 
 def decode_verdict(data: bytes) -> GivenVerdict:
-    """A verdict in any of its forms, or an ``InputError`` that says what is wrong with the file."""
-    value = _object(parse(data, bytes_max=VERDICT_BYTES_MAX))
+    """Decode a verdict in any of its forms; an ``InputError`` says what is wrong with the file."""
+    value = _require_verdict_object(parse_json_bytes(data, bytes_max=VERDICT_BYTES_MAX))
     if "payload" in value:
-        return _enveloped(data, value)
+        return _decode_verdict_envelope(data, value)
     if "_type" in value:
-        return _stated(value)
-    return GivenVerdict("report", value, _report(value))
+        return _decode_verdict_statement(value)
+    return GivenVerdict("report", value, _decode_gate_report(value))
 
 
-def _enveloped(data: bytes, value: dict[str, Json]) -> GivenVerdict:
-    envelope = _convert_part(value, _Envelope, "envelope")
+def _decode_verdict_envelope(data: bytes, value: dict[str, Json]) -> GivenVerdict:
+    envelope = _convert_verdict_part(value, _Envelope, "envelope")
     if len(envelope.signatures) != 1:
         raise InputError(
-            f"the envelope has {len(envelope.signatures)} signatures instead of one", hint="custody writes one"
+            f"the envelope has {len(envelope.signatures)} signatures, expected one", hint="the file was changed"
         )
-    # Only the payload is signed: whoever changes anything around it must be seen as well.
-    if data not in (written := dump(value), written + b"\n"):
-        raise InputError("the envelope is not as custody writes it", hint="it was changed or written anew by something")
-    payload = strict_base64(envelope.payload)
+    # Only the payload is signed, so changes around it must be detected too.
+    if data not in (written := dump_canonical_json(value), written + b"\n"):
+        raise InputError("the envelope is not in custody's format", hint="the file was changed or reformatted")
+    payload = decode_envelope_base64(envelope.payload)
     (envelope_signature,) = envelope.signatures
     try:
-        signature = strict_base64(envelope_signature.sig).decode("ascii")
+        signature = decode_envelope_base64(envelope_signature.sig).decode("ascii")
     except UnicodeDecodeError as error:
-        raise InputError("the signature is no SSH signature", hint="the file was changed") from error
-    if fingerprint(public_key_of(signature)) != envelope_signature.keyid:
-        raise InputError("the signature was made by another key than the envelope names", hint="the file was changed")
-    stated = _stated(_object(parse(payload, bytes_max=VERDICT_BYTES_MAX)))
-    signed = SignedStatement(pae(payload), envelope_signature.keyid, signature)
+        raise InputError("invalid SSH signature", hint="the file was changed") from error
+    if fingerprint_signing_key(signer_key_from_signature(signature)) != envelope_signature.keyid:
+        raise InputError("the signature is not by the key that the envelope names", hint="the file was changed")
+    stated = _decode_verdict_statement(_require_verdict_object(parse_json_bytes(payload, bytes_max=VERDICT_BYTES_MAX)))
+    signed = SignedStatement(encode_statement_pae(payload), envelope_signature.keyid, signature)
     return GivenVerdict("envelope", stated.value, stated.report, stated.subjects, signed)
 
 
-def _stated(value: dict[str, Json]) -> GivenVerdict:
-    statement = _convert_part(value, _Statement, "statement of custody's")
+def _decode_verdict_statement(value: dict[str, Json]) -> GivenVerdict:
+    statement = _convert_verdict_part(value, _Statement, "custody statement")
     subjects = tuple(subject.digest for subject in statement.subject)
-    return GivenVerdict("statement", statement.predicate, _report(statement.predicate), subjects)
+    return GivenVerdict("statement", statement.predicate, _decode_gate_report(statement.predicate), subjects)
 
 
-def _report(value: dict[str, Json]) -> GateReport:
-    return _convert_part(value, GateReport, "verdict of 'custody gate'")
+def _decode_gate_report(value: dict[str, Json]) -> GateReport:
+    return _convert_verdict_part(value, GateReport, "verdict of 'custody gate'")
 
 
-def _object(value: Json) -> dict[str, Json]:
+def _require_verdict_object(value: Json) -> dict[str, Json]:
     if not isinstance(value, dict):
         raise InputError("not a verdict: not a JSON object", hint=NO_VERDICT)
     return value
 
 
-def _convert_part(value: dict[str, Json], kind: type[T], what: str) -> T:
+def _convert_verdict_part(value: dict[str, Json], kind: type[T], what: str) -> T:
     try:
         return msgspec.convert(value, kind)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
-        raise InputError(f"no {what}: {problem(error)}", hint=NO_VERDICT) from error
+        raise InputError(f"invalid {what}: {describe_conversion_error(error)}", hint=NO_VERDICT) from error

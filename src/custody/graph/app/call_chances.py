@@ -1,4 +1,4 @@
-"""How usual the calls were that a session made before one of its calls, judged by the calls of other sessions."""
+"""How usual a session's calls before one of its calls were, judged by the calls of other sessions."""
 
 import math
 from collections.abc import Collection, Iterator, Sequence
@@ -7,39 +7,39 @@ from functools import cached_property
 
 from custody.core.ids import CallId
 from custody.core.views import ObservedSpan, ToolCall, View
-from custody.graph.app.learn import Unit, imported_units, list_units, units_of
-from custody.graph.app.session_spans import call_span
-from custody.graph.calls import SHELLS, CallInput, SequenceCall, fine_name
+from custody.graph.app.learn import Unit, iterate_call_units, list_call_units, list_imported_call_units
+from custody.graph.app.session_spans import span_id_from_call
+from custody.graph.calls import SHELLS, CallInput, SequenceCall, refine_call_name
 from custody.graph.prediction import NextModel, SessionState
-from custody.ledger.records import is_claim, list_trusted_chains
+from custody.ledger.records import is_claim_record, list_trusted_chains
 from custody.store import Store
 
 CHANCE_MIN = 1e-12
-"""Keeps the logarithm of a chance finite."""
+"""Keeps the logarithm of a probability finite."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallRun:
-    """Calls that a session made one after the other: the geometric mean of their chances, and their names."""
+    """Consecutive calls of a session: the geometric mean of their probabilities, and their names."""
 
     chance: float
     names: tuple[str, ...]
 
 
 class CallChances:
-    """Chances of the calls of some ``sessions``, learned from all other sessions of the store."""
+    """Probabilities of the calls of some ``sessions``, learned from all other sessions of the store."""
 
     def __init__(self, store: Store, sessions: Collection[str]) -> None:
         self._store = store
-        units = sorted(units_of(store, list_units(store)), key=lambda unit: (unit.first_ns, unit.name))
+        units = sorted(iterate_call_units(store, list_call_units(store)), key=lambda unit: (unit.first_ns, unit.name))
         self._own = [unit for unit in units if unit.id in sessions]
         others = [unit for unit in units if unit.id not in sessions]
-        self._taught = [calls for unit in self._recorded(others) for calls in unit.calls()]
+        self._training = [calls for unit in self._select_recorded_units(others) for calls in unit.calls()]
 
     @property
     def known_calls(self) -> int:
-        """How many calls of other sessions there are to learn from."""
-        return sum(map(len, self._taught))
+        """Return how many calls of other sessions the model learns from."""
+        return sum(map(len, self._training))
 
     def find_run_before(self, session: str, call: CallId, most: int, *, is_claimed: bool) -> CallRun | None:
         """Return the last ``most`` calls before a call of a session, or that call itself if it was the first.
@@ -48,36 +48,43 @@ class CallChances:
         about the session do not count.
         """
         own = [unit for unit in self._own if unit.id == session]
-        runs = (self._run(unit, call, most) for unit in self._sessions_first(own, is_claimed=is_claimed))
+        runs = (self._run(unit, call, most) for unit in self._sort_sessions_first(own, is_claimed=is_claimed))
         return next((run for run in runs if run is not None), None)
 
     @cached_property
     def _model(self) -> NextModel:
         model = NextModel()
-        model.fit(self._taught)
+        model.fit(self._training)
         return model
 
-    def _recorded(self, units: Sequence[Unit]) -> Iterator[Unit]:
-        """These units as far as they were recorded here: a file that anybody may write does not teach what is usual."""
+    def _select_recorded_units(self, units: Sequence[Unit]) -> Iterator[Unit]:
+        """Yield these units as recorded here: a file that anybody can write does not define what is usual."""
         store = self._store
-        brought, owned = imported_units(store), store.tables.owned()
-        doubtful = [unit.name for unit in units if unit.name in brought]
-        recorded = {unit.name: unit for unit in units_of(store, doubtful, lambda record: not is_claim(record, owned))}
+        imported, owned = list_imported_call_units(store), store.tables.owned()
+        uncertain = [unit.name for unit in units if unit.name in imported]
+        recorded = {
+            unit.name: unit
+            for unit in iterate_call_units(store, uncertain, lambda record: not is_claim_record(record, owned))
+        }
         yield from (recorded.get(unit.name, unit) for unit in units)
 
-    def _sessions_first(self, units: Sequence[Unit], *, is_claimed: bool) -> list[Unit]:
+    def _sort_sessions_first(self, units: Sequence[Unit], *, is_claimed: bool) -> list[Unit]:
         chains = list_trusted_chains(self._store)
         names = [unit.name for unit in units]
-        own = units if is_claimed else units_of(self._store, names, lambda record: not is_claim(record, chains))
+        own = (
+            units
+            if is_claimed
+            else iterate_call_units(self._store, names, lambda record: not is_claim_record(record, chains))
+        )
         return sorted(own, key=lambda unit: unit.name, reverse=True)
 
-    def _run(self, unit: Unit, wanted: CallId, most: int) -> CallRun | None:
-        so_far = SessionState()
+    def _run(self, unit: Unit, target: CallId, most: int) -> CallRun | None:
+        state = SessionState()
         chances: list[tuple[float, SequenceCall]] = []
-        span = call_span(wanted)
+        span = span_id_from_call(target)
         for call in (call for calls in unit.calls() for call in calls):
-            chances.append((self._model.chance(so_far, call), call))
-            so_far.see(call)
+            chances.append((self._model.chance(state, call), call))
+            state.see(call)
             if call.span == span:
                 last = chances[-most - 1 : -1] or chances[-1:]
                 mean = math.exp(math.fsum(math.log(max(chance, CHANCE_MIN)) for chance, _ in last) / len(last))
@@ -85,32 +92,41 @@ class CallChances:
         return None
 
 
-# What the name of a call depends on, and nothing more of what it was given.
+# The part of a command that a call's name depends on; the rest is removed.
 
 
 COMMAND_ATTRIBUTES = frozenset(("about", "command"))
 
 
-def shorten_command(view: View) -> View:
-    """Return the view with a command replaced by the few words of it that a call goes by."""
+def shorten_tool_call_command(view: View) -> View:
+    """Return the view with a command shortened to the words that name the call."""
     if isinstance(view, ToolCall) and view.about is not None:
-        return replace(view, about=_short(view.name, view.about))
+        return replace(view, about=_shorten_call_input(view.name, view.about))
     if isinstance(view, ObservedSpan):
-        kept = (
-            (name, _short(view.name, value) if name in COMMAND_ATTRIBUTES and isinstance(value, str) else value)
+        attributes = (
+            (
+                name,
+                _shorten_call_input(view.name, value)
+                if name in COMMAND_ATTRIBUTES and isinstance(value, str)
+                else value,
+            )
             for name, value in view.attributes
         )
-        return replace(view, attributes=tuple(kept))
+        return replace(view, attributes=tuple(attributes))
     return view
 
 
-def _short(tool: str, about: str) -> str:
-    """What a call's name depends on: a path or a subagent's type as it is, of a command program and sub-command.
+def _shorten_call_input(tool: str, about: str) -> str:
+    """Return the part of a call's input that its name depends on: a path, a subagent's type, a program and subcommand.
 
-    >>> _short("Bash", "cd x && git commit -m 'a secret'"), _short("Read", "a/b.py"), _short("Bash", "python -m pip x")
-    ('git commit', 'a/b.py', 'python -m pip')
+    >>> _shorten_call_input("Bash", "cd x && git commit -m 'a secret'"), _shorten_call_input("Bash", "python -m pip x")
+    ('git commit', 'python -m pip')
+    >>> _shorten_call_input("Read", "a/b.py")
+    'a/b.py'
     """
     if tool.rpartition(":")[2].casefold() not in SHELLS:
-        return about if fine_name(tool, CallInput(path=about, subagent=about)) != tool or "\n" not in about else ""
-    program, *rest = fine_name(tool, CallInput(command=about)).removeprefix(tool).split() or [""]
+        return (
+            about if refine_call_name(tool, CallInput(path=about, subagent=about)) != tool or "\n" not in about else ""
+        )
+    program, *rest = refine_call_name(tool, CallInput(command=about)).removeprefix(tool).split() or [""]
     return " ".join((program, "-m", *rest) if program == "python" and rest else (program, *rest))

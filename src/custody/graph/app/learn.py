@@ -1,7 +1,7 @@
-"""The graph of what was called here: learnt once from what is over, and again at each question from what may go on.
+"""The call graph: learned once from finished sessions, and again for each query from those that may continue.
 
-A session or an execution is learnt for good when nothing came of it for ``graph.settled_hours``. When more comes of one
-that was learnt, everything is learnt again: counts cannot be taken back.
+A session or an execution is finished when nothing was added to it for ``graph.settled_hours``. When more is added to a
+finished one, everything is learned again, because counts cannot be subtracted.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,27 +10,27 @@ from dataclasses import dataclass, field
 from custody.core.ids import PENDING, ExecutionId, SessionId
 from custody.core.record import Record
 from custody.core.views import ObservedSpan
-from custody.core.wire.body import digest_text
-from custody.core.wire.canonical import rules_digest
-from custody.core.wire.time import text_from
+from custody.core.wire.body import format_digest
+from custody.core.wire.canonical import digest_rule_tables
+from custody.core.wire.time import format_timestamp
 from custody.graph import queries as span_views
-from custody.graph.app.session_spans import spans_of_session
-from custody.graph.calls import SequenceCall, calls_of
+from custody.graph.app.session_spans import load_session_spans
+from custody.graph.calls import SequenceCall, calls_from_spans
 from custody.graph.engine import GraphEngine
-from custody.graph.queries import GraphTables, decisions_between
+from custody.graph.queries import GraphTables, list_decisions_between
 from custody.graph.rules import GraphRules
-from custody.graph.spans import forest_of
+from custody.graph.spans import build_span_forest
 from custody.graph.wire.report import GraphOutcome
-from custody.ledger.queries import agents_of_session
-from custody.ledger.records import BROUGHT_KINDS, IMPORT_EVENT
+from custody.ledger.queries import list_session_agents
+from custody.ledger.records import IMPORT_EVENT, IMPORTED_KINDS
 from custody.store import Store, StoreUnwritable
-from custody.workspace.rules_in_force import load_rules
+from custody.workspace.rules_in_force import load_workspace_rules
 from custody.workspace.workspace import Workspace
 
-LEARNT_BY = "2"
-"""Another number means that the same records would be learnt otherwise."""
+LEARNED_BY = "2"
+"""Change it when the same records would give another graph."""
 OPEN = -1
-"""What is kept in place of a number of records: it was seen, and may go on."""
+"""Stored in place of a number of records for a unit that may continue."""
 HOUR_NS = 3_600 * 1_000_000_000
 
 
@@ -43,210 +43,218 @@ class Unit:
 
     @property
     def id(self) -> str:
-        """Its own id, without what it is."""
+        """Return its id, without its type."""
         return self.name.partition(":")[2]
 
     def calls(self) -> list[list[SequenceCall]]:
-        """Its calls in order, a list for each session in it."""
-        return list(calls_of(forest_of(self.spans).spans).values())
+        """Return its calls in order, one list per session in it."""
+        return list(calls_from_spans(build_span_forest(self.spans).spans).values())
 
     @property
     def first_ns(self) -> int:
-        """When it began."""
-        return min((_began(span) for span in self.spans), default=0)
+        """Return when it started."""
+        return min((_find_span_start(span) for span in self.spans), default=0)
 
     @property
     def last_ns(self) -> int:
-        """When something of it was last seen."""
+        """Return the time of its last span."""
         return max((span.ended_ns or span.started_ns or 0 for span in self.spans), default=0)
 
 
 @dataclass(slots=True)
-class LearntGraph:
-    """The engine as it is now, and what had to be mended in what was learnt just now."""
+class LearnedGraph:
+    """The current engine, and the repairs of what was learned just now."""
 
     engine: GraphEngine
     rules: GraphRules
     units: int = 0
     repairs: dict[str, int] = field(default_factory=dict)
 
-    def take(self, unit: Unit) -> None:
-        """Learn from one."""
+    def learn_unit(self, unit: Unit) -> None:
+        """Learn from one unit."""
         for code, count in self.engine.update_from_code_execution(unit.spans).repairs.items():
             self.repairs[code.value] = self.repairs.get(code.value, 0) + count
 
 
-def graph_rules(workspace: Workspace) -> GraphRules:
-    """The rules in force."""
-    return load_rules(workspace)[0].of(GraphRules)
+def load_graph_rules(workspace: Workspace) -> GraphRules:
+    """Return the rules in force."""
+    return load_workspace_rules(workspace)[0].of(GraphRules)
 
 
-def learn_graph(workspace: Workspace, store: Store, rules: GraphRules) -> LearntGraph:
-    """The graph as the store's records make it now; what is over is kept for the next question where that can be."""
-    found = LearntGraph(GraphEngine(rules), rules)
+def learn_call_graph(workspace: Workspace, store: Store, rules: GraphRules) -> LearnedGraph:
+    """Learn the graph from the store's records; if the store is writable, finished units are stored for later."""
+    learned = LearnedGraph(GraphEngine(rules), rules)
     with store.reading():
-        plan = _planned(store, rules)
-        if not plan.anew:
-            found.engine.sync_from_database(GraphTables(store))
-        over, going_on = _learn_units(workspace, store, plan, found)
+        plan = _plan_graph_learning(store, rules)
+        if not plan.is_fresh_start:
+            learned.engine.sync_from_database(GraphTables(store))
+        finished, unfinished = _learn_finished_units(workspace, store, plan, learned)
     try:
         with store.writing():
-            _keep(store, plan, found.engine, over, going_on)
+            _store_learned_graph(store, plan, learned.engine, finished, unfinished)
     except StoreUnwritable:
-        pass  # the next question learns it again
-    for unit in going_on:
-        found.take(unit)
-    found.units = len(plan.known) + len(over) + len(going_on)
-    return found
+        pass  # the next query learns it again
+    for unit in unfinished:
+        learned.learn_unit(unit)
+    learned.units = len(plan.known) + len(finished) + len(unfinished)
+    return learned
 
 
-def units_of(store: Store, names: Iterable[str], counts: Callable[[Record], bool] | None = None) -> Iterator[Unit]:
-    """These sessions and executions with their spans; with ``counts`` as the records show them that it lets through."""
+def iterate_call_units(
+    store: Store, names: Iterable[str], counts: Callable[[Record], bool] | None = None
+) -> Iterator[Unit]:
+    """Yield these sessions and executions with their spans; ``counts`` selects the records that count."""
     for name in names:
         kind, _, id_ = name.partition(":")
         if kind == "session":
-            yield Unit(name, tuple(spans_of_session(store, SessionId(id_), counts=counts)))
+            yield Unit(name, tuple(load_session_spans(store, SessionId(id_), counts=counts)))
         else:
-            yield Unit(name, tuple(spans_of_execution(store, id_, counts)))
+            yield Unit(name, tuple(iterate_execution_spans(store, id_, counts)))
 
 
-def spans_of_execution(
+def iterate_execution_spans(
     store: Store, execution: str, counts: Callable[[Record], bool] | None = None
 ) -> Iterator[ObservedSpan]:
-    """What was recorded of an execution, in the order of recording."""
-    for seen in span_views.spans_of_execution(store, ExecutionId(execution)):
-        if (counts is None or counts(seen.record)) and seen.view.execution == execution:
-            yield seen.view
+    """Yield the recorded spans of an execution, in the order of recording."""
+    for observed in span_views.query_execution_spans(store, ExecutionId(execution)):
+        if (counts is None or counts(observed.record)) and observed.view.execution == execution:
+            yield observed.view
 
 
-def spans_traced_in(store: Store, session: SessionId) -> Iterator[ObservedSpan]:
+def iterate_traced_session_spans(store: Store, session: SessionId) -> Iterator[ObservedSpan]:
     """Yield the recorded spans of every execution that ran in an agent's session."""
-    for execution in sorted(span_views.executions_of_session(store, session)):
-        yield from spans_of_execution(store, execution)
+    for execution in sorted(span_views.list_session_executions(store, session)):
+        yield from iterate_execution_spans(store, execution)
 
 
 @dataclass(frozen=True, slots=True)
 class _LearnPlan:
-    """What is to be learnt: which units, whether everything anew, and what was kept when that was decided."""
+    """The units to learn, whether to learn everything again, and the stored state when that was decided."""
 
     version: str
-    kept: dict[str, tuple[int, str]]
+    stored: dict[str, tuple[int, str]]
     known: dict[str, int]
     waiting: tuple[str, ...]
     places: dict[str, int]
     heads: dict[str, int]
-    anew: bool
+    is_fresh_start: bool
 
 
-def _planned(store: Store, rules: GraphRules) -> _LearnPlan:
+def _plan_graph_learning(store: Store, rules: GraphRules) -> _LearnPlan:
     tables = GraphTables(store)
-    version = f"{LEARNT_BY} {digest_text(rules_digest({'graph': rules}))} {store.views.version}"
-    kept, known = tables.state(), tables.units()
+    version = f"{LEARNED_BY} {format_digest(digest_rule_tables({'graph': rules}))} {store.views.version}"
+    stored, known = tables.state(), tables.units()
     heads: dict[str, int] = {head.store: int(head.seq) for head in store.tables.chains() if head.store != PENDING}
-    anew = any(by != version or heads.get(name, 0) < seq for name, (seq, by) in kept.items())
-    waiting = _without_copies(store, _touched(store, kept)) | {unit for unit, places in known.items() if places == OPEN}
+    is_fresh_start = any(by != version or heads.get(name, 0) < seq for name, (seq, by) in stored.items())
+    waiting = _drop_reimported_executions(store, _find_changed_call_units(store, stored)) | {
+        unit for unit, places in known.items() if places == OPEN
+    }
     places = tables.places(sorted(waiting))
-    # Of what was learnt more has come: its counts cannot be taken back.
-    anew = anew or any(known.get(unit, OPEN) not in (OPEN, places[unit]) for unit in waiting)
-    if anew:
-        every = list_units(store)
-        return _LearnPlan(version, kept, {}, every, tables.places(every), heads, anew=True)
-    over = {unit: count for unit, count in known.items() if count != OPEN}
-    return _LearnPlan(version, kept, over, tuple(sorted(waiting - over.keys())), places, heads, anew=False)
+    # A learned unit has more records now: its counts cannot be subtracted.
+    is_fresh_start = is_fresh_start or any(known.get(unit, OPEN) not in (OPEN, places[unit]) for unit in waiting)
+    if is_fresh_start:
+        every = list_call_units(store)
+        return _LearnPlan(version, stored, {}, every, tables.places(every), heads, is_fresh_start=True)
+    finished = {unit: count for unit, count in known.items() if count != OPEN}
+    return _LearnPlan(
+        version, stored, finished, tuple(sorted(waiting - finished.keys())), places, heads, is_fresh_start=False
+    )
 
 
-def _learn_units(
-    workspace: Workspace, store: Store, plan: _LearnPlan, found: LearntGraph
+def _learn_finished_units(
+    workspace: Workspace, store: Store, plan: _LearnPlan, learned: LearnedGraph
 ) -> tuple[list[str], list[Unit]]:
-    """Learn from the units that are over, one at a time; given back are their names, and the units that may go on."""
-    over_ns = workspace.now_ns() - int(found.rules.settled_hours * HOUR_NS)
-    over: list[str] = []
-    going_on: list[Unit] = []
+    """Learn from the finished units; return their names, and the units that may continue."""
+    finished_ns = workspace.now_ns() - int(learned.rules.settled_hours * HOUR_NS)
+    finished: list[str] = []
+    unfinished: list[Unit] = []
     workspace.progress.start("learning from sessions", len(plan.waiting))
-    for unit in units_of(store, plan.waiting):
-        if unit.last_ns <= over_ns:
-            found.take(unit)
-            over.append(unit.name)
+    for unit in iterate_call_units(store, plan.waiting):
+        if unit.last_ns <= finished_ns:
+            learned.learn_unit(unit)
+            finished.append(unit.name)
         else:
-            going_on.append(unit)
+            unfinished.append(unit)
         workspace.progress.step(1)
-    return over, going_on
+    return finished, unfinished
 
 
-def _keep(store: Store, plan: _LearnPlan, engine: GraphEngine, over: Sequence[str], going_on: Sequence[Unit]) -> None:
-    """Inside a write: keep what was learnt, unless somebody else kept something meanwhile: nothing counts twice."""
+def _store_learned_graph(
+    store: Store, plan: _LearnPlan, engine: GraphEngine, finished: Sequence[str], unfinished: Sequence[Unit]
+) -> None:
+    """Store what was learned, inside a write; if another process stored meanwhile, skip it: nothing counts twice."""
     tables = GraphTables(store)
-    if tables.state() != plan.kept:
+    if tables.state() != plan.stored:
         return
-    if plan.anew:
+    if plan.is_fresh_start:
         tables.forget()
     engine.persist_edges(tables)
-    tables.put_units({name: plan.places[name] for name in over})
-    tables.put_units({unit.name: OPEN for unit in going_on})
+    tables.put_units({name: plan.places[name] for name in finished})
+    tables.put_units({unit.name: OPEN for unit in unfinished})
     for name, seq in plan.heads.items():
         tables.set_state(name, seq, plan.version)
 
 
-def _touched(store: Store, done: dict[str, tuple[int, str]]) -> set[str]:
-    """The units of which something came since the last time."""
-    found: set[str] = set()
+def _find_changed_call_units(store: Store, stored: dict[str, tuple[int, str]]) -> set[str]:
+    """Return the units with records that are newer than the stored state."""
+    changed: set[str] = set()
     for head in store.tables.chains():
-        found |= GraphTables(store).touched(head.store, done.get(head.store, (0, ""))[0])
-    return found
+        changed |= GraphTables(store).list_units_after(head.store, stored.get(head.store, (0, ""))[0])
+    return changed
 
 
-def list_units(store: Store) -> tuple[str, ...]:
-    """Every session and every execution of which calls were recorded, by name."""
-    every = {unit for head in store.tables.chains() for unit in GraphTables(store).touched(head.store, 0)}
-    return tuple(sorted(_without_copies(store, every)))
+def list_call_units(store: Store) -> tuple[str, ...]:
+    """Return the names of every session and execution with recorded calls."""
+    every = {unit for head in store.tables.chains() for unit in GraphTables(store).list_units_after(head.store, 0)}
+    return tuple(sorted(_drop_reimported_executions(store, every)))
 
 
-def imported_units(store: Store) -> set[str]:
-    """Return the names of the sessions and executions that an import tells of."""
-    return GraphTables(store).brought(IMPORT_EVENT, sorted(BROUGHT_KINDS))
+def list_imported_call_units(store: Store) -> set[str]:
+    """Return the names of the sessions and executions with imported records."""
+    return GraphTables(store).list_imported_units(IMPORT_EVENT, sorted(IMPORTED_KINDS))
 
 
-def _without_copies(store: Store, units: set[str]) -> set[str]:
-    """Without executions that are sessions of this store which were exported and came back."""
+def _drop_reimported_executions(store: Store, units: set[str]) -> set[str]:
+    """Return the units without executions that are exported and reimported sessions of this store."""
     sessions = {unit: f"session:{unit.partition(':')[2].partition(':')[2]}" for unit in units if unit.count(":") > 1}
     places = GraphTables(store).places(sorted(set(sessions.values())))
     return {unit for unit in units if not (unit.startswith("execution:") and places.get(sessions.get(unit, ""), 0))}
 
 
-def _began(span: ObservedSpan) -> int:
+def _find_span_start(span: ObservedSpan) -> int:
     return span.started_ns or span.ended_ns or 0
 
 
-# What became of the change that a session wrote, as decisions tell it; the learnt graph does not weigh by it.
+# The outcome of the change that a session wrote, from decisions; it does not affect the learned graph.
 
 
 LATER_DAYS_MAX = 90
-"""Longer after a session nobody looks for what became of its change."""
+"""Decisions later than this after a session are not considered."""
 DAY_NS = 86_400 * 1_000_000_000
 
 
-def outcomes_of(store: Store, units: Sequence[Unit]) -> list[GraphOutcome]:
-    """What was told of the changes that these sessions wrote lines of, the oldest first: the last one stands."""
+def list_call_unit_outcomes(store: Store, units: Sequence[Unit]) -> list[GraphOutcome]:
+    """Return the outcomes of the changes that these sessions wrote lines of, oldest first: the last one is current."""
     outcomes = {
         outcome.record: outcome
         for unit in units
         if unit.name.startswith("session:")
-        for outcome in _iterate_outcomes(store, unit)
+        for outcome in _iterate_call_unit_outcomes(store, unit)
     }
     return sorted(outcomes.values(), key=lambda outcome: (outcome.at, outcome.record))
 
 
-def _iterate_outcomes(store: Store, unit: Unit) -> Iterator[GraphOutcome]:
-    for agent in agents_of_session(store, SessionId(unit.id)):
+def _iterate_call_unit_outcomes(store: Store, unit: Unit) -> Iterator[GraphOutcome]:
+    for agent in list_session_agents(store, SessionId(unit.id)):
         until_ns = unit.last_ns + LATER_DAYS_MAX * DAY_NS
-        for seen in decisions_between(store, agent, unit.first_ns, until_ns):
-            view = seen.view
+        for decision in list_decisions_between(store, agent, unit.first_ns, until_ns):
+            view = decision.view
             if view.outcome is not None and unit.id in view.sessions:
                 yield GraphOutcome(
                     session=unit.id,
                     agent=view.agent,
                     told=view.outcome,
                     commit=view.commit,
-                    at=text_from(view.at_ns),
-                    record=str(seen.record.ref),
+                    at=format_timestamp(view.at_ns),
+                    record=str(decision.record.ref),
                 )

@@ -1,4 +1,4 @@
-"""Questions about what was called: the graph, a session's tree, ways, likenesses, next calls, an order, differences."""
+"""Queries on the call graph: the graph, a session's tree, paths, similar nodes, next calls, an order, differences."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,21 +9,29 @@ from msgspec import structs
 
 from custody.core.errors import InputError
 from custody.core.ids import SessionId
-from custody.core.wire.time import ns_from
-from custody.graph.app.learn import LearntGraph, Unit, graph_rules, learn_graph, list_units, outcomes_of, units_of
-from custody.graph.app.report import report_edge, report_node
+from custody.core.wire.time import parse_timestamp
+from custody.graph.app.learn import (
+    LearnedGraph,
+    Unit,
+    iterate_call_units,
+    learn_call_graph,
+    list_call_unit_outcomes,
+    list_call_units,
+    load_graph_rules,
+)
+from custody.graph.app.report import report_graph_edge, report_graph_node
 from custody.graph.calls import SequenceCall
 from custody.graph.elements import Element, Palette, Theme
 from custody.graph.engine import GraphEngine, Snapshot
-from custody.graph.graph_view import difference_view, graph_view
-from custody.graph.lane_view import lanes_view
+from custody.graph.graph_view import draw_graph_snapshot, draw_snapshot_difference
+from custody.graph.lane_view import draw_call_lanes
 from custody.graph.paths import Cost
 from custody.graph.prediction import NEXT_MAX, NextModel, SessionState
-from custody.graph.queries import executions_of_session
+from custody.graph.queries import list_session_executions
 from custody.graph.rules import GraphRules
 from custody.graph.similarity import SIMILAR_MAX, Formula
-from custody.graph.spans import forest_of
-from custody.graph.tree_view import tree_view
+from custody.graph.spans import build_span_forest
+from custody.graph.tree_view import draw_call_tree
 from custody.graph.wire.report import (
     GraphChange,
     GraphDagReport,
@@ -34,7 +42,7 @@ from custody.graph.wire.report import (
     GraphShowReport,
     GraphSimilarNode,
     GraphSuggestion,
-    SharedNeighbour,
+    SharedNeighbor,
 )
 from custody.store import Store
 from custody.workspace.workspace import Workspace
@@ -42,7 +50,7 @@ from custody.workspace.workspace import Workspace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewOptions:
-    """How something is shown: which session of it, as a tree or as lanes, in which colours."""
+    """How a graph is shown: which session, as a tree or as lanes, in which colors."""
 
     session: str | None = None
     lanes: bool = False
@@ -50,30 +58,32 @@ class ViewOptions:
     theme: Theme = "dark"
 
 
-def graph_show(workspace: Workspace, look: ViewOptions) -> GraphShowReport:
-    """The learnt graph, or the calls of one session."""
-    with _asking(workspace) as (store, found):
-        if look.session is None:
-            snapshot = found.engine.get_graph_snapshot()
-            elements = graph_view(snapshot).as_json(look.palette, look.theme)
-            return _shown("graph", found, snapshot, found.repairs, elements)
-        units = list(units_of(store, units_named(store, look.session)))
-        forest = forest_of(span for unit in units for span in unit.spans)
-        view = (lanes_view if look.lanes else tree_view)(forest)
-        own = GraphEngine(found.rules)
+def show_call_graph(workspace: Workspace, options: ViewOptions) -> GraphShowReport:
+    """Return the learned graph, or the calls of one session."""
+    with _open_learned_graph(workspace) as (store, learned):
+        if options.session is None:
+            snapshot = learned.engine.get_graph_snapshot()
+            elements = draw_graph_snapshot(snapshot).as_json(options.palette, options.theme)
+            return _make_graph_show_report("graph", learned, snapshot, learned.repairs, elements)
+        units = list(iterate_call_units(store, find_call_units(store, options.session)))
+        forest = build_span_forest(span for unit in units for span in unit.spans)
+        view = (draw_call_lanes if options.lanes else draw_call_tree)(forest)
+        own = GraphEngine(learned.rules)
         own.update_from_code_execution(forest.spans)
         repairs = {code.value: count for code, count in forest.repairs.items()}
-        name = "lanes" if look.lanes else "tree"
-        elements = view.as_json(look.palette, look.theme)
-        shown = _shown(name, LearntGraph(own, found.rules, 1), own.get_graph_snapshot(), repairs, elements)
-        return structs.replace(shown, outcomes=outcomes_of(store, units))
+        name = "lanes" if options.lanes else "tree"
+        elements = view.as_json(options.palette, options.theme)
+        shown = _make_graph_show_report(
+            name, LearnedGraph(own, learned.rules, 1), own.get_graph_snapshot(), repairs, elements
+        )
+        return structs.replace(shown, outcomes=list_call_unit_outcomes(store, units))
 
 
-def graph_path(workspace: Workspace, start: str, end: str, measure: Cost) -> GraphPathReport:
-    """The cheapest way from one node to another."""
-    with _asking(workspace) as (_, found):
-        start, end = (_node_named(found.engine, name) for name in (start, end))
-        path = found.engine.find_shortest_path(start, end, measure)
+def find_graph_path(workspace: Workspace, start: str, end: str, measure: Cost) -> GraphPathReport:
+    """Find the cheapest path between two nodes."""
+    with _open_learned_graph(workspace) as (_, learned):
+        start, end = (_resolve_graph_node(learned.engine, name) for name in (start, end))
+        path = learned.engine.find_shortest_path(start, end, measure)
     return GraphPathReport(
         outcome="found" if path is None else "fine",
         start=start,
@@ -81,15 +91,17 @@ def graph_path(workspace: Workspace, start: str, end: str, measure: Cost) -> Gra
         measure=measure,
         nodes=[] if path is None else list(path.nodes),
         cost=None if path is None else path.cost,
-        edges=[] if path is None else [report_edge(edge) for edge in path.edges],
+        edges=[] if path is None else [report_graph_edge(edge) for edge in path.edges],
     )
 
 
-def graph_related(workspace: Workspace, node: str, formula: Formula, limit: int | None) -> GraphRelatedReport:
-    """The nodes most like one."""
-    with _asking(workspace) as (_, found):
-        node = _node_named(found.engine, node)
-        alike = found.engine.compute_adamic_adar(node, limit or SIMILAR_MAX, formula)
+def find_related_graph_nodes(
+    workspace: Workspace, node: str, formula: Formula, limit: int | None
+) -> GraphRelatedReport:
+    """Find the nodes most similar to a node."""
+    with _open_learned_graph(workspace) as (_, learned):
+        node = _resolve_graph_node(learned.engine, node)
+        alike = learned.engine.compute_adamic_adar(node, limit or SIMILAR_MAX, formula)
     return GraphRelatedReport(
         outcome="fine",
         node=node,
@@ -99,7 +111,7 @@ def graph_related(workspace: Workspace, node: str, formula: Formula, limit: int 
                 similar.node,
                 similar.score,
                 [
-                    SharedNeighbour(each.node, each.share, list(map(report_edge, each.edges)))
+                    SharedNeighbor(each.node, each.share, list(map(report_graph_edge, each.edges)))
                     for each in similar.witnesses
                 ],
             )
@@ -108,59 +120,63 @@ def graph_related(workspace: Workspace, node: str, formula: Formula, limit: int 
     )
 
 
-def graph_next(workspace: Workspace, session: str | None, after: Sequence[str], limit: int | None) -> GraphNextReport:
-    """The likeliest next calls of a session, or after calls by their fine names, such as ``Read .py``."""
-    with _asking(workspace) as (store, found):
-        mine = () if session is None else units_named(store, session)
-        units = list(units_of(store, list_units(store)))
-        so_far = SessionState()
+def suggest_next_tool_calls(
+    workspace: Workspace, session: str | None, after: Sequence[str], limit: int | None
+) -> GraphNextReport:
+    """Return the likeliest next calls of a session, or after calls by their detailed names, such as ``Read .py``."""
+    with _open_learned_graph(workspace) as (store, learned):
+        own = () if session is None else find_call_units(store, session)
+        units = list(iterate_call_units(store, list_call_units(store)))
+        state = SessionState()
         model = NextModel()
         known = sorted(units, key=lambda unit: (unit.first_ns, unit.name))
-        learnt_from = [calls for unit in known if unit.name not in mine for calls in unit.calls()]
-        model.fit(learnt_from)
-        nodes = {call.name: call.node for calls in learnt_from for call in calls}
-        told = [SequenceCall(name, nodes.get(name, name)) for name in after]
-        done = told if session is None else _done(known, mine)
-        for call in done:
-            model.see(so_far, call)
-        suggestions = found.engine.suggest_next(model, so_far, limit=limit or NEXT_MAX)
+        training = [calls for unit in known if unit.name not in own for calls in unit.calls()]
+        model.fit(training)
+        nodes = {call.name: call.node for calls in training for call in calls}
+        requested = [SequenceCall(name, nodes.get(name, name)) for name in after]
+        calls_so_far = requested if session is None else _collect_unit_calls(known, own)
+        for call in calls_so_far:
+            model.see(state, call)
+        suggestions = learned.engine.suggest_next(model, state, limit=limit or NEXT_MAX)
     return GraphNextReport(
         outcome="fine",
         session=session,
-        after=[call.name for call in done[-NEXT_MAX:]],
-        calls=sum(map(len, learnt_from)),
+        after=[call.name for call in calls_so_far[-NEXT_MAX:]],
+        calls=sum(map(len, training)),
         suggestions=[
             GraphSuggestion(
                 suggestion.name,
                 suggestion.node,
                 suggestion.chance,
                 dict(suggestion.parts),
-                [report_edge(edge) for edge in suggestion.edges],
+                [report_graph_edge(edge) for edge in suggestion.edges],
             )
             for suggestion in suggestions
         ],
     )
 
 
-def graph_dag(workspace: Workspace, nodes: Sequence[str]) -> GraphDagReport:
-    """The graph, or the part of some nodes, without cycles."""
-    with _asking(workspace) as (_, found):
-        wanted = [_node_named(found.engine, name) for name in nodes]
-        dag = found.engine.build_dag(wanted or None)
+def build_graph_dag(workspace: Workspace, nodes: Sequence[str]) -> GraphDagReport:
+    """Return the graph, or the part with some nodes, without cycles."""
+    with _open_learned_graph(workspace) as (_, learned):
+        names = [_resolve_graph_node(learned.engine, name) for name in nodes]
+        dag = learned.engine.build_dag(names or None)
     return GraphDagReport(
         outcome="fine",
         order=list(dag.order),
-        edges=[report_edge(edge) for edge in dag.edges],
-        removed=[report_edge(edge) for edge in dag.removed],
+        edges=[report_graph_edge(edge) for edge in dag.edges],
+        removed=[report_graph_edge(edge) for edge in dag.removed],
     )
 
 
-def graph_diff(workspace: Workspace, before: str, after: str, look: ViewOptions) -> GraphDiffReport:
-    """What differs between two periods (``FROM..TO``, either end open) or two agents (by name)."""
-    with _asking(workspace) as (store, found):
-        units = list(units_of(store, list_units(store)))
-        old, new = (snapshot_from(units_chosen(store, units, side), found.rules) for side in (before, after))
-    view = difference_view(old, new)
+def compare_call_graphs(workspace: Workspace, before: str, after: str, options: ViewOptions) -> GraphDiffReport:
+    """Compare the graphs of two periods (``FROM..TO``, either end open) or of two agents (by name)."""
+    with _open_learned_graph(workspace) as (store, learned):
+        units = list(iterate_call_units(store, list_call_units(store)))
+        old, new = (
+            learn_graph_snapshot(select_call_units(store, units, side), learned.rules) for side in (before, after)
+        )
+    view = draw_snapshot_difference(old, new)
     return GraphDiffReport(
         outcome="fine",
         before=before,
@@ -169,57 +185,57 @@ def graph_diff(workspace: Workspace, before: str, after: str, look: ViewOptions)
             GraphChange(start=row.pop("from"), end=row.pop("to"), **row)  # type: ignore[arg-type]  # rows of its view
             for row in map(dict, view.table)
         ],
-        elements=view.as_json(look.palette, look.theme),
+        elements=view.as_json(options.palette, options.theme),
     )
 
 
 @contextmanager
-def _asking(workspace: Workspace) -> Iterator[tuple[Store, LearntGraph]]:
+def _open_learned_graph(workspace: Workspace) -> Iterator[tuple[Store, LearnedGraph]]:
     with workspace.reading() as store:
-        yield store, learn_graph(workspace, store, graph_rules(workspace))
+        yield store, learn_call_graph(workspace, store, load_graph_rules(workspace))
 
 
-def _shown(
-    view: str, found: LearntGraph, snapshot: Snapshot, repairs: dict[str, int], elements: Element
+def _make_graph_show_report(
+    view: str, learned: LearnedGraph, snapshot: Snapshot, repairs: dict[str, int], elements: Element
 ) -> GraphShowReport:
     return GraphShowReport(
         outcome="fine",
-        view=view,  # type: ignore[arg-type]  # one of its words
-        units=found.units,
-        nodes=[report_node(node) for node in snapshot.nodes],
-        edges=[report_edge(edge) for edge in snapshot.edges],
-        aside=[report_edge(edge) for edge in snapshot.aside],
+        view=view,  # type: ignore[arg-type]  # one of its values
+        units=learned.units,
+        nodes=[report_graph_node(node) for node in snapshot.nodes],
+        edges=[report_graph_edge(edge) for edge in snapshot.edges],
+        aside=[report_graph_edge(edge) for edge in snapshot.aside],
         repairs=repairs,
         elements=elements,
         outcomes=[],
     )
 
 
-def units_named(store: Store, session: str) -> tuple[str, ...]:
-    """The units of a session, or of an execution, by its id or the unique start of one.
+def find_call_units(store: Store, session: str) -> tuple[str, ...]:
+    """Return the units of a session, or of an execution, by its id or a unique start of the id.
 
-    A session in which programs were traced, and nothing else, is all of their executions.
+    A session that has only traced programs consists of all their executions.
     """
-    names = [name for name in list_units(store) if name.partition(":")[2].startswith(session)]
+    names = [name for name in list_call_units(store) if name.partition(":")[2].startswith(session)]
     exact = [name for name in names if name.partition(":")[2] == session]
-    traced = executions_of_session(store, SessionId(session)) if not exact else []
-    told = {f"execution:{execution}" for execution in traced}
-    if told:
-        return tuple(sorted(told))
+    traced = list_session_executions(store, SessionId(session)) if not exact else []
+    executions = {f"execution:{execution}" for execution in traced}
+    if executions:
+        return tuple(sorted(executions))
     chosen = exact or names
     if not chosen:
-        raise _no_session(session)
+        raise _unknown_graph_session_error(session)
     if len({name.partition(":")[2] for name in chosen}) > 1:
-        raise InputError(f"'{session}' begins the ids of {len(chosen)} sessions", hint="give more of it")
+        raise InputError(f"'{session}' is ambiguous: {len(chosen)} sessions start with it", hint="pass more of the id")
     return tuple(chosen)
 
 
-def _no_session(session: str) -> InputError:
-    return InputError(f"no session is named '{session}'", hint="'custody log' lists them")
+def _unknown_graph_session_error(session: str) -> InputError:
+    return InputError(f"unknown session '{session}'", hint="list sessions with 'custody log'")
 
 
-def _node_named(engine: GraphEngine, name: str) -> str:
-    """A node by its name, or by the end of it where only one has that."""
+def _resolve_graph_node(engine: GraphEngine, name: str) -> str:
+    """Return the node called ``name``, or the only one whose name ends with it."""
     nodes = engine.book.nodes
     if name in nodes:
         return name
@@ -228,34 +244,34 @@ def _node_named(engine: GraphEngine, name: str) -> str:
         return ends[0]
     near = get_close_matches(name, ends or list(nodes), n=1, cutoff=0.0)
     raise InputError(
-        f"{'several nodes end' if ends else 'no node is named'} '{name}'",
-        hint=f"the nearest is '{near[0]}'" if near else "nothing was learnt yet: record or import sessions first",
+        f"{'ambiguous' if ends else 'unknown'} node '{name}'",
+        hint=f"did you mean '{near[0]}'?" if near else "nothing is learned yet: record or import sessions first",
     )
 
 
-def _done(units: Sequence[Unit], mine: Collection[str]) -> list[SequenceCall]:
-    return [call for unit in units if unit.name in mine for calls in unit.calls() for call in calls]
+def _collect_unit_calls(units: Sequence[Unit], own: Collection[str]) -> list[SequenceCall]:
+    return [call for unit in units if unit.name in own for calls in unit.calls() for call in calls]
 
 
-def snapshot_from(units: Iterable[Unit], rules: GraphRules) -> Snapshot:
-    """What these units alone teach."""
+def learn_graph_snapshot(units: Iterable[Unit], rules: GraphRules) -> Snapshot:
+    """Return the graph learned from these units alone."""
     engine = GraphEngine(rules)
     for unit in units:
         engine.update_from_code_execution(unit.spans)
     return engine.get_graph_snapshot()
 
 
-def units_chosen(store: Store, units: Sequence[Unit], side: str) -> list[Unit]:
-    """The units of one side: those of an agent, whatever it is called, or those that began in a period."""
-    found = [unit for unit in units if side in {span.agent for span in unit.spans}]
+def select_call_units(store: Store, units: Sequence[Unit], side: str) -> list[Unit]:
+    """Return the units of an agent, or those that started in a period."""
+    matches = [unit for unit in units if side in {span.agent for span in unit.spans}]
     first, dots, last = side.partition("..")
-    if dots and not found:
-        from_ns, to_ns = ns_from(first) if first else 0, ns_from(last) if last else 2**63
+    if dots and not matches:
+        from_ns, to_ns = parse_timestamp(first) if first else 0, parse_timestamp(last) if last else 2**63
         return [unit for unit in units if from_ns <= unit.first_ns < to_ns]
-    if not found:
+    if not matches:
         known = sorted({span.agent for unit in units for span in unit.spans if span.agent is not None})
         raise InputError(
-            f"'{side}' is neither a period nor an agent that made calls here",
-            hint=f"a period is FROM..TO; agents are {', '.join(known) or 'not known yet'}",
+            f"'{side}' is neither a period nor an agent with calls here",
+            hint=f"a period is FROM..TO; agents: {', '.join(known) or 'none yet'}",
         )
-    return found
+    return matches

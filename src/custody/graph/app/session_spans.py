@@ -1,7 +1,7 @@
-"""A captured session as spans: the session, its turns, the calls of each, and subagents with theirs.
+"""A captured session as spans: the session, its turns, the calls of each, and subagents with their calls.
 
-What nobody saw end has no end: such a span is of phase ``start``. A turn ends with the next prompt or with the session,
-and says that its end is inferred.
+A span without a recorded end has the phase ``start``. A turn ends with the next prompt or with the session, and its
+end is marked as inferred.
 """
 
 from bisect import bisect_right
@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from custody.core.ids import AgentName, CallId, ExecutionId, SessionId, SpanId
 from custody.core.record import Record
-from custody.core.view_merge import merge_calls, merge_session
+from custody.core.view_merge import merge_call_views, merge_session_views
 from custody.core.views import (
     CallStatus,
     FileEdit,
@@ -25,19 +25,19 @@ from custody.core.views import (
     ToolCall,
 )
 from custody.core.wire.canonical import Json
-from custody.graph.wire.attribute_names import tool_name
-from custody.graph.wire.otlp_span import fit_name, fit_text, truncate_span_text
-from custody.ledger.queries import SessionView, views_of_session
-from custody.ledger.sessions import prompts_of
+from custody.graph.wire.attribute_names import split_mcp_tool_name
+from custody.graph.wire.otlp_span import clean_span_text, fit_span_name, truncate_span_text
+from custody.ledger.queries import SessionView, list_session_views_by_kind
+from custody.ledger.sessions import merge_session_prompts
 from custody.store import ObservedView, Store
 
 KINDS: tuple[type[SessionView], ...] = (Session, Prompt, ToolCall, FileEdit)
 SESSION = SpanId("session")
 NAMELESS = "unknown"
 SUBAGENT = "subagent"
-"""What a subagent is called whose type nobody told."""
+"""The name of a subagent of unknown type."""
 INFERRED = ("end", "inferred")
-"""The attribute of a span whose end follows from something else."""
+"""The attribute of a span whose end was inferred."""
 _STATUS = MappingProxyType(
     {
         CallStatus.OK: SpanStatus.OK,
@@ -51,7 +51,7 @@ Attribute = tuple[str, bool | int | float | str | None]
 
 @dataclass(frozen=True, slots=True)
 class CapturedSession:
-    """What was captured of one session: calls in order, the file that each changed, the types of its subagents."""
+    """The captured data of one session: calls in order, the file that each changed, the types of its subagents."""
 
     agent: AgentName
     id: SessionId
@@ -62,59 +62,61 @@ class CapturedSession:
     types: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
-def spans_of_session(
+def load_session_spans(
     store: Store, session: SessionId, agent: AgentName | None = None, counts: Callable[[Record], bool] | None = None
 ) -> list[ObservedSpan]:
-    """The spans of a session, parents before what ran in them; none where nothing but spans was captured of it.
+    """Return the spans of a session, parents first; none if only spans were captured of it.
 
-    Two agents may have sessions of the same id: each has its own execution, unless ``agent`` names one. With ``counts``
-    only the records that it lets through are looked at.
+    Two agents may have sessions of the same id: each has its own execution, unless ``agent`` selects one. ``counts``
+    selects the records that count.
     """
-    views = views_of_session(store, session, KINDS)
-    seen = [view for view in views if counts is None or counts(view.record)]
-    agents = sorted({observed.view.agent for observed in seen if agent in (None, observed.view.agent)})
+    views = list_session_views_by_kind(store, session, KINDS)
+    observations = [view for view in views if counts is None or counts(view.record)]
+    agents = sorted({observed.view.agent for observed in observations if agent in (None, observed.view.agent)})
     return [
         span
-        for whose in agents
-        for span in spans_from(
-            _captured(store, whose, session, [observed for observed in seen if observed.view.agent == whose])
+        for owner in agents
+        for span in spans_from_captured_session(
+            _collect_captured_session(
+                store, owner, session, [observed for observed in observations if observed.view.agent == owner]
+            )
         )
     ]
 
 
 def make_session_spans(
-    store: Store, agent: AgentName, session: SessionId, seen: Sequence[ObservedView[SessionView]]
+    store: Store, agent: AgentName, session: SessionId, views: Sequence[ObservedView[SessionView]]
 ) -> list[ObservedSpan]:
-    """The spans of a session of one agent, of which everything was read."""
-    return spans_from(_captured(store, agent, session, seen))
+    """Return the spans of one agent's session from all its views."""
+    return spans_from_captured_session(_collect_captured_session(store, agent, session, views))
 
 
-def spans_from(captured: CapturedSession) -> list[ObservedSpan]:
-    """The spans that a captured session gives, in time linear in its calls; none for one without any of its parts."""
+def spans_from_captured_session(captured: CapturedSession) -> list[ObservedSpan]:
+    """Return the spans of a captured session, in time linear in its calls; none for an empty session."""
     if captured.session is None and not captured.prompts and not captured.calls:
         return []
     return list(_SessionSpans(captured).spans())
 
 
-def execution_of(agent: AgentName, session: SessionId) -> ExecutionId:
-    """The execution that a captured session is told as."""
-    return ExecutionId(fit_name(f"{agent}:{session}"))
+def execution_id_from_session(agent: AgentName, session: SessionId) -> ExecutionId:
+    """Return the execution id of a captured session."""
+    return ExecutionId(fit_span_name(f"{agent}:{session}"))
 
 
-def call_span(call: CallId) -> SpanId:
-    """The span of one call of a captured session."""
-    return SpanId(fit_name(f"call:{call}"))
+def span_id_from_call(call: CallId) -> SpanId:
+    """Return the span id of one call of a captured session."""
+    return SpanId(fit_span_name(f"call:{call}"))
 
 
 class _SessionSpans:
-    """One session on its way to spans."""
+    """Converts one session to spans."""
 
     def __init__(self, captured: CapturedSession) -> None:
-        self._of = captured
-        self._execution = execution_of(captured.agent, captured.id)
+        self._captured = captured
+        self._execution = execution_id_from_session(captured.agent, captured.id)
         self._calls = {call.id: call for call in captured.calls}
         self._turns = [prompt.at_ns for prompt in captured.prompts]
-        self._prompts = {prompt.id: _turn(prompt) for prompt in captured.prompts}
+        self._prompts = {prompt.id: _span_id_from_prompt(prompt) for prompt in captured.prompts}
         self._agents: dict[str, list[ToolCall]] = {}
         for call in captured.calls:
             if call.subagent is not None:
@@ -124,32 +126,32 @@ class _SessionSpans:
         whole = captured.session
         self._began = min([*times, *([] if whole is None else [whole.started_ns])])
         ended = None if whole is None else whole.ended_ns
-        # A session that went on after it had ended has not ended.
+        # A session with activity after its end has not ended.
         self._ended = ended if ended is not None and ended >= max([*times, *ends, self._began]) else None
 
     def spans(self) -> Iterator[ObservedSpan]:
-        """Parents before what ran in them."""
+        """Yield the spans, parents first."""
         yield self._session()
         yield from self._all_turns()
-        told: set[str] = set()
-        for call in self._of.calls:
-            if call.subagent is not None and call.subagent not in told:
-                told.add(call.subagent)
+        started: set[str] = set()
+        for call in self._captured.calls:
+            if call.subagent is not None and call.subagent not in started:
+                started.add(call.subagent)
                 yield self._subagent(call.subagent)
             yield self._call(call)
 
     def _session(self) -> ObservedSpan:
-        whole = self._of.session
-        given = () if whole is None else (("model", whole.model), ("operator", whole.operator))
-        span = self._span(SESSION, SpanKind.SESSION, self._of.agent, self._began, self._ended)
-        return replace(span, attributes=_trim_attributes(given))
+        whole = self._captured.session
+        attributes = () if whole is None else (("model", whole.model), ("operator", whole.operator))
+        span = self._span(SESSION, SpanKind.SESSION, self._captured.agent, self._began, self._ended)
+        return replace(span, attributes=_trim_span_attributes(attributes))
 
     def _all_turns(self) -> Iterator[ObservedSpan]:
         ends: list[int | None] = [*self._turns, self._ended][1:]
-        for number, (prompt, end) in enumerate(zip(self._of.prompts, ends, strict=True), start=1):
-            given: tuple[Attribute, ...] = (("number", number), *((INFERRED,) if end is not None else ()))
-            span = self._span(_turn(prompt), SpanKind.TURN, "turn", prompt.at_ns, end)
-            yield replace(span, parent=SESSION, attributes=_trim_attributes(given))
+        for number, (prompt, end) in enumerate(zip(self._captured.prompts, ends, strict=True), start=1):
+            attributes: tuple[Attribute, ...] = (("number", number), *((INFERRED,) if end is not None else ()))
+            span = self._span(_span_id_from_prompt(prompt), SpanKind.TURN, "turn", prompt.at_ns, end)
+            yield replace(span, parent=SESSION, attributes=_trim_span_attributes(attributes))
 
     def _subagent(self, name: str) -> ObservedSpan:
         calls = self._agents[name]
@@ -157,131 +159,140 @@ class _SessionSpans:
         ends = [call.ended_ns for call in calls if call.ended_ns is not None]
         ended = None if starter is None or starter.ended_ns is None else max([starter.ended_ns, *ends])
         began = min(call.started_ns for call in calls)
-        span = self._span(_subagent(name), SpanKind.AGENT, self._of.types.get(name, SUBAGENT), began, ended)
+        span = self._span(
+            _span_id_from_subagent(name), SpanKind.AGENT, self._captured.types.get(name, SUBAGENT), began, ended
+        )
         return replace(
             span,
-            parent=self._turn_of(calls[0]) if starter is None else call_span(starter.id),
+            parent=self._turn_of(calls[0]) if starter is None else span_id_from_call(starter.id),
             status=span.status and (SpanStatus.OK if starter is None else _STATUS.get(starter.status, SpanStatus.OK)),
             links=missing,
-            attributes=_trim_attributes((("subagent", name), *((INFERRED,) if ended is not None else ()))),
+            attributes=_trim_span_attributes((("subagent", name), *((INFERRED,) if ended is not None else ()))),
         )
 
     def _starter(self, calls: Sequence[ToolCall]) -> tuple[ToolCall | None, tuple[SpanRef, ...]]:
-        """The call that started a subagent; where that one was not captured, a link to it."""
+        """Return the call that started a subagent; if it was not captured, a link to it."""
         named = next((call.parent for call in calls if call.parent is not None), None)
         starter = None if named is None else self._calls.get(named)
         if starter is not None and starter.subagent != calls[0].subagent:
             return starter, ()
-        return None, () if named is None else (SpanRef(self._execution, call_span(named)),)
+        return None, () if named is None else (SpanRef(self._execution, span_id_from_call(named)),)
 
     def _call(self, call: ToolCall) -> ObservedSpan:
-        name, server = tool_name(call.name or NAMELESS)
+        name, server = split_mcp_tool_name(call.name or NAMELESS)
         parent, links = self._parent(call)
         ended = call.ended_ns if call.status in _STATUS else None
-        given: list[Attribute] = [("model", call.model), ("file", self._of.files.get(call.id)), ("about", call.about)]
+        file = self._captured.files.get(call.id)
+        attributes: list[Attribute] = [("model", call.model), ("file", file), ("about", call.about)]
         if ended is None and call.status in _STATUS:
-            # It is known how it ended, but not when.
-            given.append(("outcome", _STATUS[call.status].value))
+            # The outcome is known, but not the time.
+            attributes.append(("outcome", _STATUS[call.status].value))
         return replace(
-            self._span(call_span(call.id), SpanKind.TOOL, name, call.started_ns, ended),
+            self._span(span_id_from_call(call.id), SpanKind.TOOL, name, call.started_ns, ended),
             parent=parent,
             status=None if ended is None else _STATUS[call.status],
             links=links,
-            server=None if server is None else fit_name(server),
-            attributes=_trim_attributes(given),
+            server=None if server is None else fit_span_name(server),
+            attributes=_trim_span_attributes(attributes),
         )
 
     def _parent(self, call: ToolCall) -> tuple[SpanId, tuple[SpanRef, ...]]:
         if call.subagent is not None:
-            return _subagent(call.subagent), ()
+            return _span_id_from_subagent(call.subagent), ()
         if call.parent is None or call.parent == call.id:
             return self._turn_of(call), ()
         if call.parent in self._calls:
-            return call_span(call.parent), ()
-        return self._turn_of(call), (SpanRef(self._execution, call_span(call.parent)),)
+            return span_id_from_call(call.parent), ()
+        return self._turn_of(call), (SpanRef(self._execution, span_id_from_call(call.parent)),)
 
     def _turn_of(self, call: ToolCall) -> SpanId:
-        """The turn that a call names, else the one under way when it began; the session before the first."""
+        """Return the turn that a call names, else the one it started in; before the first turn, the session."""
         if call.prompt in self._prompts:
             return self._prompts[call.prompt]
         before = bisect_right(self._turns, call.started_ns)
-        return _turn(self._of.prompts[before - 1]) if before else SESSION
+        return _span_id_from_prompt(self._captured.prompts[before - 1]) if before else SESSION
 
     def _span(self, id: SpanId, kind: SpanKind, name: str, started_ns: int, ended_ns: int | None) -> ObservedSpan:
         return ObservedSpan(
             execution=self._execution,
             id=id,
             phase=SpanPhase.START if ended_ns is None else SpanPhase.WHOLE,
-            name=fit_name(name),
+            name=fit_span_name(name),
             kind=kind,
             started_ns=started_ns,
             ended_ns=ended_ns,
             status=None if ended_ns is None else SpanStatus.OK,
-            agent=self._of.agent,
-            session=self._of.id,
+            agent=self._captured.agent,
+            session=self._captured.id,
         )
 
 
-def _turn(prompt: Prompt) -> SpanId:
-    return SpanId(fit_name(f"turn:{prompt.id}"))
+def _span_id_from_prompt(prompt: Prompt) -> SpanId:
+    return SpanId(fit_span_name(f"turn:{prompt.id}"))
 
 
-def _subagent(name: str) -> SpanId:
-    return SpanId(fit_name(f"agent:{name}"))
+def _span_id_from_subagent(name: str) -> SpanId:
+    return SpanId(fit_span_name(f"agent:{name}"))
 
 
-def _trim_attributes(attributes: Iterable[Attribute]) -> tuple[Attribute, ...]:
-    """Attributes as a span has them: those that say something, in order, none too long."""
-    said = ((key, value) for key, value in attributes if value is not None)
+def _trim_span_attributes(attributes: Iterable[Attribute]) -> tuple[Attribute, ...]:
+    """Return the attributes that have a value, sorted, long texts truncated."""
+    present = ((key, value) for key, value in attributes if value is not None)
     return tuple(
-        sorted((key, truncate_span_text(fit_text(value)) if isinstance(value, str) else value) for key, value in said)
+        sorted(
+            (key, truncate_span_text(clean_span_text(value)) if isinstance(value, str) else value)
+            for key, value in present
+        )
     )
 
 
-# --- what the store has -----------------------------------------------------------------------------------------------
+# --- reading the store ------------------------------------------------------------------------------------------------
 
 
-def _captured(
-    store: Store, agent: AgentName, session: SessionId, seen: Sequence[ObservedView[SessionView]]
+def _collect_captured_session(
+    store: Store, agent: AgentName, session: SessionId, views: Sequence[ObservedView[SessionView]]
 ) -> CapturedSession:
     files: dict[CallId, str] = {}
-    for edit in (view.view for view in seen if isinstance(view.view, FileEdit)):
+    for edit in (observed.view for observed in views if isinstance(observed.view, FileEdit)):
         if edit.call is not None:
             files.setdefault(edit.call, edit.path.display)
-    calls = merge_calls(view.view for view in seen if isinstance(view.view, ToolCall))
+    calls = merge_call_views(observed.view for observed in views if isinstance(observed.view, ToolCall))
     return CapturedSession(
         agent=agent,
         id=session,
-        session=merge_session(view.view for view in seen if isinstance(view.view, Session)),
-        prompts=prompts_of(seen),
+        session=merge_session_views(observed.view for observed in views if isinstance(observed.view, Session)),
+        prompts=merge_session_prompts(views),
         calls=calls,
         files=files,
-        types=_types(store, calls, seen),
+        types=_find_subagent_types(store, calls, views),
     )
 
 
-def _types(store: Store, calls: Sequence[ToolCall], seen: Sequence[ObservedView[SessionView]]) -> dict[str, str]:
-    """The type of each subagent, as the call that started it says."""
+def _find_subagent_types(
+    store: Store, calls: Sequence[ToolCall], views: Sequence[ObservedView[SessionView]]
+) -> dict[str, str]:
+    """Return the type of each subagent, from the call that started it."""
     starters = {call.subagent: call.parent for call in reversed(calls) if call.subagent and call.parent}
-    wanted = set(starters.values())
-    told: dict[CallId, str] = {}
-    for view in seen:
-        if isinstance(view.view, ToolCall) and view.view.id in wanted and view.view.id not in told:
-            given = _input(store.tables.payload(view.record), view.view.id)
-            if isinstance(kind := given.get("subagent_type"), str) and kind:
-                told[view.view.id] = kind
-    return {name: told[call] for name, call in starters.items() if call in told}
+    starter_ids = set(starters.values())
+    types: dict[CallId, str] = {}
+    for observed in views:
+        view = observed.view
+        if isinstance(view, ToolCall) and view.id in starter_ids and view.id not in types:
+            call_input = _read_tool_call_input(store.tables.payload(observed.record), view.id)
+            if isinstance(kind := call_input.get("subagent_type"), str) and kind:
+                types[view.id] = kind
+    return {name: types[call] for name, call in starters.items() if call in types}
 
 
-def _input(record: Json, call: CallId) -> Mapping[str, Json]:
-    """What a call was given, as a generic event, a hook's or a transcript's line says it."""
-    fields = _fields(record)
-    payload = _fields(fields.get("payload"))
-    content = _fields(payload.get("message")).get("content")
-    blocks = (_fields(block) for block in (content if isinstance(content, list) else []))
-    used = next((_fields(block.get("input")) for block in blocks if block.get("id") == call), {})
-    return _fields(fields.get("input")) or _fields(payload.get("tool_input")) or used
+def _read_tool_call_input(record: Json, call: CallId) -> Mapping[str, Json]:
+    """Return a call's input from a generic event, a hook's event or a transcript's line."""
+    fields = _read_call_record_object(record)
+    payload = _read_call_record_object(fields.get("payload"))
+    content = _read_call_record_object(payload.get("message")).get("content")
+    blocks = (_read_call_record_object(block) for block in (content if isinstance(content, list) else []))
+    used = next((_read_call_record_object(block.get("input")) for block in blocks if block.get("id") == call), {})
+    return _read_call_record_object(fields.get("input")) or _read_call_record_object(payload.get("tool_input")) or used
 
 
-def _fields(value: Json) -> Mapping[str, Json]:
+def _read_call_record_object(value: Json) -> Mapping[str, Json]:
     return value if isinstance(value, dict) else {}

@@ -1,7 +1,7 @@
-"""Draw a session, the learnt graph or a difference: at most ``DRAWN_MAX`` elements, the rest in further pictures.
+"""Draw a session, the learned graph or a difference: at most ``DRAWN_MAX`` elements, the rest in further pictures.
 
-A session is drawn without the learnt graph, which may be large and does not concern one session. What takes long to
-read (units with their spans, the learnt graph) is passed in, so that a caller can reuse it.
+A session is drawn without the learned graph, which may be large and is not needed. Units with their spans and the
+learned graph are slow to read, so they are passed in and a caller can reuse them.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -10,23 +10,31 @@ from typing import Any, Literal
 
 from custody.core.ids import AgentName
 from custody.core.views import ObservedSpan
-from custody.graph.app.learn import LearntGraph, Unit, list_units, outcomes_of, units_of
-from custody.graph.app.questions import snapshot_from, units_chosen
-from custody.graph.elements import COLOURS, Element, GraphPicture, Palette, Theme, legend_of, style_of
+from custody.graph.app.learn import LearnedGraph, Unit, iterate_call_units, list_call_unit_outcomes, list_call_units
+from custody.graph.app.questions import learn_graph_snapshot, select_call_units
+from custody.graph.elements import (
+    COLORS,
+    Element,
+    GraphPicture,
+    Palette,
+    Theme,
+    make_graph_legend,
+    make_graph_stylesheet,
+)
 from custody.graph.engine import Snapshot
-from custody.graph.graph_view import difference_view, graph_view
-from custody.graph.lane_view import lanes_view
+from custody.graph.graph_view import draw_graph_snapshot, draw_snapshot_difference
+from custody.graph.lane_view import draw_call_lanes
 from custody.graph.model import Edge, EdgeKey
-from custody.graph.queries import agents_with_calls, sessions_of_agent
+from custody.graph.queries import list_agent_sessions, list_agents_with_calls
 from custody.graph.rules import GraphRules
-from custody.graph.spans import forest_of
-from custody.graph.tree_view import tree_view
+from custody.graph.spans import build_span_forest
+from custody.graph.tree_view import draw_call_tree
 from custody.graph.wire.report import GraphOutcome
 from custody.store import Store
 from custody.workspace.workspace import Workspace
 
 DRAWN_MAX = 600
-"""Boxes of a session, or edges of a graph, that are drawn at once: a browser adds them without a pause."""
+"""Boxes of a session, or edges of a graph, drawn at once: a browser adds them without a pause."""
 AGENTS_MAX = 200
 EXECUTIONS_MAX = 50
 THEMES: tuple[Theme, ...] = ("dark", "light")
@@ -36,10 +44,10 @@ ViewName = Literal["graph", "tree", "lanes", "difference"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphViewRequest:
-    """What is to be drawn, and what of it.
+    """The picture to draw.
 
-    ``session`` is for a tree or lanes, ``root`` is a box of a tree that is opened, ``before`` and ``after`` are the two
-    sides of a difference; ``skip`` passes over what was drawn before.
+    ``session`` is for a tree or lanes, ``root`` is an opened box of a tree, ``before`` and ``after`` are the two sides
+    of a difference; ``skip`` is the number of elements drawn before.
     """
 
     view: ViewName = "graph"
@@ -56,10 +64,10 @@ class GraphViewRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """What is drawn. ``hidden`` calls stand behind closed boxes, ``left_out`` ones or edges are for another picture.
+    """A drawn picture. ``hidden`` calls are inside closed boxes, ``left_out`` calls or edges are for another picture.
 
-    ``units`` is how many sessions and executions it was learnt from; ``styles`` and ``legend`` are for Cytoscape, the
-    former once for each theme. A session that was ``captured`` has more to it than its calls.
+    ``units`` is how many sessions and executions it was learned from; ``styles`` and ``legend`` are for Cytoscape, one
+    style per theme. A session that was ``captured`` has more data than its calls.
     """
 
     view: ViewName
@@ -78,133 +86,144 @@ class Picture:
     outcomes: Sequence[GraphOutcome] = ()
 
 
-def agents_calling(workspace: Workspace) -> list[str]:
-    """The agents of sessions with calls, by name: of another one there is nothing to draw."""
+def list_graph_agents(workspace: Workspace) -> list[str]:
+    """List the agents of sessions with calls, by name."""
     with workspace.reading() as store:
-        return [str(agent) for agent in agents_with_calls(store)[:AGENTS_MAX]]
+        return [str(agent) for agent in list_agents_with_calls(store)[:AGENTS_MAX]]
 
 
-def executions_traced(workspace: Workspace) -> list[str]:
-    """Some executions of traced programs, by name."""
+def list_traced_executions(workspace: Workspace) -> list[str]:
+    """List executions of traced programs, by name."""
     with workspace.reading() as store:
-        names = [name.partition(":")[2] for name in list_units(store) if name.startswith("execution:")]
+        names = [name.partition(":")[2] for name in list_call_units(store) if name.startswith("execution:")]
     return names[:EXECUTIONS_MAX]
 
 
 # --- one session ------------------------------------------------------------------------------------------------------
 
 
-def draw_session(store: Store, wanted: GraphViewRequest, names: Sequence[str], units: Sequence[Unit]) -> Picture:
-    """The tree or the lanes of a session, from its ``units`` and their ``names``; without any, it made no call."""
-    forest = forest_of(_sifted([span for unit in units for span in unit.spans], wanted))
-    lanes = wanted.view == "lanes"
-    view = lanes_view(forest, DRAWN_MAX, skip=wanted.skip) if lanes else tree_view(forest, DRAWN_MAX, root=wanted.root)
+def draw_session_calls(store: Store, request: GraphViewRequest, names: Sequence[str], units: Sequence[Unit]) -> Picture:
+    """Draw the tree or the lanes of a session from its ``units`` and their ``names``; no units means no calls."""
+    forest = build_span_forest(_filter_session_spans([span for unit in units for span in unit.spans], request))
+    lanes = request.view == "lanes"
+    view = (
+        draw_call_lanes(forest, DRAWN_MAX, skip=request.skip)
+        if lanes
+        else draw_call_tree(forest, DRAWN_MAX, root=request.root)
+    )
     repairs = {code.value: count for code, count in forest.repairs.items()}
     captured = not names or any(name.startswith("session:") for name in names)
-    outcomes = outcomes_of(store, units)
-    drawn = _picture(view, wanted, units=len(units), repairs=repairs, outcomes=outcomes, captured=captured)
-    return replace(drawn, left_out=max(view.hidden - wanted.skip, 0), hidden=0) if lanes else drawn
+    outcomes = list_call_unit_outcomes(store, units)
+    drawn = _make_graph_picture(view, request, units=len(units), repairs=repairs, outcomes=outcomes, captured=captured)
+    return replace(drawn, left_out=max(view.hidden - request.skip, 0), hidden=0) if lanes else drawn
 
 
-def _sifted(spans: Sequence[ObservedSpan], wanted: GraphViewRequest) -> Iterable[ObservedSpan]:
-    """The calls of an agent, or with a text in their names, and whatever they were made in."""
-    if wanted.agent is None and wanted.text is None:
+def _filter_session_spans(spans: Sequence[ObservedSpan], request: GraphViewRequest) -> Iterable[ObservedSpan]:
+    """Return the calls of an agent, or with a text in their names, and the spans around them."""
+    if request.agent is None and request.text is None:
         return spans
     parents = {(span.execution, span.id): span.parent for span in spans if span.parent is not None}
-    kept: set[tuple[str, str]] = set()
+    selected: set[tuple[str, str]] = set()
     for span in spans:
-        at: str | None = span.id if _is_wanted(span, wanted) else None
-        while at is not None and (span.execution, at) not in kept:
-            kept.add((span.execution, at))
+        at: str | None = span.id if _is_span_in_view(span, request) else None
+        while at is not None and (span.execution, at) not in selected:
+            selected.add((span.execution, at))
             at = parents.get((span.execution, at))  # type: ignore[arg-type]  # the same pair that was put
-    return [span for span in spans if (span.execution, span.id) in kept]
+    return [span for span in spans if (span.execution, span.id) in selected]
 
 
-def _is_wanted(span: ObservedSpan, wanted: GraphViewRequest) -> bool:
+def _is_span_in_view(span: ObservedSpan, request: GraphViewRequest) -> bool:
     named = f"{span.server}:{span.name}" if span.server is not None else span.name or ""
-    return wanted.agent in (None, span.agent) and (wanted.text or "").casefold() in named.casefold()
+    return request.agent in (None, span.agent) and (request.text or "").casefold() in named.casefold()
 
 
-# --- what was learnt --------------------------------------------------------------------------------------------------
+# --- the learned graph ------------------------------------------------------------------------------------------------
 
 
-def draw_learnt(learnt: LearntGraph, wanted: GraphViewRequest) -> Picture:
-    """The graph that was learnt from everything."""
-    return _graph(learnt.engine.get_graph_snapshot(), wanted, units=learnt.units, repairs=learnt.repairs)
+def draw_learned_graph(learned: LearnedGraph, request: GraphViewRequest) -> Picture:
+    """Draw the graph learned from everything."""
+    return _draw_graph_page(learned.engine.get_graph_snapshot(), request, units=learned.units, repairs=learned.repairs)
 
 
-def draw_agent(store: Store, agent: str, wanted: GraphViewRequest, rules: GraphRules) -> Picture:
-    """The graph that the calls of one agent teach."""
-    units = _of_agent(store, agent)
-    return _graph(snapshot_from(units, rules), wanted, units=len(units), repairs={})
+def draw_agent_graph(store: Store, agent: str, request: GraphViewRequest, rules: GraphRules) -> Picture:
+    """Draw the graph learned from the calls of one agent."""
+    units = _load_agent_call_units(store, agent)
+    return _draw_graph_page(learn_graph_snapshot(units, rules), request, units=len(units), repairs={})
 
 
-def _graph(whole: Snapshot, wanted: GraphViewRequest, *, units: int, repairs: Mapping[str, int]) -> Picture:
-    edges = _fitting(whole.edges, wanted)
-    drawn = edges[wanted.skip : wanted.skip + DRAWN_MAX]
-    part = Snapshot(_at_ends(whole, drawn, wanted), tuple(sorted(drawn, key=lambda edge: edge.key)), ())
-    left_out = len(edges) - wanted.skip - len(drawn)
-    return _picture(
-        graph_view(part), wanted, units=units, repairs=repairs, left_out=max(left_out, 0), aside=len(whole.aside)
+def _draw_graph_page(whole: Snapshot, request: GraphViewRequest, *, units: int, repairs: Mapping[str, int]) -> Picture:
+    edges = _filter_drawn_edges(whole.edges, request)
+    drawn = edges[request.skip : request.skip + DRAWN_MAX]
+    part = Snapshot(_list_edge_end_nodes(whole, drawn, request), tuple(sorted(drawn, key=lambda edge: edge.key)), ())
+    left_out = len(edges) - request.skip - len(drawn)
+    return _make_graph_picture(
+        draw_graph_snapshot(part),
+        request,
+        units=units,
+        repairs=repairs,
+        left_out=max(left_out, 0),
+        aside=len(whole.aside),
     )
 
 
-def draw_difference(store: Store, wanted: GraphViewRequest, rules: GraphRules) -> Picture:
-    """What differs between the two sides that are wanted."""
-    units = list(units_of(store, list_units(store)))
-    sides = [units_chosen(store, units, side or "") for side in (wanted.before, wanted.after)]
-    old, new = (snapshot_from(side, rules) for side in sides)
+def draw_graph_difference(store: Store, request: GraphViewRequest, rules: GraphRules) -> Picture:
+    """Draw the difference between the two requested sides."""
+    units = list(iterate_call_units(store, list_call_units(store)))
+    sides = [select_call_units(store, units, side or "") for side in (request.before, request.after)]
+    old, new = (learn_graph_snapshot(side, rules) for side in sides)
     counts: dict[EdgeKey, Edge] = {}
     for edge in (*old.edges, *new.edges):
-        held = counts.get(edge.key)
-        counts[edge.key] = edge if held is None or edge.count > held.count else held
-    edges = _fitting(counts.values(), wanted)
-    drawn = edges[wanted.skip : wanted.skip + DRAWN_MAX]
-    view = difference_view(old, new, {edge.key for edge in drawn})
-    left_out = max(len(edges) - wanted.skip - len(drawn), 0)
-    return _picture(view, wanted, units=len({unit.name for side in sides for unit in side}), left_out=left_out)
+        known = counts.get(edge.key)
+        counts[edge.key] = edge if known is None or edge.count > known.count else known
+    edges = _filter_drawn_edges(counts.values(), request)
+    drawn = edges[request.skip : request.skip + DRAWN_MAX]
+    view = draw_snapshot_difference(old, new, {edge.key for edge in drawn})
+    left_out = max(len(edges) - request.skip - len(drawn), 0)
+    return _make_graph_picture(
+        view, request, units=len({unit.name for side in sides for unit in side}), left_out=left_out
+    )
 
 
-def _of_agent(store: Store, agent: str) -> list[Unit]:
-    sessions = sessions_of_agent(store, AgentName(agent))
-    names = [name for name in list_units(store) if _may_be(name, sessions)]
-    return units_chosen(store, list(units_of(store, names)), agent)
+def _load_agent_call_units(store: Store, agent: str) -> list[Unit]:
+    sessions = list_agent_sessions(store, AgentName(agent))
+    names = [name for name in list_call_units(store) if _can_unit_match_sessions(name, sessions)]
+    return select_call_units(store, list(iterate_call_units(store, names)), agent)
 
 
-def _may_be(name: str, sessions: Collection[str]) -> bool:
+def _can_unit_match_sessions(name: str, sessions: Collection[str]) -> bool:
     kind, _, id_ = name.partition(":")
     return kind != "session" or id_ in sessions
 
 
-def _fitting(edges: Iterable[Edge], wanted: GraphViewRequest) -> list[Edge]:
-    """Edges seen often enough with the text in one of their ends, the commonest first."""
-    text = (wanted.text or "").casefold()
-    found = [
+def _filter_drawn_edges(edges: Iterable[Edge], request: GraphViewRequest) -> list[Edge]:
+    """Return the edges with enough observations and the text in one of their ends, most frequent first."""
+    text = (request.text or "").casefold()
+    matches = [
         edge
         for edge in edges
-        if edge.count >= wanted.least and (text in edge.start.casefold() or text in edge.end.casefold())
+        if edge.count >= request.least and (text in edge.start.casefold() or text in edge.end.casefold())
     ]
-    return sorted(found, key=lambda edge: (-edge.count, edge.key))
+    return sorted(matches, key=lambda edge: (-edge.count, edge.key))
 
 
-def _at_ends(whole: Snapshot, drawn: Sequence[Edge], wanted: GraphViewRequest) -> tuple[Any, ...]:
-    """The nodes at the ends of what is drawn; those without any edge too, where nothing is sifted."""
+def _list_edge_end_nodes(whole: Snapshot, drawn: Sequence[Edge], request: GraphViewRequest) -> tuple[Any, ...]:
+    """Return the nodes at the ends of the drawn edges; without a filter, also nodes without edges."""
     ends = {name for edge in drawn for name in (edge.start, edge.end)}
-    if not wanted.text and not wanted.least and not wanted.skip:
+    if not request.text and not request.least and not request.skip:
         joined = {name for edge in whole.edges for name in (edge.start, edge.end)}
         ends |= set([node.name for node in whole.nodes if node.name not in joined][: DRAWN_MAX - len(ends)])
     return tuple(node for node in whole.nodes if node.name in ends)
 
 
-def _picture(view: GraphPicture, wanted: GraphViewRequest, **more: Any) -> Picture:
+def _make_graph_picture(view: GraphPicture, request: GraphViewRequest, **more: Any) -> Picture:
     return Picture(
-        view=wanted.view,
+        view=request.view,
         nodes=view.nodes,
         edges=view.edges,
         table=view.table,
-        styles={theme: style_of(wanted.palette, theme) for theme in THEMES},
-        grounds={theme: COLOURS[wanted.palette, theme].ground for theme in THEMES},
-        legend=legend_of(wanted.palette),
+        styles={theme: make_graph_stylesheet(request.palette, theme) for theme in THEMES},
+        grounds={theme: COLORS[request.palette, theme].ground for theme in THEMES},
+        legend=make_graph_legend(request.palette),
         hidden=view.hidden,
         **more,
     )

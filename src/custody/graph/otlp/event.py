@@ -1,7 +1,7 @@
-"""From a span of OpenTelemetry's to an event of ours.
+"""From an OpenTelemetry span to a span event.
 
-What OpenTelemetry has no field for travels in attributes named ``custody.*`` (``otlp_out`` writes them). A span that
-has them comes back as it was kept; on every other span such attributes are plain ones.
+Values without an OpenTelemetry field are in attributes named ``custody.*`` (``export`` writes them). A span with these
+attributes is restored as it was stored; on every other span they are plain attributes.
 """
 
 import math
@@ -9,18 +9,24 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from custody.core.views import SpanKind, SpanStatus
-from custody.core.wire.canonical import Json, dump
+from custody.core.wire.canonical import Json, dump_canonical_json
 from custody.core.wire.event import SPAN_ATTRIBUTES_MAX, SPAN_LINKS_MAX
-from custody.core.wire.time import text_from
-from custody.graph.wire.attribute_names import agent_of, is_text, kind_of, name_of, session_of
+from custody.core.wire.time import format_timestamp
+from custody.graph.wire.attribute_names import (
+    agent_from_otlp_span,
+    call_name_from_otlp,
+    is_text_attribute,
+    session_from_otlp_span,
+    span_kind_from_otlp,
+)
 from custody.graph.wire.otlp_span import (
     NS_MAX,
     OtlpRepair,
     OtlpSpan,
     OtlpValue,
-    fit_key,
-    fit_name,
-    fit_text,
+    clean_span_text,
+    fit_span_attribute_key,
+    fit_span_name,
     truncate_span_text,
 )
 
@@ -31,10 +37,10 @@ TRACE_ID, SPAN_ID, PARENT_ID = "custody.trace_id", "custody.span_id", "custody.p
 STATUS, SERVER, AGENT, SESSION = "custody.status", "custody.server", "custody.agent", "custody.session"
 START, END, DROPPED, ADDED = "custody.start_ns", "custody.end_ns", "custody.dropped", "custody.added"
 FULL_NAME = "otel.name"
-"""The name of a span that is kept under what was called."""
+"""The attribute with the span's own name, where the event is named after the call."""
 DESCRIPTION = "otel.status_description"
 INT_MIN = -(2**63)
-WORD_SIGNS_MAX = 1000
+WORD_CHARS_MAX = 1000
 """An agent's or a session's name may be longer than a span's."""
 _KINDS = frozenset(kind.value for kind in SpanKind)
 _FIRST = ("gen_ai.", "llm.", "tool.", "mcp.", "openinference.", "session.", "error.", "otel.")
@@ -42,55 +48,55 @@ _FIRST = ("gen_ai.", "llm.", "tool.", "mcp.", "openinference.", "session.", "err
 
 @dataclass(frozen=True, slots=True)
 class SpanEventResult:
-    """An event, what was mended to make it, and how many attributes stayed behind."""
+    """An event, the repairs that it needed, and how many attributes were left out."""
 
     event: dict[str, Json]
-    mended: tuple[tuple[OtlpRepair, str], ...]
+    repairs: tuple[tuple[OtlpRepair, str], ...]
     left_out: int
 
 
-def event_of(span: OtlpSpan, *, texts: bool = False) -> SpanEventResult:
-    """The event that a span becomes; prompts, answers and other long texts only if ``texts`` says so, and then cut."""
-    kept = span.attributes
-    ours = _text(kept, KIND) in _KINDS
-    execution = fit_name(_ours(kept, TRACE_ID, ours=ours) or span.trace)
-    own = fit_name(_ours(kept, SPAN_ID, ours=ours) or span.id)
-    said = _read_own_names(span) if ours else _read_foreign_names(span)
-    attributes, left_out = _our_attributes(kept) if ours else _their_attributes(span, said, texts=texts)
-    mended: list[tuple[OtlpRepair, str]] = []
-    parent = _parent(span, own, mended, ours=ours)
-    times = _phase(span, mended, ours=ours)
-    mended += [(OtlpRepair.BAD_NAME, own)] * (said.name != said.told)
-    links: list[Json] = list(_links(span))
+def span_event_from_otlp(span: OtlpSpan, *, texts: bool = False) -> SpanEventResult:
+    """Return the event of a span; prompts, answers and other texts are included, cut, only with ``texts``."""
+    source = span.attributes
+    ours = _read_text_attribute(source, KIND) in _KINDS
+    execution = fit_span_name(_read_custody_attribute(source, TRACE_ID, ours=ours) or span.trace)
+    own = fit_span_name(_read_custody_attribute(source, SPAN_ID, ours=ours) or span.id)
+    names = _read_own_names(span) if ours else _read_foreign_names(span)
+    attributes, left_out = _read_own_attributes(source) if ours else _read_foreign_attributes(span, names, texts=texts)
+    repairs: list[tuple[OtlpRepair, str]] = []
+    parent = _read_parent_span(span, own, repairs, ours=ours)
+    times = _make_span_phase(span, repairs, ours=ours)
+    repairs += [(OtlpRepair.BAD_NAME, own)] * (names.name != names.original)
+    links: list[Json] = list(_read_span_links(span))
     if len(links) > SPAN_LINKS_MAX:
-        mended.append((OtlpRepair.LINKS, f"{len(links):,}"))
+        repairs.append((OtlpRepair.LINKS, f"{len(links):,}"))
     event: dict[str, Json] = {
         "custody": 1,
         "kind": "span",
         "id": f"{execution}:{own}:{times['phase']}",
         "execution": execution,
         "span": own,
-        "name": said.name,
-        "span_kind": said.kind,
+        "name": names.name,
+        "span_kind": names.kind,
         **times,
         "parent": parent,
         "links": links[:SPAN_LINKS_MAX],
-        "server": said.server,
+        "server": names.server,
         "attributes": attributes,
-        "dropped": min(_dropped(span, ours=ours) + left_out, 2**53),
-        "agent": said.agent,
-        "session": said.session,
+        "dropped": min(_count_dropped_attributes(span, ours=ours) + left_out, 2**53),
+        "agent": names.agent,
+        "session": names.session,
     }
-    said_only: dict[str, Json] = {name: value for name, value in event.items() if value not in (None, [], {}, 0)}
-    return SpanEventResult(said_only, tuple(mended), left_out)
+    present: dict[str, Json] = {name: value for name, value in event.items() if value not in (None, [], {}, 0)}
+    return SpanEventResult(present, tuple(repairs), left_out)
 
 
 @dataclass(frozen=True, slots=True)
 class _SpanName:
-    """How a span is called here; ``told`` is its name before that was made to fit."""
+    """The names of a span in its event; ``original`` is its name before it was adjusted."""
 
     name: str
-    told: str
+    original: str
     kind: str
     server: str | None
     agent: str | None
@@ -98,66 +104,81 @@ class _SpanName:
 
 
 def _read_own_names(span: OtlpSpan) -> _SpanName:
-    given = span.attributes
-    kind = str(given[KIND])
-    server = fit_name(_text(given, SERVER) or "") if kind == SpanKind.TOOL.value and given.get(SERVER) else None
-    return _SpanName(fit_name(span.name), span.name, kind, server, _text(given, AGENT), _text(given, SESSION))
+    attributes = span.attributes
+    kind = str(attributes[KIND])
+    server = (
+        fit_span_name(_read_text_attribute(attributes, SERVER) or "")
+        if kind == SpanKind.TOOL.value and attributes.get(SERVER)
+        else None
+    )
+    return _SpanName(
+        fit_span_name(span.name),
+        span.name,
+        kind,
+        server,
+        _read_text_attribute(attributes, AGENT),
+        _read_text_attribute(attributes, SESSION),
+    )
 
 
 def _read_foreign_names(span: OtlpSpan) -> _SpanName:
-    kind = kind_of(span)
-    name, server = name_of(span, kind)
+    kind = span_kind_from_otlp(span)
+    name, server = call_name_from_otlp(span, kind)
     return _SpanName(
-        fit_name(name),
+        fit_span_name(name),
         name,
         kind.value,
-        None if server is None else fit_name(server),
-        _fitted(agent_of(span)),
-        _fitted(session_of(span)),
+        None if server is None else fit_span_name(server),
+        _fit_span_name_or_none(agent_from_otlp_span(span)),
+        _fit_span_name_or_none(session_from_otlp_span(span)),
     )
 
 
 # --- attributes -------------------------------------------------------------------------------------------------------
 
 
-def _our_attributes(given: Mapping[str, OtlpValue]) -> tuple[dict[str, Json], int]:
-    """Attributes as they were kept: without what was added for other tools, those named like ours under their name."""
-    added = set((_text(given, ADDED) or "").split(","))
-    wanted = {
+def _read_own_attributes(attributes: Mapping[str, OtlpValue]) -> tuple[dict[str, Json], int]:
+    """Return the attributes as they were stored: without those added for other tools, escaped names restored."""
+    added = set((_read_text_attribute(attributes, ADDED) or "").split(","))
+    selected = {
         key.removeprefix(ESCAPED): value
-        for key, value in given.items()
+        for key, value in attributes.items()
         if key not in added and (not key.startswith(OURS) or key.startswith(ESCAPED))
     }
-    return _bounded(wanted, texts=True)
+    return _limit_span_attributes(selected, texts=True)
 
 
-def _their_attributes(span: OtlpSpan, said: _SpanName, *, texts: bool) -> tuple[dict[str, Json], int]:
-    wanted = dict(span.attributes)
-    if said.name != span.name and span.name:
-        wanted.setdefault(FULL_NAME, truncate_span_text(span.name))
+def _read_foreign_attributes(span: OtlpSpan, names: _SpanName, *, texts: bool) -> tuple[dict[str, Json], int]:
+    selected = dict(span.attributes)
+    if names.name != span.name and span.name:
+        selected.setdefault(FULL_NAME, truncate_span_text(span.name))
     if span.message and span.status == 2:
-        wanted.setdefault(DESCRIPTION, truncate_span_text(span.message))
-    return _bounded(wanted, texts=texts)
+        selected.setdefault(DESCRIPTION, truncate_span_text(span.message))
+    return _limit_span_attributes(selected, texts=texts)
 
 
-def _bounded(given: Mapping[str, OtlpValue], *, texts: bool) -> tuple[dict[str, Json], int]:
-    """As many attributes as an event can hold, those that conventions name first, and how many were left out."""
-    made: dict[str, Json] = {}
+def _limit_span_attributes(attributes: Mapping[str, OtlpValue], *, texts: bool) -> tuple[dict[str, Json], int]:
+    """Return as many attributes as an event can hold, those of conventions first, and how many were left out."""
+    selected: dict[str, Json] = {}
     left_out = 0
-    for key in sorted(given, key=lambda key: (not key.startswith(_FIRST), key)):
-        if len(made) == SPAN_ATTRIBUTES_MAX or fit_key(key) is None or (not texts and is_text(key)):
+    for key in sorted(attributes, key=lambda key: (not key.startswith(_FIRST), key)):
+        if (
+            len(selected) == SPAN_ATTRIBUTES_MAX
+            or fit_span_attribute_key(key) is None
+            or (not texts and is_text_attribute(key))
+        ):
             left_out += 1
             continue
-        value = _plain(given[key], cut=texts)
-        if value is None and given[key] is not None:
+        value = _otlp_value_to_plain(attributes[key], cut=texts)
+        if value is None and attributes[key] is not None:
             left_out += 1
         else:
-            made[key] = value
-    return made, left_out
+            selected[key] = value
+    return selected, left_out
 
 
-def _plain(value: OtlpValue, *, cut: bool) -> bool | int | float | str | None:
-    """A value that stays in a record; None where it is too long, unless it may be cut."""
+def _otlp_value_to_plain(value: OtlpValue, *, cut: bool) -> bool | int | float | str | None:
+    """Return a value that a record can hold; None for one that is too long, unless ``cut``."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
@@ -167,22 +188,24 @@ def _plain(value: OtlpValue, *, cut: bool) -> bool | int | float | str | None:
     if isinstance(value, bytes):
         text = value.hex()
     else:
-        text = fit_text(value if isinstance(value, str) else dump(_json(value)).decode())
+        text = clean_span_text(
+            value if isinstance(value, str) else dump_canonical_json(_otlp_value_to_json(value)).decode()
+        )
     if len(truncate_span_text(text)) == len(text):
         return text
     return truncate_span_text(text) if cut else None
 
 
-def _json(value: OtlpValue) -> Json:
+def _otlp_value_to_json(value: OtlpValue) -> Json:
     match value:
         case bytes():
             return value.hex()
         case float():
             return value if math.isfinite(value) else str(value)
         case list():
-            return [_json(child) for child in value]
+            return [_otlp_value_to_json(child) for child in value]
         case dict():
-            return {key: _json(child) for key, child in value.items()}
+            return {key: _otlp_value_to_json(child) for key, child in value.items()}
         case _:
             return value
 
@@ -190,68 +213,68 @@ def _json(value: OtlpValue) -> Json:
 # --- the rest of an event ---------------------------------------------------------------------------------------------
 
 
-def _phase(span: OtlpSpan, mended: list[tuple[OtlpRepair, str]], *, ours: bool) -> dict[str, Json]:
-    """What is known of when it ran, as an event says it."""
-    start = _moment(span, START, span.start_ns, ours=ours)
-    end = _moment(span, END, span.end_ns, ours=ours)
-    mended += [(OtlpRepair.BAD_TIME, span.id)] * bool(span.bad_times)
-    status = _status(span, ours=ours)
+def _make_span_phase(span: OtlpSpan, repairs: list[tuple[OtlpRepair, str]], *, ours: bool) -> dict[str, Json]:
+    """Return the phase, times and status of an event."""
+    start = _read_otlp_timestamp(span, START, span.start_ns, ours=ours)
+    end = _read_otlp_timestamp(span, END, span.end_ns, ours=ours)
+    repairs += [(OtlpRepair.BAD_TIME, span.id)] * bool(span.bad_times)
+    status = _read_span_status(span, ours=ours)
     if start is None and end is None:
-        mended.append((OtlpRepair.NO_TIME, span.id))
-        return {"phase": "start", "at": text_from(0)}
+        repairs.append((OtlpRepair.NO_TIME, span.id))
+        return {"phase": "start", "at": format_timestamp(0)}
     if end is None or start is None:
-        mended.append((OtlpRepair.NO_END if end is None else OtlpRepair.NO_START, span.id))
+        repairs.append((OtlpRepair.NO_END if end is None else OtlpRepair.NO_START, span.id))
     if start is None:
-        return {"phase": "end", "at": text_from(end or 0), "status": status}
+        return {"phase": "end", "at": format_timestamp(end or 0), "status": status}
     if end is None:
-        return {"phase": "start", "at": text_from(start)}
+        return {"phase": "start", "at": format_timestamp(start)}
     if end < start:
-        mended.append((OtlpRepair.BACKWARDS, span.id))
-    return {"phase": "whole", "at": text_from(start), "ended_at": text_from(end), "status": status}
+        repairs.append((OtlpRepair.BACKWARDS, span.id))
+    return {"phase": "whole", "at": format_timestamp(start), "ended_at": format_timestamp(end), "status": status}
 
 
-def _moment(span: OtlpSpan, name: str, told: int | None, *, ours: bool) -> int | None:
-    kept = span.attributes.get(name) if ours else None
-    is_moment = isinstance(kept, int) and not isinstance(kept, bool) and -NS_MAX <= kept <= 0
-    return kept if is_moment and isinstance(kept, int) else told
+def _read_otlp_timestamp(span: OtlpSpan, name: str, time_ns: int | None, *, ours: bool) -> int | None:
+    stored = span.attributes.get(name) if ours else None
+    is_time = isinstance(stored, int) and not isinstance(stored, bool) and -NS_MAX <= stored <= 0
+    return stored if is_time and isinstance(stored, int) else time_ns
 
 
-def _status(span: OtlpSpan, *, ours: bool) -> str:
-    kept = span.attributes.get(STATUS) if ours else None
-    if kept in (SpanStatus.ABANDONED.value, SpanStatus.KILLED.value):
-        return str(kept)
+def _read_span_status(span: OtlpSpan, *, ours: bool) -> str:
+    stored = span.attributes.get(STATUS) if ours else None
+    if stored in (SpanStatus.ABANDONED.value, SpanStatus.KILLED.value):
+        return str(stored)
     return SpanStatus.ERROR.value if span.status == 2 else SpanStatus.OK.value
 
 
-def _parent(span: OtlpSpan, own: str, mended: list[tuple[OtlpRepair, str]], *, ours: bool) -> str | None:
-    named = _ours(span.attributes, PARENT_ID, ours=ours) or span.parent
-    parent = None if named is None else fit_name(named)
+def _read_parent_span(span: OtlpSpan, own: str, repairs: list[tuple[OtlpRepair, str]], *, ours: bool) -> str | None:
+    named = _read_custody_attribute(span.attributes, PARENT_ID, ours=ours) or span.parent
+    parent = None if named is None else fit_span_name(named)
     if parent == own:
-        mended.append((OtlpRepair.OWN_PARENT, own))
+        repairs.append((OtlpRepair.OWN_PARENT, own))
         return None
     return parent
 
 
-def _links(span: OtlpSpan) -> Iterator[Json]:
+def _read_span_links(span: OtlpSpan) -> Iterator[Json]:
     for link in span.links:
-        trace = _text(link.attributes, TRACE_ID) or link.trace
-        made: dict[str, Json] = {"span": fit_name(_text(link.attributes, SPAN_ID) or link.span)}
-        yield made if trace is None else {**made, "execution": fit_name(trace)}
+        trace = _read_text_attribute(link.attributes, TRACE_ID) or link.trace
+        ids: dict[str, Json] = {"span": fit_span_name(_read_text_attribute(link.attributes, SPAN_ID) or link.span)}
+        yield ids if trace is None else {**ids, "execution": fit_span_name(trace)}
 
 
-def _dropped(span: OtlpSpan, *, ours: bool) -> int:
-    kept = span.attributes.get(DROPPED) if ours else None
-    return kept if isinstance(kept, int) and not isinstance(kept, bool) and kept > 0 else span.dropped
+def _count_dropped_attributes(span: OtlpSpan, *, ours: bool) -> int:
+    stored = span.attributes.get(DROPPED) if ours else None
+    return stored if isinstance(stored, int) and not isinstance(stored, bool) and stored > 0 else span.dropped
 
 
-def _ours(given: Mapping[str, OtlpValue], name: str, *, ours: bool) -> str | None:
-    return _text(given, name) if ours else None
+def _read_custody_attribute(attributes: Mapping[str, OtlpValue], name: str, *, ours: bool) -> str | None:
+    return _read_text_attribute(attributes, name) if ours else None
 
 
-def _text(given: Mapping[str, OtlpValue], name: str) -> str | None:
-    value = given.get(name)
-    return _fitted(value) if isinstance(value, str) and value else None
+def _read_text_attribute(attributes: Mapping[str, OtlpValue], name: str) -> str | None:
+    value = attributes.get(name)
+    return _fit_span_name_or_none(value) if isinstance(value, str) and value else None
 
 
-def _fitted(name: str | None) -> str | None:
-    return None if name is None else fit_name(name, WORD_SIGNS_MAX)
+def _fit_span_name_or_none(name: str | None) -> str | None:
+    return None if name is None else fit_span_name(name, WORD_CHARS_MAX)

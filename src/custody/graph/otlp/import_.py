@@ -1,7 +1,7 @@
-"""Read OpenTelemetry's spans into the chain: what can be kept is kept, and what was mended is counted and named.
+"""Import OpenTelemetry spans: every usable span is stored, and repairs are counted and named.
 
-A batch at a time, in bounded memory: what is known, what came twice and which parents are there, the store is asked.
-Killed anywhere and run again it goes on.
+It reads a batch at a time in bounded memory; the store knows which spans are known, repeated or parents. An import that
+was killed continues when it is run again.
 """
 
 import os
@@ -12,13 +12,14 @@ from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 
-from custody.capture.hook.event_home import add_gap, key_of
+from custody.capture.hook.event_home import load_redaction_key, record_capture_gap
 from custody.core.errors import InputError, SpoolError
 from custody.core.ids import Digest, EventId, NaturalKey, RecordRef
-from custody.core.wire.arrival import Arrival, arrival_from
-from custody.core.wire.canonical import Json, dump
-from custody.graph.otlp.event import SpanEventResult, event_of
-from custody.graph.otlp.span_file import SpanChunk, pieces
+from custody.core.plural import count_noun
+from custody.core.wire.arrival import Arrival, arrival_from_json
+from custody.core.wire.canonical import Json, dump_canonical_json
+from custody.graph.otlp.event import SpanEventResult, span_event_from_otlp
+from custody.graph.otlp.span_file import SpanChunk, iterate_span_chunks
 from custody.graph.queries import SpanTables
 from custody.graph.wire.otlp_span import OtlpProblem, OtlpRepair, OtlpSpan
 from custody.graph.wire.report import ImportOtlpReport, SpanPlace, SpanRepairReport
@@ -26,45 +27,49 @@ from custody.intake.record import redact_event_payload
 from custody.store import Store
 from custody.workspace.workspace import Workspace
 
-# Span events made ready: without secrets, and certain to be read again.
+# Span events prepared for the store: without secrets, and certain to be readable.
 
 
-SHORT_SIGNS = 100
-"""What stays of texts where taking a secret out of one made it too long."""
+SHORT_CHARS = 100
+"""The length of texts after replacing a secret made one too long."""
 
 
-def span_arrival(event: dict[str, Json], key: Callable[[], bytes]) -> Arrival:
-    """A span event on its way into a chain; an ``InputError`` if no way can be found to keep it."""
-    # Named by its content, so that a span is known again wherever it is read from.
-    name = EventId(f"import-{sha256(dump(event)).hexdigest()[:32]}")
+def arrival_from_span_event(event: dict[str, Json], key: Callable[[], bytes]) -> Arrival:
+    """Return a span event ready to be appended; raise ``InputError`` if it cannot be stored."""
+    # Named by its content, so that a span is recognized wherever it is read from.
+    name = EventId(f"import-{sha256(dump_canonical_json(event)).hexdigest()[:32]}")
     clean = redact_event_payload(event, key)
     try:
-        return arrival_from(name, clean)
+        return arrival_from_json(name, clean)
     except InputError:
         if clean is event:
             raise
-        return arrival_from(name, _shortened(clean))
+        return arrival_from_json(name, _truncate_span_event(clean))
 
 
 class SpanSpool:
-    """The way of another library's spans into a repository's spool."""
+    """Puts spans of another library into a repository's spool."""
 
     def __init__(self, folder: Path, *, texts: bool) -> None:
         self._workspace = Workspace(folder)
         self._texts = texts
         if self._workspace.home is None:
-            raise InputError(f"'{folder}' is in no repository", hint="name a folder inside one")
+            raise InputError(f"'{folder}' is not in a repository", hint="pass a folder inside one")
 
     @cached_property
     def _home(self) -> str:
         return str(self._workspace.home)
 
     def put(self, spans: Sequence[OtlpSpan]) -> int:
-        """Make spans durable in one file, and give how many could not be made events; a ``SpoolError`` keeps none."""
+        """Store spans in one file; return how many could not become events. A ``SpoolError`` stores none."""
         events = []
         for span in spans:
             try:
-                events.append(span_arrival(event_of(span, texts=self._texts).event, lambda: key_of(self._home)).payload)
+                events.append(
+                    arrival_from_span_event(
+                        span_event_from_otlp(span, texts=self._texts).event, lambda: load_redaction_key(self._home)
+                    ).payload
+                )
             except InputError:
                 continue  # counted by the difference
         if events:
@@ -72,45 +77,49 @@ class SpanSpool:
         return len(spans) - len(events)
 
     def gap(self, lost: int) -> None:
-        """Count what could not be kept, where the doctor looks."""
-        add_gap(self._home, f"{lost} span(s) of OpenTelemetry's could not be kept", dict(os.environ))
+        """Record that spans were lost, for ``custody doctor``."""
+        record_capture_gap(
+            self._home, f"{count_noun(lost, 'OpenTelemetry span')} could not be stored", dict(os.environ)
+        )
 
     def _put(self, events: Sequence[bytes]) -> None:
         own, users = self._workspace.spools
         try:
             own.put_all(events)
         except SpoolError:
-            # The same event in both is one record, so what the first may have kept does not matter.
+            # The same event in both is one record, so a partial write to the first does not matter.
             users.put_all(events)
 
 
-def _shortened(event: dict[str, Json]) -> dict[str, Json]:
-    """The event with the beginnings of its texts alone: what stands for a secret may be longer than the secret was."""
+def _truncate_span_event(event: dict[str, Json]) -> dict[str, Json]:
+    """Return the event with its texts cut: a placeholder may be longer than its secret."""
     names: dict[str, Json] = {
-        n: _truncate_value(event[n]) for n in ("name", "server", "agent", "session") if n in event
+        n: _truncate_span_value(event[n]) for n in ("name", "server", "agent", "session") if n in event
     }
-    given = event.get("attributes")
-    attributes: Json = {key: _truncate_value(value) for key, value in given.items()} if isinstance(given, dict) else {}
+    original = event.get("attributes")
+    attributes: Json = (
+        {key: _truncate_span_value(value) for key, value in original.items()} if isinstance(original, dict) else {}
+    )
     return {**event, **names, "attributes": attributes}
 
 
-def _truncate_value(value: Json) -> Json:
-    return value[:SHORT_SIGNS] if isinstance(value, str) else value
+def _truncate_span_value(value: Json) -> Json:
+    return value[:SHORT_CHARS] if isinstance(value, str) else value
 
 
 BATCH_SPANS = 1000
-"""Spans in one transaction: bounds memory, and what a kill costs."""
+"""Spans in one transaction: limits memory, and the loss when killed."""
 PLACES_MAX = 20
-"""Places that are named of each thing that was mended; all are counted."""
+"""Places listed for each kind of repair; all are counted."""
 WAITING_MAX = 200_000
-"""Parents that are waited for at a time; of what names more, nobody looks whether its parent came."""
+"""Missing parents tracked at a time; further ones are not followed."""
 
 
 def import_otlp(workspace: Workspace, paths: Sequence[Path], *, texts: bool = False) -> ImportOtlpReport:
-    """Keep every span of the files that is new; prompts, answers and the like only with ``texts``."""
+    """Store every new span of the files; prompts, answers and other texts only with ``texts``."""
     for path in paths:
         if not path.is_file():
-            raise InputError(f"there is no file '{path}'", hint="name files of OpenTelemetry's spans")
+            raise InputError(f"cannot find '{path}'", hint="pass files of OpenTelemetry spans")
     with workspace.writing() as store:
         importing = _OtlpImport(workspace, store, texts)
         workspace.progress.start("importing spans", sum(path.stat().st_size for path in paths))
@@ -122,21 +131,21 @@ def import_otlp(workspace: Workspace, paths: Sequence[Path], *, texts: bool = Fa
 
 @dataclass(slots=True)
 class OtlpRepairs:
-    """What was mended: how often, and where first."""
+    """The repairs: how often, and where first."""
 
     counts: Counter[OtlpRepair] = field(default_factory=Counter)
     places: dict[OtlpRepair, list[SpanPlace]] = field(default_factory=dict)
 
     def add(self, code: OtlpRepair, place: SpanPlace, count: int = 1) -> None:
-        """One more, or several at one place."""
+        """Count a repair, or several at one place."""
         self.counts[code] += count
-        named = self.places.setdefault(code, [])
-        if len(named) < PLACES_MAX:
-            named.append(place)
+        places = self.places.setdefault(code, [])
+        if len(places) < PLACES_MAX:
+            places.append(place)
 
     @property
     def reports(self) -> list[SpanRepairReport]:
-        """All of it as it leaves the program."""
+        """Return all repairs as reports show them."""
         return [
             SpanRepairReport(code.label, code.value, self.counts[code], self.places[code])
             for code in OtlpRepair
@@ -146,7 +155,7 @@ class OtlpRepairs:
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """A span that waits to be written."""
+    """A span to be written."""
 
     arrival: Arrival
     place: SpanPlace
@@ -161,14 +170,14 @@ class _Span:
 
 @dataclass(slots=True)
 class _MissingParent:
-    """A parent that has not come: how many name it, and where the first does."""
+    """A missing parent: how many spans name it, and where the first does."""
 
     place: SpanPlace
     count: int = 0
 
 
 class _OtlpImport:
-    """An import under way."""
+    """A running import."""
 
     def __init__(self, workspace: Workspace, store: Store, texts: bool) -> None:
         self._workspace, self._store, self._texts = workspace, store, texts
@@ -181,42 +190,42 @@ class _OtlpImport:
         self._spans = self._new = self._known = self._left_out = self._unfollowed = 0
 
     def file(self, path: Path) -> None:
-        """Take up the spans of one file."""
+        """Import the spans of one file."""
         done = 0
-        for piece in pieces(path):
-            self._piece(path, piece)
-            self._workspace.progress.step(piece.read - done)
-            done = piece.read
+        for chunk in iterate_span_chunks(path):
+            self._chunk(path, chunk)
+            self._workspace.progress.step(chunk.read - done)
+            done = chunk.read
 
-    def _piece(self, path: Path, piece: SpanChunk) -> None:
-        for span in piece.spans:
+    def _chunk(self, path: Path, chunk: SpanChunk) -> None:
+        for span in chunk.spans:
             if isinstance(span, OtlpProblem):
-                self._repairs.add(OtlpRepair.UNREADABLE, SpanPlace(str(path), piece.line, span.what[:300]))
+                self._repairs.add(OtlpRepair.UNREADABLE, SpanPlace(str(path), chunk.line, span.what[:300]))
                 continue
-            made = event_of(span, texts=self._texts)
+            result = span_event_from_otlp(span, texts=self._texts)
             try:
-                self._take(made, str(path), piece.line)
+                self._take(result, str(path), chunk.line)
             except InputError as error:
                 what = f"span '{span.id[:80]}': {error.message}"
-                self._repairs.add(OtlpRepair.UNREADABLE, SpanPlace(str(path), piece.line, what[:300]))
+                self._repairs.add(OtlpRepair.UNREADABLE, SpanPlace(str(path), chunk.line, what[:300]))
 
-    def _take(self, made: SpanEventResult, file: str, line: int | None) -> None:
-        event = made.event
+    def _take(self, result: SpanEventResult, file: str, line: int | None) -> None:
+        event = result.event
         execution, span = str(event["execution"]), str(event["span"])
         place = SpanPlace(file, line, f"{execution}:{span}")
         parent = event.get("parent")
-        arrival = span_arrival(event, lambda: key_of(str(self._workspace.home)))
+        arrival = arrival_from_span_event(event, lambda: load_redaction_key(str(self._workspace.home)))
         self._batch.append(_Span(arrival, place, execution, span, None if parent is None else str(parent)))
         self._spans += 1
-        self._left_out += made.left_out
+        self._left_out += result.left_out
         self._kinds[str(event["span_kind"])] += 1
-        for code, _ in made.mended:
+        for code, _ in result.repairs:
             self._repairs.add(code, place)
         if len(self._batch) >= BATCH_SPANS:
             self._write()
 
     def end(self) -> None:
-        """Write what waits, and say which parents never came."""
+        """Write the last batch, and report the parents that are missing."""
         self._write()
         for awaited in self._awaited.values():
             self._repairs.add(OtlpRepair.NO_PARENT, awaited.place, awaited.count)
@@ -228,42 +237,42 @@ class _OtlpImport:
         if not batch:
             return
         self._compare(batch)
-        there = SpanTables(self._store).there(
+        stored = SpanTables(self._store).find_stored_spans(
             {(span.execution, span.parent) for span in batch if span.parent is not None}
         )
-        done = self._store.append([span.arrival for span in batch])
-        self._new += len(done.made)
+        appended = self._store.append([span.arrival for span in batch])
+        self._new += len(appended.made)
         for span in batch:
-            self._follow(span, there)
-            there.add(span.name)
+            self._follow(span, stored)
+            stored.add(span.name)
 
     def _compare(self, batch: Sequence[_Span]) -> None:
-        """Say which spans were there, came again, or came with another content."""
-        seen = SpanTables(self._store).observed({span.arrival.entry.key for span in batch})
-        here: dict[NaturalKey, set[Digest]] = {}
+        """Count the spans that were stored before, are repeated, or have the id of another content."""
+        observations = SpanTables(self._store).find_observations({span.arrival.entry.key for span in batch})
+        batch_digests: dict[NaturalKey, set[Digest]] = {}
         for span in batch:
             entry = span.arrival.entry
-            kept, lately = seen.get(entry.key, {}), here.setdefault(entry.key, set())
-            if entry.digest in lately or any(map(self._is_new, kept.get(entry.digest, ()))):
+            stored, recent = observations.get(entry.key, {}), batch_digests.setdefault(entry.key, set())
+            if entry.digest in recent or any(map(self._is_new, stored.get(entry.digest, ()))):
                 self._repairs.add(OtlpRepair.REPEATED, span.place)
-            elif entry.digest in kept:
+            elif entry.digest in stored:
                 self._known += 1
-            elif kept or lately:
+            elif stored or recent:
                 self._repairs.add(OtlpRepair.SAME_ID, span.place)
-            lately.add(entry.digest)
+            recent.add(entry.digest)
 
     def _is_new(self, ref: RecordRef) -> bool:
-        """Whether this import has made a record."""
+        """Return whether this import made a record."""
         if self._before is None:
             return ref.store == self._store.own()
         return ref.store == self._before.store and ref.seq > self._before.seq
 
-    def _follow(self, span: _Span, there: set[tuple[str, str]]) -> None:
-        """Look whether what a span ran in is there, and whether others waited for it."""
+    def _follow(self, span: _Span, stored: set[tuple[str, str]]) -> None:
+        """Check whether a span's parent is stored, and whether other spans waited for this one."""
         late = self._awaited.pop(span.name, None)
         if late is not None:
             self._repairs.add(OtlpRepair.LATE_PARENT, late.place, late.count)
-        if span.parent is None or (span.execution, span.parent) in there:
+        if span.parent is None or (span.execution, span.parent) in stored:
             return
         if len(self._awaited) >= WAITING_MAX and (span.execution, span.parent) not in self._awaited:
             self._unfollowed += 1
@@ -271,7 +280,7 @@ class _OtlpImport:
         self._awaited.setdefault((span.execution, span.parent), _MissingParent(span.place)).count += 1
 
     def report(self, files: list[str]) -> ImportOtlpReport:
-        """What was read and what became of it."""
+        """Return the report of the import."""
         return ImportOtlpReport(
             files=files,
             spans=self._spans,

@@ -1,4 +1,4 @@
-"""OTLP's JSON in and out, and the flat shapes in which tools write spans: one reader for all of them."""
+"""OTLP's JSON in and out, and the flat formats of other tools: one reader for all of them."""
 
 import base64
 import binascii
@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from custody.core.errors import InputError
-from custody.core.wire.canonical import Json, dump
-from custody.core.wire.time import ns_from
+from custody.core.wire.canonical import Json, dump_canonical_json
+from custody.core.wire.time import parse_timestamp
 from custody.graph.wire.attribute_names import OPENINFERENCE, SPAN_KIND
 from custody.graph.wire.otlp_span import (
     COUNT_MAX,
@@ -18,8 +18,8 @@ from custody.graph.wire.otlp_span import (
     OtlpProblem,
     OtlpSpan,
     OtlpValue,
-    id_of,
-    time_of,
+    check_otlp_time,
+    normalize_otlp_id,
 )
 
 # Values of OTLP's JSON: attributes, numbers, ids, as protobuf's JSON and the common exporters write them.
@@ -31,68 +31,71 @@ VALUES_DEPTH_MAX = 32
 _WHOLE = re.compile(r"\s*[+-]?\d{1,40}\s*", re.ASCII)
 
 
-def attributes_of(value: Json) -> dict[str, OtlpValue]:
-    """Attributes as OTLP lists them, or as a plain object."""
+def parse_otlp_attributes(value: Json) -> dict[str, OtlpValue]:
+    """Parse attributes as OTLP lists them, or as a plain object."""
     if isinstance(value, dict):
-        return {key: _plain(said) for key, said in value.items()}
+        return {key: _plain_json_to_otlp(child) for key, child in value.items()}
     attributes: dict[str, OtlpValue] = {}
-    for pair in map(object_of, list_of(value)):
+    for pair in map(otlp_object_or_empty, otlp_list_or_empty(value)):
         if isinstance(key := pair.get("key"), str):
-            attributes[key] = _any_value(pair.get("value"), 0)
+            attributes[key] = _parse_otlp_any_value(pair.get("value"), 0)
     return attributes
 
 
-def _plain(value: Json) -> OtlpValue:
+def _plain_json_to_otlp(value: Json) -> OtlpValue:
     if isinstance(value, list):
-        return [_plain(child) for child in value]
-    return {key: _plain(child) for key, child in value.items()} if isinstance(value, dict) else value
+        return [_plain_json_to_otlp(child) for child in value]
+    return {key: _plain_json_to_otlp(child) for key, child in value.items()} if isinstance(value, dict) else value
 
 
-def _any_value(value: Json, depth: int) -> OtlpValue:
-    fields = object_of(value)
+def _parse_otlp_any_value(value: Json, depth: int) -> OtlpValue:
+    fields = otlp_object_or_empty(value)
     if depth > VALUES_DEPTH_MAX or not fields:
         return None
-    name, said = next(iter(fields.items()))
+    name, content = next(iter(fields.items()))
     match name.replace("_", "").lower():
         case "stringvalue":
-            return said if isinstance(said, str) else None
+            return content if isinstance(content, str) else None
         case "boolvalue":
-            return said if isinstance(said, bool) else None
+            return content if isinstance(content, bool) else None
         case "intvalue":
-            return whole_or_none(said)
+            return parse_otlp_int_or_none(content)
         case "doublevalue":
-            return _double(said)
+            return _parse_otlp_double(content)
         case "bytesvalue":
-            return _bytes(said)
+            return _parse_otlp_bytes(content)
         case "arrayvalue":
-            return [_any_value(json, depth + 1) for json in list_of(object_of(said).get("values"))]
+            return [
+                _parse_otlp_any_value(json, depth + 1)
+                for json in otlp_list_or_empty(otlp_object_or_empty(content).get("values"))
+            ]
         case "kvlistvalue":
-            pairs = map(object_of, list_of(object_of(said).get("values")))
-            return {str(pair.get("key")): _any_value(pair.get("value"), depth + 1) for pair in pairs}
+            pairs = map(otlp_object_or_empty, otlp_list_or_empty(otlp_object_or_empty(content).get("values")))
+            return {str(pair.get("key")): _parse_otlp_any_value(pair.get("value"), depth + 1) for pair in pairs}
         case _:
             return None
 
 
-def whole(value: Json) -> int:
-    """A whole number as JSON or a text has it; a ``ValueError`` for anything else."""
+def parse_otlp_int(value: Json) -> int:
+    """Return a whole number from JSON or text; raise ``ValueError`` for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError("no number")
+        raise ValueError("not a number")
     if isinstance(value, str) and not _WHOLE.fullmatch(value):
-        raise ValueError("no number")
+        raise ValueError("not a number")
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError("no number")
+        raise ValueError("not a number")
     return int(value)
 
 
-def whole_or_none(value: Json) -> int | None:
-    """A whole number, or None for what is none."""
+def parse_otlp_int_or_none(value: Json) -> int | None:
+    """Return a whole number, or None for anything else."""
     try:
-        return whole(value)
+        return parse_otlp_int(value)
     except ValueError:
         return None
 
 
-def _double(value: Json) -> OtlpValue:
+def _parse_otlp_double(value: Json) -> OtlpValue:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -102,41 +105,41 @@ def _double(value: Json) -> OtlpValue:
     return number if math.isfinite(number) else str(value)
 
 
-def _bytes(value: Json) -> bytes | None:
+def _parse_otlp_bytes(value: Json) -> bytes | None:
     try:
         return base64.b64decode(value, validate=True) if isinstance(value, str) else None
     except binascii.Error:
         return None
 
 
-def count_of(value: Json) -> int:
-    """A count that protobuf could hold, else none."""
-    number = whole_or_none(value)
+def parse_otlp_count(value: Json) -> int:
+    """Return a count that protobuf can hold, else 0."""
+    number = parse_otlp_int_or_none(value)
     return number if number is not None and 0 <= number <= COUNT_MAX else 0
 
 
-def json_id(value: Json, size: int) -> str | None:
-    """An id, or None for what is none."""
-    return id_of(value, size) if isinstance(value, str) else None
+def parse_otlp_id(value: Json, size: int) -> str | None:
+    """Return an id, or None for anything else."""
+    return normalize_otlp_id(value, size) if isinstance(value, str) else None
 
 
-def text_of(value: Json) -> str | None:
-    """A text, or None for what is none."""
+def otlp_text_or_none(value: Json) -> str | None:
+    """Return a text, or None for anything else."""
     return value if isinstance(value, str) else None
 
 
-def first_of(fields: OtlpFields, names: Iterable[str]) -> Json:
-    """The first of these fields that says something."""
+def find_otlp_field(fields: OtlpFields, names: Iterable[str]) -> Json:
+    """Return the first of these fields that has a value."""
     return next((fields[name] for name in names if fields.get(name) is not None), None)
 
 
-def object_of(value: Json) -> dict[str, Json]:
-    """An object, or an empty one for what is none."""
+def otlp_object_or_empty(value: Json) -> dict[str, Json]:
+    """Return an object, or an empty one for anything else."""
     return value if isinstance(value, dict) else {}
 
 
-def list_of(value: Json) -> list[Json]:
-    """A list, or an empty one for what is none."""
+def otlp_list_or_empty(value: Json) -> list[Json]:
+    """Return a list, or an empty one for anything else."""
     return value if isinstance(value, list) else []
 
 
@@ -156,7 +159,7 @@ RESOURCE = ("resource", "resource_attributes")
 DROPPED = ("droppedAttributesCount", "dropped_attributes_count")
 CHILDREN = ("child_spans", "children")
 FLAT = {"tool": "tool.name", "model": "llm.model_name", "service_name": "service.name"}
-"""Fields of flat spans, and the attributes that they stand for."""
+"""Fields of flat spans, and the attributes that they become."""
 EXCEPTION = "exception.type"
 STATUSES = {"UNSET": 0, "OK": 1, "ERROR": 2}
 _NS = 1_000_000_000
@@ -166,219 +169,228 @@ _ISO = re.compile(
 )
 
 
-def is_otlp(value: Json) -> bool:
-    """Whether a JSON value looks like spans: OTLP's own object, a trace with its spans, or a span."""
+def is_otlp_json(value: Json) -> bool:
+    """Return whether a JSON value looks like spans: OTLP's own object, a trace with its spans, or a span."""
     if not isinstance(value, dict):
         return False
-    if isinstance(first_of(value, RESOURCES), list):
+    if isinstance(find_otlp_field(value, RESOURCES), list):
         return True
     if isinstance(value.get("spans"), list):
-        return isinstance(first_of(value, TRACE), str)
-    context = object_of(value.get("context"))
-    has_ids = all(isinstance(first_of(context or value, names), str) for names in (TRACE[:3], SPAN[:3]))
-    return has_ids and isinstance(first_of(value, NAME), str)
+        return isinstance(find_otlp_field(value, TRACE), str)
+    context = otlp_object_or_empty(value.get("context"))
+    has_ids = all(isinstance(find_otlp_field(context or value, names), str) for names in (TRACE[:3], SPAN[:3]))
+    return has_ids and isinstance(find_otlp_field(value, NAME), str)
 
 
-def spans_in(value: Json) -> Iterator[OtlpSpan | OtlpProblem]:
-    """The spans that one JSON value holds; what gives none is said in its place."""
+def parse_otlp_spans(value: Json) -> Iterator[OtlpSpan | OtlpProblem]:
+    """Yield the spans of one JSON value, and a problem for each part that is not a span."""
     if isinstance(value, list):
         for entry in value:
-            yield from spans_in(entry) if isinstance(entry, dict) else (OtlpProblem("an entry that is no object"),)
+            yield from (
+                parse_otlp_spans(entry) if isinstance(entry, dict) else (OtlpProblem("an entry is not an object"),)
+            )
     elif not isinstance(value, dict):
-        yield OtlpProblem("neither spans nor a span: no JSON object")
-    elif (resources := first_of(value, RESOURCES)) is not None:
-        yield from _of_resources(resources)
+        yield OtlpProblem("neither spans nor a span: not a JSON object")
+    elif (resources := find_otlp_field(value, RESOURCES)) is not None:
+        yield from _parse_resource_spans(resources)
     elif isinstance(spans := value.get("spans"), list):
-        resource = attributes_of(first_of(object_of(value.get("resource")), ATTRIBUTES))
-        yield from _all(spans, text_of(first_of(value, TRACE)), resource)
+        resource = parse_otlp_attributes(find_otlp_field(otlp_object_or_empty(value.get("resource")), ATTRIBUTES))
+        yield from _parse_nested_spans(spans, otlp_text_or_none(find_otlp_field(value, TRACE)), resource)
     else:
-        yield from _all([value], None, {})
+        yield from _parse_nested_spans([value], None, {})
 
 
-def _of_resources(resources: Json) -> Iterator[OtlpSpan | OtlpProblem]:
-    for json in list_of(resources):
-        fields = object_of(json)
-        resource = attributes_of(first_of(object_of(fields.get("resource")), ATTRIBUTES))
-        for scope in list_of(first_of(fields, SCOPES)):
-            yield from _all(list_of(object_of(scope).get("spans")), None, resource)
+def _parse_resource_spans(resources: Json) -> Iterator[OtlpSpan | OtlpProblem]:
+    for json in otlp_list_or_empty(resources):
+        fields = otlp_object_or_empty(json)
+        resource = parse_otlp_attributes(find_otlp_field(otlp_object_or_empty(fields.get("resource")), ATTRIBUTES))
+        for scope in otlp_list_or_empty(find_otlp_field(fields, SCOPES)):
+            yield from _parse_nested_spans(otlp_list_or_empty(otlp_object_or_empty(scope).get("spans")), None, resource)
 
 
-def _all(spans: list[Json], trace: str | None, resource: Mapping[str, OtlpValue]) -> Iterator[OtlpSpan | OtlpProblem]:
-    """Spans, and those that stand inside them, which name neither trace nor parent themselves."""
+def _parse_nested_spans(
+    spans: list[Json], trace: str | None, resource: Mapping[str, OtlpValue]
+) -> Iterator[OtlpSpan | OtlpProblem]:
+    """Yield spans and the spans nested inside them, which name neither trace nor parent."""
     waiting: list[tuple[Json, str | None, str | None]] = [(span, trace, None) for span in reversed(spans)]
     while waiting:
-        span, of, inside = waiting.pop()
+        span, outer_trace, outer_span = waiting.pop()
         if not isinstance(span, dict):
-            yield OtlpProblem("a span that is no object")
+            yield OtlpProblem("a span is not an object")
             continue
-        made = _span(span, of, inside, resource)
-        yield made
-        above = (made.trace, made.id) if isinstance(made, OtlpSpan) else (of, inside)
-        waiting += [(child, *above) for child in reversed(list_of(first_of(span, CHILDREN)))]
+        parsed = _parse_otlp_span(span, outer_trace, outer_span, resource)
+        yield parsed
+        above = (parsed.trace, parsed.id) if isinstance(parsed, OtlpSpan) else (outer_trace, outer_span)
+        waiting += [(child, *above) for child in reversed(otlp_list_or_empty(find_otlp_field(span, CHILDREN)))]
 
 
-def _span(
-    fields: OtlpFields, trace: str | None, inside: str | None, resource: Mapping[str, OtlpValue]
+def _parse_otlp_span(
+    fields: OtlpFields, outer_trace: str | None, outer_span: str | None, resource: Mapping[str, OtlpValue]
 ) -> OtlpSpan | OtlpProblem:
-    context = object_of(fields.get("context"))
-    of = json_id(first_of(context or fields, TRACE), TRACE_BYTES)
-    of = of or (None if trace is None else id_of(trace, TRACE_BYTES))
-    own = json_id(first_of(context or fields, SPAN), SPAN_BYTES)
-    if of is None or own is None:
-        return OtlpProblem(f"a span without an id of its {'trace' if of is None else 'own'}")
-    start, end, bad = _times(fields)
-    status, message = _status(fields)
+    context = otlp_object_or_empty(fields.get("context"))
+    trace = parse_otlp_id(find_otlp_field(context or fields, TRACE), TRACE_BYTES)
+    trace = trace or (None if outer_trace is None else normalize_otlp_id(outer_trace, TRACE_BYTES))
+    own = parse_otlp_id(find_otlp_field(context or fields, SPAN), SPAN_BYTES)
+    if trace is None or own is None:
+        return OtlpProblem(f"a span has no {'trace' if trace is None else 'span'} id")
+    start, end, bad = _parse_span_times(fields)
+    status, message = _parse_span_status(fields)
     return OtlpSpan(
-        trace=of,
+        trace=trace,
         id=own,
-        name=text_of(first_of(fields, NAME)) or "",
-        parent=json_id(first_of(fields, PARENT), SPAN_BYTES) or inside,
+        name=otlp_text_or_none(find_otlp_field(fields, NAME)) or "",
+        parent=parse_otlp_id(find_otlp_field(fields, PARENT), SPAN_BYTES) or outer_span,
         start_ns=start,
         end_ns=end,
         status=status,
         message=message,
-        attributes=_of_span(fields),
-        dropped=count_of(first_of(fields, DROPPED)),
-        links=tuple(_links(fields.get("links"))),
-        resource={**resource, **attributes_of(_resource(fields))},
+        attributes=_collect_span_attributes(fields),
+        dropped=parse_otlp_count(find_otlp_field(fields, DROPPED)),
+        links=tuple(_parse_otlp_links(fields.get("links"))),
+        resource={**resource, **parse_otlp_attributes(_find_resource_attributes(fields))},
         bad_times=bad,
     )
 
 
-def _of_span(fields: OtlpFields) -> dict[str, OtlpValue]:
-    """The attributes of a span, with what flat shapes say beside them."""
-    found = attributes_of(first_of(fields, ATTRIBUTES))
+def _collect_span_attributes(fields: OtlpFields) -> dict[str, OtlpValue]:
+    """Return the attributes of a span, with the values that flat formats have outside them."""
+    attributes = parse_otlp_attributes(find_otlp_field(fields, ATTRIBUTES))
     for name, attribute in FLAT.items():
-        if isinstance(said := fields.get(name), str) and attribute not in found:
-            found[attribute] = said
+        if isinstance(text := fields.get(name), str) and attribute not in attributes:
+            attributes[attribute] = text
     kind = fields.get("kind")
-    # OpenTelemetry's own kinds (a number, SPAN_KIND_CLIENT, SpanKind.CLIENT) say how a call travels, not what it is.
+    # OpenTelemetry's own kinds (a number, SPAN_KIND_CLIENT, SpanKind.CLIENT) describe transport, not what was called.
     if isinstance(kind, str) and kind.upper() in OPENINFERENCE:
-        found.setdefault(SPAN_KIND, kind)
-    for event in map(object_of, list_of(fields.get("events"))):
-        if event.get("name") == "exception" and EXCEPTION not in found:
-            found.update({k: v for k, v in attributes_of(first_of(event, ATTRIBUTES)).items() if k == EXCEPTION})
-    return found
+        attributes.setdefault(SPAN_KIND, kind)
+    for event in map(otlp_object_or_empty, otlp_list_or_empty(fields.get("events"))):
+        if event.get("name") == "exception" and EXCEPTION not in attributes:
+            attributes.update(
+                {k: v for k, v in parse_otlp_attributes(find_otlp_field(event, ATTRIBUTES)).items() if k == EXCEPTION}
+            )
+    return attributes
 
 
-def _resource(fields: OtlpFields) -> Json:
-    resource = first_of(fields, RESOURCE)
-    inner = first_of(object_of(resource), ATTRIBUTES)
+def _find_resource_attributes(fields: OtlpFields) -> Json:
+    resource = find_otlp_field(fields, RESOURCE)
+    inner = find_otlp_field(otlp_object_or_empty(resource), ATTRIBUTES)
     return resource if inner is None else inner
 
 
 # --- parts of a span --------------------------------------------------------------------------------------------------
 
 
-def _times(fields: OtlpFields) -> tuple[int | None, int | None, int]:
-    """Start, end, and how many of both were no times."""
+def _parse_span_times(fields: OtlpFields) -> tuple[int | None, int | None, int]:
+    """Return start, end, and how many of them are invalid."""
     bad = 0
-    found: list[int | None] = []
+    times: list[int | None] = []
     for names in (START, END):
         try:
-            found.append(_moment(first_of(fields, names)))
+            times.append(_parse_otlp_timestamp(find_otlp_field(fields, names)))
         except ValueError:
             bad += 1
-            found.append(None)
-    start, end = found
+            times.append(None)
+    start, end = times
     try:
-        lasted = _duration(first_of(fields, DURATION))
-        if end is None and start is not None and lasted is not None:
-            end = time_of(start + lasted)
+        duration = _parse_otlp_duration(find_otlp_field(fields, DURATION))
+        if end is None and start is not None and duration is not None:
+            end = check_otlp_time(start + duration)
     except ValueError:
         bad += 1
     return start, end, bad
 
 
-def _moment(value: Json) -> int | None:
+def _parse_otlp_timestamp(value: Json) -> int | None:
     if value is None or value == "":
         return None
     if isinstance(value, str) and not value.strip().isdecimal():
         try:
-            return time_of(ns_from(value.strip()))
+            return check_otlp_time(parse_timestamp(value.strip()))
         except InputError as error:
             raise ValueError(error.message) from error
-    return time_of(whole(value))
+    return check_otlp_time(parse_otlp_int(value))
 
 
-def _duration(value: Json) -> int | None:
+def _parse_otlp_duration(value: Json) -> int | None:
     if value is None or value == "":
         return None
     if not isinstance(value, str):
-        return time_of(whole(value)) or 0
+        return check_otlp_time(parse_otlp_int(value)) or 0
     shape = _ISO.fullmatch(value.strip())
     if shape is None or not any(shape.groups()):
-        raise ValueError("no duration")
+        raise ValueError("not a duration")
     days, hours, minutes, seconds, fraction = (part or "0" for part in shape.groups())
-    seconds_in_all = int(days) * _DAY_SECONDS + int(hours) * 3600 + int(minutes) * 60 + int(seconds)
-    return seconds_in_all * _NS + int(fraction.ljust(9, "0"))
+    total_seconds = int(days) * _DAY_SECONDS + int(hours) * 3600 + int(minutes) * 60 + int(seconds)
+    return total_seconds * _NS + int(fraction.ljust(9, "0"))
 
 
-def _status(fields: OtlpFields) -> tuple[int, str]:
-    said = first_of(fields, STATUS)
-    inner = object_of(said)
-    code = first_of(inner, ("code", "status_code")) if isinstance(said, dict) else said
-    message = text_of(first_of(inner or fields, MESSAGE)) or ""
+def _parse_span_status(fields: OtlpFields) -> tuple[int, str]:
+    status = find_otlp_field(fields, STATUS)
+    inner = otlp_object_or_empty(status)
+    code = find_otlp_field(inner, ("code", "status_code")) if isinstance(status, dict) else status
+    message = otlp_text_or_none(find_otlp_field(inner or fields, MESSAGE)) or ""
     if isinstance(code, str):
         return STATUSES.get(code.upper().rpartition("_")[2].rpartition(".")[2], 0), message
     return (code if code in (1, 2) and isinstance(code, int) and not isinstance(code, bool) else 0), message
 
 
-def _links(value: Json) -> Iterator[OtlpLink]:
-    for link in map(object_of, list_of(value)):
-        ids = object_of(link.get("context")) or link
-        trace, span = json_id(first_of(ids, TRACE), TRACE_BYTES), json_id(first_of(ids, SPAN), SPAN_BYTES)
+def _parse_otlp_links(value: Json) -> Iterator[OtlpLink]:
+    for link in map(otlp_object_or_empty, otlp_list_or_empty(value)):
+        ids = otlp_object_or_empty(link.get("context")) or link
+        trace, span = (
+            parse_otlp_id(find_otlp_field(ids, TRACE), TRACE_BYTES),
+            parse_otlp_id(find_otlp_field(ids, SPAN), SPAN_BYTES),
+        )
         if span is not None:
-            yield OtlpLink(trace, span, attributes_of(link.get("attributes")))
+            yield OtlpLink(trace, span, parse_otlp_attributes(link.get("attributes")))
 
 
-# Spans as OTLP's JSON: one ``TracesData`` object, ids in hex, times and whole numbers as texts.
+# Spans as OTLP's JSON: one ``TracesData`` object, ids in hex, times and whole numbers as text.
 
 
 SCOPE = "custody"
 
 
-def dump_json(spans: Iterable[OtlpSpan]) -> bytes:
-    """All ``spans`` as one object on one line, under one resource."""
-    resource: Json = {"attributes": _attributes({"service.name": SCOPE})}
-    scope: Json = {"scope": {"name": SCOPE}, "spans": [_span_json(span) for span in spans]}
-    return dump({"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]})
+def dump_otlp_json(spans: Iterable[OtlpSpan]) -> bytes:
+    """Return all ``spans`` as one object on one line, under one resource."""
+    resource: Json = {"attributes": _otlp_attributes_to_json({"service.name": SCOPE})}
+    scope: Json = {"scope": {"name": SCOPE}, "spans": [_otlp_span_to_json(span) for span in spans]}
+    return dump_canonical_json({"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]})
 
 
-def _span_json(span: OtlpSpan) -> Json:
-    said: dict[str, Json] = {
+def _otlp_span_to_json(span: OtlpSpan) -> Json:
+    fields: dict[str, Json] = {
         "traceId": span.trace,
         "spanId": span.id,
         "name": span.name,
         "kind": 1,
         "startTimeUnixNano": str(span.start_ns or 0),
         "endTimeUnixNano": str(span.end_ns or 0),
-        "attributes": _attributes(span.attributes),
+        "attributes": _otlp_attributes_to_json(span.attributes),
         "status": {"code": span.status} if span.status else {},
     }
     if span.parent is not None:
-        said["parentSpanId"] = span.parent
+        fields["parentSpanId"] = span.parent
     if span.dropped:
-        said["droppedAttributesCount"] = span.dropped
+        fields["droppedAttributesCount"] = span.dropped
     if span.links:
-        said["links"] = [_link(link) for link in span.links]
-    return said
+        fields["links"] = [_otlp_link_to_json(link) for link in span.links]
+    return fields
 
 
-def _link(link: OtlpLink) -> Json:
-    said: dict[str, Json] = {"spanId": link.span}
+def _otlp_link_to_json(link: OtlpLink) -> Json:
+    fields: dict[str, Json] = {"spanId": link.span}
     if link.trace is not None:
-        said["traceId"] = link.trace
+        fields["traceId"] = link.trace
     if link.attributes:
-        said["attributes"] = _attributes(link.attributes)
-    return said
+        fields["attributes"] = _otlp_attributes_to_json(link.attributes)
+    return fields
 
 
-def _attributes(given: Mapping[str, OtlpValue]) -> Json:
-    return [{"key": key, "value": _value(given[key])} for key in sorted(given)]
+def _otlp_attributes_to_json(attributes: Mapping[str, OtlpValue]) -> Json:
+    return [{"key": key, "value": _otlp_value_to_json(attributes[key])} for key in sorted(attributes)]
 
 
-def _value(value: OtlpValue) -> Json:
+def _otlp_value_to_json(value: OtlpValue) -> Json:
     match value:
         case None:
             return {}
@@ -393,6 +405,10 @@ def _value(value: OtlpValue) -> Json:
         case bytes():
             return {"bytesValue": base64.b64encode(value).decode()}
         case list():
-            return {"arrayValue": {"values": [_value(child) for child in value]}}
+            return {"arrayValue": {"values": [_otlp_value_to_json(child) for child in value]}}
         case dict():
-            return {"kvlistValue": {"values": [{"key": k, "value": _value(v)} for k, v in sorted(value.items())]}}
+            return {
+                "kvlistValue": {
+                    "values": [{"key": k, "value": _otlp_value_to_json(v)} for k, v in sorted(value.items())]
+                }
+            }

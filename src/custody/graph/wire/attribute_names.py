@@ -1,7 +1,6 @@
-"""What names of attributes mean: OpenTelemetry's ``gen_ai.*`` and ``mcp.*``, OpenInference's and OpenLLMetry's.
+"""Attribute names of OpenTelemetry (``gen_ai.*``, ``mcp.*``), OpenInference and OpenLLMetry.
 
-This file is the only one that says which kind a span of another tool is, what it is called and whose tool it was.
-Tables, not branches: a new word is a row.
+Only this file defines the kind, the name and the server of another tool's span. It uses tables, so a new name is a row.
 """
 
 from collections.abc import Mapping
@@ -52,7 +51,7 @@ MCP_METHODS: Mapping[str, SpanKind] = MappingProxyType(
         "tools/call": SpanKind.TOOL,
     }
 )
-"""What else a session with a server does (listing, subscribing, pinging) is its own housekeeping: a capability."""
+"""Other methods of a session with a server (listing, subscribing, pinging) are capabilities."""
 TRACELOOP: Mapping[str, SpanKind] = MappingProxyType(
     {
         "agent": SpanKind.AGENT,
@@ -73,7 +72,7 @@ HINTS: Mapping[str, SpanKind] = MappingProxyType(
         "gen_ai.data_source.id": SpanKind.RETRIEVAL,
     }
 )
-"""What a span is that names no kind, by an attribute that only such spans have; the first that is there decides."""
+"""The kind of a span that names none, by an attribute that only such spans have; the first match counts."""
 NAMES: Mapping[SpanKind, tuple[str, ...]] = MappingProxyType(
     {
         SpanKind.TOOL: ("gen_ai.tool.name", "tool.name", "traceloop.entity.name"),
@@ -84,15 +83,15 @@ NAMES: Mapping[SpanKind, tuple[str, ...]] = MappingProxyType(
         SpanKind.RETRIEVAL: ("gen_ai.data_source.id", "mcp.resource.uri", "reranker.model_name"),
     }
 )
-"""Where a kind's own name stands; else the span's name is it."""
+"""The attributes with a kind's own name; without one, the span's name is used."""
 SERVERS = ("mcp.server.name", "mcp.server", "rpc.service", "server.address")
 SESSIONS = ("session.id", "gen_ai.conversation.id", "langfuse.session.id")
 SERVICE = "service.name"
 UNNAMED_SERVICE = "unknown_service"
 VERBS = ("execute_tool ", "invoke_agent ", "create_agent ", "invoke_workflow ", "tools/call ")
-"""What the conventions put before a name."""
+"""Prefixes that the conventions put before a name."""
 MCP_TOOL = "mcp__"
-"""Agents call the tools of servers ``mcp__SERVER__TOOL``."""
+"""Prefix of agents' names for tools of servers: ``mcp__SERVER__TOOL``."""
 
 TEXTS = (
     "db.query.text",
@@ -140,15 +139,17 @@ TEXTS = (
     "traceloop.entity.output",
     "user_prompt",
 )
-"""Attributes that hold what somebody wrote or a model said; also those whose names begin so, up to a dot."""
+"""Attributes with text of people or models; longer names that start with one of these and a dot count too."""
 NOT_TEXTS = frozenset(("gen_ai.prompt.name",))
 
 
-def is_text(name: str) -> bool:
-    """Whether an attribute holds a prompt, an answer, a document or the like.
+def is_text_attribute(name: str) -> bool:
+    """Return whether an attribute holds a prompt, an answer, a document or similar text.
 
-    >>> is_text("input.value"), is_text("llm.input_messages.0.message.content"), is_text("input.mime_type")
-    (True, True, False)
+    >>> is_text_attribute("input.value"), is_text_attribute("llm.input_messages.0.message.content")
+    (True, True)
+    >>> is_text_attribute("input.mime_type")
+    False
     """
     if name in NOT_TEXTS:
         return False
@@ -159,76 +160,81 @@ def is_text(name: str) -> bool:
 _TEXT_NAMES = frozenset(TEXTS)
 
 
-def kind_of(span: OtlpSpan) -> SpanKind:
-    """What a span is a stretch of; a capability where nothing says more: a function of the program.
+def span_kind_from_otlp(span: OtlpSpan) -> SpanKind:
+    """Return the kind of a span; by default a capability, which is a function of the program.
 
-    >>> kind_of(OtlpSpan(trace="t", id="s", name="x", attributes={"openinference.span.kind": "RETRIEVER"}))
+    >>> span_kind_from_otlp(OtlpSpan(trace="t", id="s", name="x", attributes={"openinference.span.kind": "RETRIEVER"}))
     <SpanKind.RETRIEVAL: 'retrieval'>
     """
-    given = span.attributes
-    for look in (_by_openinference, _by_operation, _by_method, _by_traceloop):
-        if (kind := look(given)) is not None:
+    attributes = span.attributes
+    for kind_from_attributes in (
+        _kind_from_openinference,
+        _kind_from_operation,
+        _kind_from_mcp_method,
+        _kind_from_traceloop,
+    ):
+        if (kind := kind_from_attributes(attributes)) is not None:
             return kind
-    return next((kind for name, kind in HINTS.items() if given.get(name) is not None), SpanKind.CAPABILITY)
+    return next((kind for name, kind in HINTS.items() if attributes.get(name) is not None), SpanKind.CAPABILITY)
 
 
-def name_of(span: OtlpSpan, kind: SpanKind) -> tuple[str, str | None]:
-    """What was called, and for a tool whose it was, where that is told."""
-    said = _first_text(span.attributes, NAMES.get(kind, ())) or _without_verb(span.name)
+def call_name_from_otlp(span: OtlpSpan, kind: SpanKind) -> tuple[str, str | None]:
+    """Return the name of the call and, for a tool, its server if known."""
+    name = _find_text_attribute(span.attributes, NAMES.get(kind, ())) or _strip_span_verb(span.name)
     if kind is not SpanKind.TOOL:
-        return said, None
-    name, server = tool_name(said)
-    return name, server or _server(span.attributes)
+        return name, None
+    name, server = split_mcp_tool_name(name)
+    return name, server or _find_mcp_server(span.attributes)
 
 
-def tool_name(name: str) -> tuple[str, str | None]:
-    """A tool's name and its server's, where the one holds the other.
+def split_mcp_tool_name(name: str) -> tuple[str, str | None]:
+    """Split a tool's name from its server's, if it has both.
 
-    >>> tool_name("mcp__github__get_issue"), tool_name("Read"), tool_name("mcp__x")
+    >>> split_mcp_tool_name("mcp__github__get_issue"), split_mcp_tool_name("Read"), split_mcp_tool_name("mcp__x")
     (('get_issue', 'github'), ('Read', None), ('mcp__x', None))
     """
     server, _, tool = name.removeprefix(MCP_TOOL).partition("__")
     return (tool, server) if name.startswith(MCP_TOOL) and server and tool else (name, None)
 
 
-def session_of(span: OtlpSpan) -> str | None:
-    """The session that a span names."""
-    return _first_text(span.attributes, SESSIONS) or _first_text(span.resource, SESSIONS[:1])
+def session_from_otlp_span(span: OtlpSpan) -> str | None:
+    """Return the session that a span names."""
+    return _find_text_attribute(span.attributes, SESSIONS) or _find_text_attribute(span.resource, SESSIONS[:1])
 
 
-def agent_of(span: OtlpSpan) -> str | None:
-    """The program that a span is of; None for one that its maker did not name."""
-    service = _first_text(span.resource, (SERVICE,)) or _first_text(span.attributes, (SERVICE,))
+def agent_from_otlp_span(span: OtlpSpan) -> str | None:
+    """Return the program that a span belongs to; None if it is unnamed."""
+    service = _find_text_attribute(span.resource, (SERVICE,)) or _find_text_attribute(span.attributes, (SERVICE,))
     return None if service is None or service.startswith(UNNAMED_SERVICE) else service
 
 
-def _server(given: Mapping[str, OtlpValue]) -> str | None:
-    """A server only where a method says that one was asked: an address alone is any service's."""
-    return _first_text(given, SERVERS if MCP_METHOD in given else SERVERS[:2])
+def _find_mcp_server(attributes: Mapping[str, OtlpValue]) -> str | None:
+    """Return the server; a URL counts only with an MCP method, since any service has one."""
+    return _find_text_attribute(attributes, SERVERS if MCP_METHOD in attributes else SERVERS[:2])
 
 
-def _by_openinference(given: Mapping[str, OtlpValue]) -> SpanKind | None:
-    return OPENINFERENCE.get(str(given.get(SPAN_KIND)).upper())
+def _kind_from_openinference(attributes: Mapping[str, OtlpValue]) -> SpanKind | None:
+    return OPENINFERENCE.get(str(attributes.get(SPAN_KIND)).upper())
 
 
-def _by_operation(given: Mapping[str, OtlpValue]) -> SpanKind | None:
-    return OPERATIONS.get(str(given.get(OPERATION)).lower())
+def _kind_from_operation(attributes: Mapping[str, OtlpValue]) -> SpanKind | None:
+    return OPERATIONS.get(str(attributes.get(OPERATION)).lower())
 
 
-def _by_method(given: Mapping[str, OtlpValue]) -> SpanKind | None:
-    method = given.get(MCP_METHOD)
+def _kind_from_mcp_method(attributes: Mapping[str, OtlpValue]) -> SpanKind | None:
+    method = attributes.get(MCP_METHOD)
     return MCP_METHODS.get(method, SpanKind.CAPABILITY) if isinstance(method, str) else None
 
 
-def _by_traceloop(given: Mapping[str, OtlpValue]) -> SpanKind | None:
-    return TRACELOOP.get(str(given.get(TRACELOOP_KIND)).lower())
+def _kind_from_traceloop(attributes: Mapping[str, OtlpValue]) -> SpanKind | None:
+    return TRACELOOP.get(str(attributes.get(TRACELOOP_KIND)).lower())
 
 
-def _first_text(given: Mapping[str, OtlpValue], names: tuple[str, ...]) -> str | None:
-    found = (given.get(name) for name in names)
-    return next((text for text in found if isinstance(text, str) and text.strip()), None)
+def _find_text_attribute(attributes: Mapping[str, OtlpValue], names: tuple[str, ...]) -> str | None:
+    values = (attributes.get(name) for name in names)
+    return next((text for text in values if isinstance(text, str) and text.strip()), None)
 
 
-def _without_verb(name: str) -> str:
+def _strip_span_verb(name: str) -> str:
     verb = next((verb for verb in VERBS if name.startswith(verb) and len(name) > len(verb)), "")
     return name.removeprefix(verb)

@@ -1,4 +1,4 @@
-"""What ``custody graph`` answers: nodes and edges with what shows them, ways, likenesses, next calls, differences."""
+"""The reports of ``custody graph``: nodes and edges with evidence, paths, similar nodes, next calls, differences."""
 
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ class GraphWitness(msgspec.Struct, frozen=True):
 
 
 class GraphEdge(msgspec.Struct, frozen=True, kw_only=True):
-    """One edge: known by both ends and its type; ``weight`` follows from type and source."""
+    """One edge, identified by both ends and its type; ``weight`` follows from type and source."""
 
     start: str
     end: str
@@ -48,7 +48,7 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GraphOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a change that a session wrote lines of: merged, changed, closed or reverted."""
+    """The outcome of a change that a session wrote lines of: merged, changed, closed or reverted."""
 
     session: str
     agent: str
@@ -61,8 +61,8 @@ class GraphOutcome(msgspec.Struct, frozen=True, kw_only=True):
 class GraphShowReport(Report, frozen=True, kw_only=True, tag="graph-show"):
     """The graph, or one session of it: nodes, edges, and the same as elements for Cytoscape.
 
-    ``aside`` are edges that would have closed a cycle. ``repairs`` counts what had to be mended in what was learnt now.
-    ``outcomes`` tell what became of the change that the session wrote, the last one of which stands.
+    ``aside`` are edges that would close a cycle. ``repairs`` counts the repairs of what was learned just now.
+    ``outcomes`` are those of the change that the session wrote; the last one is current.
     """
 
     view: Literal["graph", "tree", "lanes"]
@@ -76,7 +76,7 @@ class GraphShowReport(Report, frozen=True, kw_only=True, tag="graph-show"):
 
 
 class GraphPathReport(Report, frozen=True, kw_only=True, tag="graph-path"):
-    """The cheapest way from one node to another; no nodes where there is none."""
+    """The cheapest path between two nodes; without nodes if there is none."""
 
     start: str
     end: str
@@ -86,8 +86,8 @@ class GraphPathReport(Report, frozen=True, kw_only=True, tag="graph-path"):
     edges: list[GraphEdge]
 
 
-class SharedNeighbour(msgspec.Struct, frozen=True):
-    """A neighbour that two nodes share, what it adds to their likeness, and the heaviest edge from each to it."""
+class SharedNeighbor(msgspec.Struct, frozen=True):
+    """A neighbor that two nodes share, its part of their similarity, and the heaviest edge from each to it."""
 
     node: str
     share: float
@@ -95,15 +95,15 @@ class SharedNeighbour(msgspec.Struct, frozen=True):
 
 
 class GraphSimilarNode(msgspec.Struct, frozen=True):
-    """A node that is like the one asked about, and the neighbours that say so most."""
+    """A node similar to the requested one, and the neighbors that contribute most."""
 
     node: str
     score: float
-    witnesses: list[SharedNeighbour]
+    witnesses: list[SharedNeighbor]
 
 
 class GraphRelatedReport(Report, frozen=True, kw_only=True, tag="graph-related"):
-    """The nodes most like one, by the neighbours that they share."""
+    """The nodes most similar to a node, by the neighbors they share."""
 
     node: str
     formula: Literal["page", "document"]
@@ -111,7 +111,7 @@ class GraphRelatedReport(Report, frozen=True, kw_only=True, tag="graph-related")
 
 
 class GraphSuggestion(msgspec.Struct, frozen=True):
-    """A call that may come next: its chance, what each part of the model says, and the edges that lead to it."""
+    """A likely next call: its probability, the part of each predictor, and the edges that lead to it."""
 
     name: str
     node: str
@@ -121,7 +121,7 @@ class GraphSuggestion(msgspec.Struct, frozen=True):
 
 
 class GraphNextReport(Report, frozen=True, kw_only=True, tag="graph-next"):
-    """The likeliest next calls of a session, or after some calls; ``calls`` is how many the model learnt from."""
+    """The likeliest next calls of a session, or after given calls; ``calls`` is how many the model learned from."""
 
     session: str | None
     after: list[str]
@@ -130,7 +130,7 @@ class GraphNextReport(Report, frozen=True, kw_only=True, tag="graph-next"):
 
 
 class GraphDagReport(Report, frozen=True, kw_only=True, tag="graph-dag"):
-    """The graph without cycles: an order in which every edge goes forwards, and what was removed."""
+    """The graph without cycles: an order in which every edge points forward, and the removed edges."""
 
     order: list[str]
     edges: list[GraphEdge]
@@ -151,7 +151,7 @@ class GraphChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GraphDiffReport(Report, frozen=True, kw_only=True, tag="graph-diff"):
-    """What differs between two periods or two agents, and both as elements for Cytoscape."""
+    """The differences between two periods or two agents, and both as elements for Cytoscape."""
 
     before: str
     after: str
@@ -159,11 +159,11 @@ class GraphDiffReport(Report, frozen=True, kw_only=True, tag="graph-diff"):
     elements: dict[str, Any]
 
 
-# What importing and exporting OpenTelemetry's spans says.
+# Reports of importing and exporting OpenTelemetry spans.
 
 
 class SpanPlace(msgspec.Struct, frozen=True):
-    """Where something was mended: the file, its line or its frame where it has some, and the span or why."""
+    """Where something was repaired: the file, its line or frame if any, and the span or the reason."""
 
     file: str
     line: int | None
@@ -171,7 +171,7 @@ class SpanPlace(msgspec.Struct, frozen=True):
 
 
 class SpanRepairReport(msgspec.Struct, frozen=True):
-    """One thing that was mended: its code, the sentence for it, how often, and the first places."""
+    """One kind of repair: its code, its sentence, how often, and the first places."""
 
     code: str
     what: str
@@ -180,11 +180,11 @@ class SpanRepairReport(msgspec.Struct, frozen=True):
 
 
 class ImportOtlpReport(Report, frozen=True, kw_only=True, tag="import-otlp"):
-    """What was read of OpenTelemetry's spans and what became of it.
+    """The result of importing OpenTelemetry spans.
 
-    ``known`` spans were in the store before; those that came twice are among ``repairs``. ``attributes_left_out`` are
-    texts that were not asked for and what is too long or too many. ``unfollowed`` spans wait for a parent of which
-    nobody looked whether it came, since too many wait.
+    ``known`` spans were stored before; spans repeated in the files are among ``repairs``. ``attributes_left_out`` are
+    texts that were not requested and attributes over the limits. ``unfollowed`` spans wait for a parent that was not
+    looked up, because too many wait.
     """
 
     files: list[str]
@@ -198,7 +198,7 @@ class ImportOtlpReport(Report, frozen=True, kw_only=True, tag="import-otlp"):
 
 
 class ExportOtlpReport(Report, frozen=True, kw_only=True, tag="export-otlp"):
-    """What was written; ``sessions`` are captured ones, told as spans."""
+    """The result of an export; ``sessions`` are captured sessions exported as spans."""
 
     path: str
     spans: int

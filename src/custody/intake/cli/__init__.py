@@ -1,4 +1,4 @@
 """The verbs of setup and recording: init, doctor, record, uninstall.
 
-May touch the terminal. Asks use cases and renders their reports.
+May touch the terminal. Calls use cases and renders their reports.
 """

@@ -5,23 +5,23 @@ import sys
 import click
 
 from custody.core.errors import CustodyError
-from custody.intake.record import record_event
-from custody.terminal.frame import open_workspace, say
+from custody.intake.record import record_agent_hook_event
+from custody.terminal.frame import open_command_workspace, print_terminal_notice
 
 
 @click.command("record")
-@click.option("--agent", required=True, help="Whose event it is: one of those of 'custody init', or any other name.")
-@click.option("--event", help="Which event, when the JSON does not say.")
+@click.option("--agent", required=True, help="The agent of the event: one of 'custody init', or any other name.")
+@click.option("--event", help="The name of the event, if the JSON has none.")
 @click.option("--receipt", is_flag=True, help="Print the event's id once it is durable.")
 @click.pass_context
 def record_command(ctx: click.Context, *, agent: str, event: str | None, receipt: bool) -> int:
     """Record one event of an agent.
 
-    Reads JSON from standard input: an agent's own hook event, or a generic event (docs/reference/schemas/event.json;
-    agent, time, id, HEAD and work tree are filled in where they are missing). Secrets are taken out before anything is
-    written. Like the hook that 'custody init' installs, it prints nothing, never fails, and counts what it could not
-    keep; 'custody doctor' shows the count. A generic event that is not as it should be is not kept, and standard error
-    says why. Outside a repository it does nothing.
+    Reads JSON from standard input: a hook event of an agent, or a generic event (docs/reference/schemas/event.json).
+    Missing fields of a generic event (agent, time, id, HEAD, work tree) are filled in. Secrets are removed before
+    anything is written. Like the hook of 'custody init', it prints nothing and never fails; 'custody doctor' shows
+    events that could not be recorded. An invalid generic event is not recorded, and standard error has the reason.
+    Outside a repository it does nothing.
 
     \b
     Examples:
@@ -29,11 +29,13 @@ def record_command(ctx: click.Context, *, agent: str, event: str | None, receipt
       echo '{"custody":1,"kind":"prompt","session":"s1","text":"hello"}' | custody record --agent mine --receipt
     """
     if sys.stdin is None:
-        say("not recorded: standard input is closed")
+        print_terminal_notice("not recorded: standard input is closed")
         return 0
     arguments = ["--agent", agent, *(["--event", event] if event else [])]
     try:
-        record_event(open_workspace(ctx), arguments, sys.stdin.fileno(), click.echo if receipt else lambda _name: None)
+        record_agent_hook_event(
+            open_command_workspace(ctx), arguments, sys.stdin.fileno(), click.echo if receipt else lambda _name: None
+        )
     except CustodyError as error:
-        say(f"not recorded: {error.message}")
+        print_terminal_notice(f"not recorded: {error.message}")
     return 0

@@ -1,32 +1,49 @@
 """``custody init``, ``custody uninstall`` and ``custody doctor``."""
 
 import sys
+from collections.abc import Iterator, Mapping
 
 import click
 
 from custody.core.errors import InputError
-from custody.core.wire.report import DoctorReport, InitReport, SetUpFile, UninstallReport
-from custody.intake.install.doctor import doctor
-from custody.intake.install.init import TITLES, InitRequest, evidence, find_present_agents, init, uninstall
-from custody.terminal.frame import answer, json_option, open_workspace
+from custody.core.plural import count_noun
+from custody.core.wire.report import AgentReport, DoctorReport, InitReport, SetUpFile, UninstallReport
+from custody.intake.cli.status import HOOK_STATES
+from custody.intake.install.doctor import run_doctor_checks
+from custody.intake.install.init import (
+    TITLES,
+    InitRequest,
+    find_installed_agents,
+    find_used_agents,
+    install_agent_hooks,
+    list_purge_folders,
+    uninstall_agent_hooks,
+)
+from custody.terminal.frame import json_option, open_command_workspace, print_command_report
+from custody.terminal.screen import Role, StyledText, TextLine
 from custody.workspace.workspace import Workspace
 
 
 @click.command("init")
-@click.option("--agent", "agents", multiple=True, type=click.Choice(list(TITLES)), help="Set up this one (repeatable).")
-@click.option("--yes", is_flag=True, help="Set up every agent that is found, without asking.")
-@click.option("--user", is_flag=True, help="Set up your user, for all repositories, instead of this one.")
-@click.option("--git-hooks/--no-git-hooks", default=True, help="Have git's hooks link commits to what was recorded.")
+@click.option(
+    "--agent", "agents", multiple=True, type=click.Choice(list(TITLES)), help="Set up this agent (repeatable)."
+)
+@click.option("--yes", is_flag=True, help="Set up every agent that is used in this repository, without asking.")
+@click.option("--user", is_flag=True, help="Set up your user settings, for all repositories, instead of this one.")
+@click.option("--git-hooks/--no-git-hooks", default=True, help="Link commits to records with git's hooks.")
 @click.option("--dry-run", is_flag=True, help="Show every change and write nothing.")
 @json_option
 @click.pass_context
 def init_command(ctx: click.Context, /, agents: tuple[str, ...], *, yes: bool, as_json: bool, **level: bool) -> int:
-    """Have agents' work in this repository recorded as it happens.
+    """Set up recording for agents in this repository.
 
-    Copies the recorder beside the store and adds an entry to the settings of each agent that you choose, and a few
-    lines to git's hooks. What is there stays as it is, to the byte; a copy is kept. A file that git tracks is never
-    changed: then the agent's user-level settings are used, or the line to add is printed. A file that cannot be read
-    stops everything before anything is written. Running it again changes nothing; 'custody uninstall' takes it back.
+    Copies the recorder next to the store, adds an entry to the settings of each agent, and adds a few lines to git's
+    hooks. Agents are those that you choose with --agent. Without it, they are those that have a folder or sessions in
+    this repository, and you confirm each.
+
+    Everything else in these files stays the same, and a backup is made. A file that git tracks is never changed: the
+    agent's user settings are changed instead, or the line to add is printed. If a file cannot be read, nothing is
+    written. Running it again changes nothing; 'custody uninstall' removes it.
 
     \b
     Examples:
@@ -35,53 +52,52 @@ def init_command(ctx: click.Context, /, agents: tuple[str, ...], *, yes: bool, a
       custody init --agent claude-code --agent cursor --no-git-hooks
       custody init --user --agent codex --dry-run
     """
-    workspace = open_workspace(ctx)
-    chosen = tuple(dict.fromkeys(agents)) or _chosen(workspace, yes=yes, user=level["user"])
-    report = init(workspace, InitRequest(agents=chosen, **level))
-    return answer(report, _render_setup(report, looked=not agents), as_json=as_json)
+    workspace = open_command_workspace(ctx)
+    requested = tuple(dict.fromkeys(agents)) or _choose_setup_agents(workspace, yes=yes, user=level["user"])
+    report = install_agent_hooks(workspace, InitRequest(agents=requested, **level))
+    return print_command_report(report, _render_agent_setup(report, show_missing=not agents), as_json=as_json)
 
 
-def _chosen(workspace: Workspace, *, yes: bool, user: bool) -> tuple[str, ...]:
-    """The agents that are found and that the user wants."""
-    here = find_present_agents(workspace, user=user)
+def _choose_setup_agents(workspace: Workspace, *, yes: bool, user: bool) -> tuple[str, ...]:
+    """Return the agents used in this repository that the user confirms; for the user's level, the installed ones."""
+    used = find_installed_agents(workspace, user=True) if user else find_used_agents(workspace)
     if yes:
-        return tuple(here)
+        return tuple(used)
     if not sys.stdin.isatty():
-        names = ", ".join(here) or "none was found"
         raise InputError(
-            f"nobody is here to ask which agents to record ({names})",
-            hint="add --yes for all that are found, or name them with --agent",
+            f"cannot prompt without a terminal; found {', '.join(used) or 'no agents'}",
+            hint="pass --agent or --yes",
         )
-    return tuple(name for name in here if click.confirm(f"record {TITLES[name]}?", default=True, err=True))
+    return tuple(name for name in used if click.confirm(f"Record {TITLES[name]}?", default=True, err=True))
 
 
-def _render_setup(report: InitReport, *, looked: bool) -> str:
-    """What was done; where agents were looked for, also of whom there was no sign."""
-    lines = [line for file in report.files for line in render_file(file)]
-    lines += report.off.values()
+def _render_agent_setup(report: InitReport, *, show_missing: bool) -> str:
+    """Render the changes; with ``show_missing`` also the agents that are not installed."""
+    titles = ", ".join(TITLES[name] for name in report.agents)
+    lines = [f"{'Would set up' if report.dry_run else 'Set up'} recording for {titles}"] if report.agents else []
     if not report.agents and not report.already:
-        lines.append(f"no agent was chosen or found; name one with --agent ({', '.join(TITLES)})")
+        lines.append(f"No agent was chosen or is used in this repository; pass --agent ({', '.join(TITLES)})")
+    lines += [line for file in report.files for line in render_setup_file(file)]
+    lines += report.off.values()
     known = (*report.agents, *report.already)
-    for words, names in (
-        ("set up before, and left as it is", report.already),
-        ("here, but not set up", [name for name in report.found if name not in known]),
-        ("no sign of", [name for name in TITLES if looked and name not in (*report.found, *known)]),
+    for label, names in (
+        ("Already set up", report.already),
+        ("Installed, but not set up", [name for name in report.found if name not in known]),
+        ("Not installed", [name for name in TITLES if show_missing and name not in (*report.found, *known)]),
     ):
         if names:
-            lines.append(f"{words}: {', '.join(TITLES[name] for name in names)}")
-    for name, left in report.backfill.items():
-        if left.new_sessions:
-            lines.append(
-                f"{TITLES[name]} left {left.new_sessions:,} session(s) on disk that are not recorded:"
-                f" 'custody import {name}' reads them"
-            )
-    where = " and ".join(f"'{home}'" for home in report.homes)
-    lines.append(f"nothing was written; the recorder would be in {where}" if report.dry_run else f"recorder in {where}")
+            lines.append(f"{label}: {', '.join(TITLES[name] for name in names)}")
+    for name, preview in report.backfill.items():
+        if preview.new_sessions:
+            count = count_noun(preview.new_sessions, "session")
+            lines.append(f"{TITLES[name]} has {count} on disk, not imported yet (run 'custody import {name}')")
+    homes = " and ".join(f"'{home}'" for home in report.homes)
+    lines.append(f"Dry run: would install the recorder in {homes}" if report.dry_run else f"Recorder in {homes}")
     return "\n".join(lines)
 
 
-def render_file(file: SetUpFile) -> list[str]:
-    """One line for a file, and what the user has to do or see below it."""
+def render_setup_file(file: SetUpFile) -> list[str]:
+    """Return one line for a file, with manual steps or the diff below it."""
     lines = [f"{file.done:<9}  {file.path}  ({file.whose}: {file.what})"]
     for more in (file.by_hand, file.diff):
         lines += [f"    {line}" for line in (more or "").splitlines()]
@@ -89,17 +105,17 @@ def render_file(file: SetUpFile) -> list[str]:
 
 
 @click.command("uninstall")
-@click.option("--user", is_flag=True, help="Take out what 'custody init --user' put into your own settings.")
-@click.option("--purge/--keep-evidence", default=False, help="Remove all that was recorded here too; asks first.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--user", is_flag=True, help="Remove what 'custody init --user' added to your user settings.")
+@click.option("--purge/--keep-evidence", default=False, help="Also delete all records, after a prompt.")
+@click.option("--yes", is_flag=True, help="Do not prompt.")
 @json_option
 @click.pass_context
 def uninstall_command(ctx: click.Context, *, user: bool, purge: bool, yes: bool, as_json: bool) -> int:
-    """Take out of settings and hooks what 'custody init' put there.
+    """Remove what 'custody init' added to settings and hooks.
 
-    Exactly our bytes go: a file that nobody else has touched is as it was before, edits that others made since are
-    kept, and a file that was made for us is deleted. What was recorded stays, unless you ask for --purge. Running it
-    again changes nothing.
+    Removes exactly what 'custody init' added: an otherwise unchanged file gets its old content back, later edits stay,
+    and files that 'custody init' created are deleted. Records stay, unless you pass --purge. Running it again changes
+    nothing.
 
     \b
     Examples:
@@ -107,88 +123,93 @@ def uninstall_command(ctx: click.Context, *, user: bool, purge: bool, yes: bool,
       custody uninstall --user
       custody uninstall --purge
     """
-    workspace = open_workspace(ctx)
+    workspace = open_command_workspace(ctx)
     if purge and not yes:
         if not sys.stdin.isatty():
-            raise InputError("purging cannot be undone and nobody is here to ask", hint="add --yes")
-        for folder in evidence(workspace, user=user):
+            raise InputError("cannot prompt without a terminal", hint="pass --yes to delete all records")
+        for folder in list_purge_folders(workspace, user=user):
             click.echo(f"  {folder}", err=True)
-        click.confirm("remove for good all that was recorded there?", abort=True, err=True)
-    report = uninstall(workspace, user=user, purge=purge)
-    return answer(report, _render_removal(report), as_json=as_json)
+        click.confirm("Delete all records in these folders? This cannot be undone.", abort=True, err=True)
+    report = uninstall_agent_hooks(workspace, user=user, purge=purge)
+    return print_command_report(report, _render_uninstall(report), as_json=as_json)
 
 
-def _render_removal(report: UninstallReport) -> str:
-    lines = [line for file in report.files for line in render_file(file)]
+def _render_uninstall(report: UninstallReport) -> str:
+    lines = [line for file in report.files for line in render_setup_file(file)]
     lines += [f"removed    recorder in '{home}'" for home in report.homes]
     if report.purged:
-        lines.append("removed    all that was recorded")
-    return "\n".join(lines or ["nothing of ours is here"])
+        lines.append("removed    all records")
+    return "\n".join(lines or ["custody is not set up in this repository"])
 
 
-_HOOKS = {
-    "set up": "hooks set up",
-    "partly": "hooks set up in part",
-    "misled": "hooks from which nothing comes",
-    "off": "hooks turned off",
-    "unreadable": "settings that cannot be read",
-    "not set up": "no hooks",
-    "none": "no hooks to set up",
-}
-_MARK = {"well": "ok  ", "note": "note", "ill": "ILL "}
+_MARK = {"well": "ok     ", "note": "warning", "ill": "FAILED "}
+_ROLE: Mapping[str, Role] = {"well": "ok", "note": "warn", "ill": "bad"}
 
 
 @click.command("doctor")
-@click.option("--rebuild", is_flag=True, help="First make every view again from the records.")
+@click.option("--rebuild", is_flag=True, help="First rebuild all derived tables from the records.")
+@click.option("-v", "--verbose", is_flag=True, help="List the checks that are ok too.")
 @json_option
 @click.pass_context
-def doctor_command(ctx: click.Context, *, rebuild: bool, as_json: bool) -> int:
-    """Look at the store and its surroundings, and say what to do.
+def doctor_command(ctx: click.Context, *, rebuild: bool, verbose: bool, as_json: bool) -> int:
+    """Check the setup and the store, and suggest fixes.
 
-    Tells what waits, what was set aside, what was observed twice, whether the disk has room and others can look in.
-    Exit status: 0 all is well, 1 something needs you.
+    Checks the chains, pending and rejected events, conflicting records, hooks, free disk space and file permissions,
+    and lists the agents. Failed checks come first, then warnings. Exit status: 0 no failed check, 1 at least one.
 
     \b
     Examples:
       custody doctor
       custody doctor --rebuild
     """
-    report = doctor(open_workspace(ctx), rebuild=rebuild)
-    return answer(report, _render_checks(report), as_json=as_json)
+    report = run_doctor_checks(open_command_workspace(ctx), rebuild=rebuild)
+    return print_command_report(report, _render_doctor_checks(report, verbose=verbose), as_json=as_json)
 
 
-def _render_checks(report: DoctorReport) -> str:
-    lines = [f"store: {report.store}"]
+def _render_doctor_checks(report: DoctorReport, *, verbose: bool) -> Iterator[TextLine]:
+    """Yield failed checks, then warnings, then the checks that are ok: in one line, or all of them."""
     if report.rebuilt is not None:
-        lines.append(f"rebuilt the views of {report.rebuilt:,} record(s)")
-    for check in report.checks:
-        lines.append(f"{_MARK[check.state]}  {check.name:<12}  {check.what}")
-        if check.hint:
-            lines.append(f"{'':20}{check.hint}")
-    lines += _agents(report)
-    return "\n".join(lines)
+        yield f"rebuilt the tables of {count_noun(report.rebuilt, 'record')}"
+    for state in ("ill", "note", *(("well",) if verbose else ())):
+        for check in report.checks:
+            if check.state == state:
+                yield StyledText(_MARK[state], _ROLE[state]), f"  {check.name:<12}  {check.what}"
+                if check.hint:
+                    yield f"{'':23}{check.hint}"
+    passed = [check.name for check in report.checks if check.state == "well"]
+    if passed and not verbose:
+        yield StyledText(_MARK["well"], _ROLE["well"]), f"  {', '.join(dict.fromkeys(passed))} (-v shows details)"
+    if verbose:
+        yield f"store: {report.store}"
+    yield from _render_doctor_agents(report)
 
 
-def _agents(report: DoctorReport) -> list[str]:
-    """A line for each agent that is here, was heard or left something on disk; the others are named together."""
-    left_some = [agent.name for agent in report.agents if agent.backfill is not None and agent.backfill.transcripts]
-    seen = [agent for agent in report.agents if agent.here or agent.last is not None or agent.name in left_some]
-    lines = ["agents:"] if seen else []
-    wide = max((len(agent.title) for agent in seen), default=0)
-    for agent in seen:
-        heard = "never heard" if agent.last is None else f"last heard {agent.last[:19]}Z"
-        live = (
-            "" if agent.last is None else f", live {'never' if agent.last_live is None else agent.last_live[:19] + 'Z'}"
-        )
-        lines.append(f"    {agent.title:<{wide}}  {_HOOKS[agent.hooks]}; {heard}{live}; {agent.sessions:,} session(s)")
+def _render_doctor_agents(report: DoctorReport) -> list[str]:
+    """Return a line for each agent that is installed, has records or sessions on disk; the others share one line."""
+    on_disk = [agent.name for agent in report.agents if agent.backfill is not None and agent.backfill.transcripts]
+    present = [agent for agent in report.agents if agent.here or agent.last is not None or agent.name in on_disk]
+    lines = ["agents:"] if present else []
+    width = max((len(agent.title) for agent in present), default=0)
+    for agent in present:
+        activity = _render_agent_activity(agent)
+        sessions = count_noun(agent.sessions, "session")
+        lines.append(f"    {agent.title:<{width}}  {HOOK_STATES[agent.hooks]}; {activity}; {sessions}")
         if agent.hint is not None:
             lines.append(f"{'':8}{agent.hint}")
-        left = agent.backfill
-        if left is not None and left.new_sessions:
-            more = "" if left.looked_at == left.transcripts else f" in the newest {left.looked_at:,} files"
-            lines.append(f"{'':8}'custody import {agent.name}' would add {left.new_sessions:,} session(s){more}")
-        if left is not None and left.trouble is not None:
-            lines.append(f"{'':8}not everything on disk could be looked at: {left.trouble}")
-    if others := [agent.title for agent in report.agents if agent not in seen]:
-        lines.append(f"not here: {', '.join(others)}")
+        preview = agent.backfill
+        if preview is not None and preview.new_sessions:
+            more = "" if preview.looked_at == preview.transcripts else f" in the newest {preview.looked_at:,} files"
+            count = count_noun(preview.new_sessions, "session")
+            lines.append(f"{'':8}{count} not imported{more} (run 'custody import {agent.name}')")
+        if preview is not None and preview.trouble is not None:
+            lines.append(f"{'':8}cannot read all sessions on disk: {preview.trouble}")
+    if others := [agent.title for agent in report.agents if agent not in present]:
+        lines.append(f"Not installed: {', '.join(others)}")
     return lines
+
+
+def _render_agent_activity(agent: AgentReport) -> str:
+    if agent.last is None:
+        return "no session yet"
+    live = "no live events yet" if agent.last_live is None else f"last live event {agent.last_live[:10]}"
+    return f"last session {agent.last[:10]}; {live}"

@@ -1,5 +1,4 @@
-"""Installation: where the hook is installed, whether it works, and which agents it knows.
+"""Installation: where the hook is installed, whether it works, and which agents it supports.
 
-May touch the folder of the hook, agents' settings through ``intake.settings``, and the user's home as
-the caller names it.
+May touch the folder of the hook, agents' settings through ``intake.settings``, and the user's home folder.
 """

@@ -1,4 +1,4 @@
-"""Each agent that we know: whether it is here, whether its hooks fire, when it was last heard, what lies on disk."""
+"""The status of each agent: installed, hooks working, last event, and sessions on disk."""
 
 import os
 import shutil
@@ -7,113 +7,108 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from custody.capture.hook.install import is_current, is_installed
+from custody.capture.hook.install import is_hook_current, is_hook_installed
 from custody.core.errors import InputError
+from custody.core.plural import noun_for_count
 from custody.core.wire.report import AgentReport
-from custody.core.wire.time import text_from
-from custody.intake.backfill import back_fill, work_trees
-from custody.intake.install.init import TITLES, find_present_agents
+from custody.core.wire.time import format_timestamp
+from custody.intake.backfill import list_backfill_work_trees, preview_agent_backfill
+from custody.intake.install.init import TITLES, find_installed_agents
 from custody.intake.install.site import (
     HookEntry,
     InstallSite,
     describe_disabled_hooks,
-    git_hooks_of_others,
+    find_disabled_hooks,
+    find_unreadable_settings,
+    list_foreign_git_hooks,
     list_hook_entries,
-    set_up_before,
-    turned_off,
-    unreadable,
+    list_set_up_agents,
 )
-from custody.intake.queries import CapturedAgentRow, agent_rows, session_names
-from custody.intake.settings import AGENTS, settings_run
+from custody.intake.queries import CapturedAgentRow, list_captured_agents, list_captured_sessions
+from custody.intake.settings import AGENTS, list_settings_hook_commands
 from custody.store import Store
-from custody.workspace.workspace import Workspace, has_repository
+from custody.workspace.workspace import Workspace, has_workspace_repository
 
 SET_UP, NOT_SET_UP = "set up", "not set up"
 
 
-def report_agents(workspace: Workspace, store: Store) -> list[AgentReport]:
-    """Every agent that can be set up or was ever heard, in the order in which we name them."""
+def report_agent_status(workspace: Workspace, store: Store) -> list[AgentReport]:
+    """Return every agent that can be set up or has records, in our order."""
     if workspace.home is None:
         return []
-    here = set(find_present_agents(workspace))
-    heard: dict[str, CapturedAgentRow] = {row.agent: row for row in agent_rows(store)}
-    states = {name: each.state for name, each in read_hook_status(workspace).items()}
-    known = set(session_names(store))
+    here = set(find_installed_agents(workspace))
+    rows: dict[str, CapturedAgentRow] = {row.agent: row for row in list_captured_agents(store)}
+    states = {name: status.state for name, status in read_hook_status(workspace).items()}
+    known = set(list_captured_sessions(store))
     return [
         AgentReport(
             name=name,
             title=TITLES.get(name, name),
             here=name in here,
             hooks=states.get(name, "none"),
-            last_live=_moment(heard.get(name), live=True),
-            last=_moment(heard.get(name), live=False),
-            sessions=heard[name].sessions if name in heard else 0,
-            backfill=back_fill(workspace, name, known),
-            hint=_hint(name, states.get(name), heard.get(name)),
+            last_live=_format_last_agent_event(rows.get(name), live=True),
+            last=_format_last_agent_event(rows.get(name), live=False),
+            sessions=rows[name].sessions if name in rows else 0,
+            backfill=preview_agent_backfill(workspace, name, known),
+            hint=_agent_hook_hint(name, states.get(name), rows.get(name)),
         )
-        for name in dict.fromkeys((*TITLES, *sorted(heard)))
+        for name in dict.fromkeys((*TITLES, *sorted(rows)))
     ]
 
 
-def agents_heard(workspace: Workspace) -> list[AgentReport]:
-    """The same, of a workspace; none where agents do not work."""
-    if not has_repository(workspace):
+def report_workspace_agents(workspace: Workspace) -> list[AgentReport]:
+    """Return the status of every agent; empty for a workspace without a repository."""
+    if not has_workspace_repository(workspace):
         return []
     with workspace.reading() as store:
-        return report_agents(workspace, store)
+        return report_agent_status(workspace, store)
 
 
 @dataclass(frozen=True, slots=True)
 class HookStatus:
-    """Whether an agent's settings have its work recorded, in the words of ``AgentReport.hooks``, and in which file."""
+    """Whether an agent's settings record its work, as a value of ``AgentReport.hooks``, and in which file."""
 
     state: str
     file: Path | None
 
 
 def read_hook_status(workspace: Workspace) -> dict[str, HookStatus]:
-    """Of every agent that can be set up, what its settings come to; an entry that records counts before others."""
-    hooks: dict[str, HookEntry] = {}
-    for each in sorted(list_hook_entries(workspace), key=lambda each: not each.records):
-        hooks.setdefault(each.agent, each)
+    """Return the hook status of every agent that can be set up; an entry that records wins over others."""
+    entries: dict[str, HookEntry] = {}
+    for entry in sorted(list_hook_entries(workspace), key=lambda entry: not entry.records):
+        entries.setdefault(entry.agent, entry)
     places = InstallSite.of(workspace, user=False).places
-    off, broken = turned_off(places), unreadable(places)
+    disabled, unreadable = find_disabled_hooks(places), find_unreadable_settings(places)
     return {
-        name: HookStatus(_state(name, each, off, broken), None if each is None else each.file)
-        for name, each in ((name, hooks.get(name)) for name in TITLES)
+        name: HookStatus(_agent_hook_state(name, found, disabled, unreadable), None if found is None else found.file)
+        for name, found in ((name, entries.get(name)) for name in TITLES)
     }
 
 
-def _state(name: str, each: HookEntry | None, off: Container[str], broken: Container[str]) -> str:
-    if each is None:
-        return "unreadable" if name in broken else NOT_SET_UP
-    if not each.records:
+def _agent_hook_state(name: str, entry: HookEntry | None, disabled: Container[str], unreadable: Container[str]) -> str:
+    if entry is None:
+        return "unreadable" if name in unreadable else NOT_SET_UP
+    if not entry.records:
         return "misled"
-    return "off" if name in off else "partly" if each.missing else SET_UP
+    return "off" if name in disabled else "partly" if entry.missing else SET_UP
 
 
-def _hint(name: str, hooks: str | None, row: CapturedAgentRow | None) -> str | None:
-    """What to know where hooks are set up and none has ever fired."""
+def _agent_hook_hint(name: str, hooks: str | None, row: CapturedAgentRow | None) -> str | None:
+    """Return the note of an agent with hooks installed and no live event yet."""
     fired = row is not None and row.live_ns is not None
     return AGENTS[name].note if hooks == SET_UP and not fired else None
 
 
-def _moment(row: CapturedAgentRow | None, *, live: bool) -> str | None:
+def _format_last_agent_event(row: CapturedAgentRow | None, *, live: bool) -> str | None:
     at_ns = None if row is None else row.live_ns if live else row.last_ns
-    return None if at_ns is None else text_from(at_ns)
+    return None if at_ns is None else format_timestamp(at_ns)
 
 
-# Which names of agents can be asked about: a name that nobody has is a slip, and no answer about it would say so.
-
-
-def check_agent(agent: str | None, heard: Iterable[str]) -> None:
-    """Refuse the name of an agent that neither can be set up nor was ever heard here."""
-    known = sorted({*AGENTS, *heard})
+def check_agent_name(agent: str | None, recorded: Iterable[str]) -> None:
+    """Raise an error for the name of an agent that cannot be set up and has no records, since it is a typo."""
+    known = sorted({*AGENTS, *recorded})
     if agent is not None and agent not in known:
-        raise InputError(f"no agent is named '{agent}' here", hint=f"known are {', '.join(known)}")
-
-
-# Whether what agents do comes here: their settings, the copy of the hook that these run, and git's hooks.
+        raise InputError(f"unknown agent '{agent}'", hint=f"known agents: {', '.join(known)}")
 
 
 CheckState = Literal["well", "note", "ill"]
@@ -121,103 +116,112 @@ HookCheckResult = tuple[CheckState, str, str | None]
 
 SHOWN_MAX = 5
 FALLBACK = "python3"
-"""What a hook is run with where the interpreter that it names is gone."""
+"""The interpreter for a hook whose own interpreter is gone."""
 
 
-def look_at_hooks(workspace: Workspace) -> Iterator[HookCheckResult]:
-    """Who is recorded as it works, and everything that keeps somebody from it."""
+def check_agent_hooks(workspace: Workspace) -> Iterator[HookCheckResult]:
+    """Yield the agents that are recorded live, and the problems of the others."""
     if workspace.home is None:
         return
-    site, found = InstallSite.of(workspace, user=False), list_hook_entries(workspace)
-    off = turned_off(site.places)
-    whole = [each for each in found if each.records and not each.missing and each.agent not in off]
-    if whole:
-        yield "well", f"recorded as it happens: {', '.join(dict.fromkeys(TITLES[each.agent] for each in whole))}", None
-    for each in found:
-        yield from _entry(each)
-    for agent in dict.fromkeys(each.agent for each in found if each.agent in off):
-        yield "ill", describe_disabled_hooks(agent, *off[agent]), "change that setting"
-    yield from _lost(site, {each.agent for each in found})
-    yield from _elsewhere(site, found, [Path(folder) for folder in work_trees(workspace.repository)])
-    yield from _interpreters(found)
-    yield from _versions(found)
-    if others := git_hooks_of_others(workspace):
-        yield "ill", f"{join_paths(others)} run a hook that is not this repository's", "run 'custody init'"
-    if not is_installed(workspace.home) and not whole:
-        yield "note", "no hook is installed: nothing is captured as it happens", "run 'custody init'"
-    elif not any(each.records for each in found):
-        yield "note", "no agent's settings run the hook that is installed", "run 'custody init'"
+    site, entries = InstallSite.of(workspace, user=False), list_hook_entries(workspace)
+    disabled = find_disabled_hooks(site.places)
+    working = [entry for entry in entries if entry.records and not entry.missing and entry.agent not in disabled]
+    if working:
+        yield "well", f"recorded live: {', '.join(dict.fromkeys(TITLES[entry.agent] for entry in working))}", None
+    for entry in entries:
+        yield from _check_hook_entry(entry)
+    for agent in dict.fromkeys(entry.agent for entry in entries if entry.agent in disabled):
+        yield "ill", describe_disabled_hooks(agent, *disabled[agent]), "change that setting"
+    yield from _check_removed_hooks(site, {entry.agent for entry in entries})
+    yield from _check_other_work_trees(
+        site, entries, [Path(folder) for folder in list_backfill_work_trees(workspace.repository)]
+    )
+    yield from _check_hook_interpreters(entries)
+    yield from _check_hook_versions(entries)
+    if foreign := list_foreign_git_hooks(workspace):
+        run = noun_for_count(len(foreign), "runs", "run")
+        yield "ill", f"{format_settings_paths(foreign)} {run} the hook of another repository", "run 'custody init'"
+    if not is_hook_installed(workspace.home) and not working:
+        yield "note", "no hook is installed: nothing is recorded live", "run 'custody init'"
+    elif not any(entry.records for entry in entries):
+        yield "note", "a hook is installed, but no agent runs it", "run 'custody init'"
 
 
-def join_paths(paths: Iterable[Path]) -> str:
-    """Paths as they stand in a sentence."""
+def format_settings_paths(paths: Iterable[Path]) -> str:
+    """Return the quoted paths, joined with 'and'."""
     return " and ".join(f"'{path}'" for path in paths)
 
 
-def _entry(each: HookEntry) -> Iterator[HookCheckResult]:
-    """What is wrong with one settings file: the repository was moved, the hook deleted, or somebody edited it."""
-    again = f"run 'custody init --agent {each.agent}'"
-    if each.wrong is not None:
-        yield "ill", f"{TITLES[each.agent]} does not record here: '{each.file}' {each.wrong}", again
-    elif each.missing:
-        events = ", ".join(each.missing)
+def _check_hook_entry(entry: HookEntry) -> Iterator[HookCheckResult]:
+    """Yield the problem of one entry: the repository was moved, the hook deleted, or the settings edited."""
+    repair = f"run 'custody init --agent {entry.agent}'"
+    if entry.wrong is not None:
+        yield "ill", f"{TITLES[entry.agent]} is not recorded: '{entry.file}' {entry.wrong}", repair
+    elif entry.missing:
+        events = ", ".join(entry.missing)
         yield (
             "ill",
-            f"{TITLES[each.agent]} records only in part: '{each.file}' does not run the hook at {events}",
-            again,
+            f"{TITLES[entry.agent]} is recorded only in part: '{entry.file}' does not run the hook at {events}",
+            repair,
         )
 
 
-def _lost(site: InstallSite, entered: set[str]) -> Iterator[HookCheckResult]:
-    """Agents that were set up, in another work tree or until somebody took them out, which may be meant."""
-    broken = unreadable(site.places)
-    for agent in set_up_before(site):
-        again = f"run 'custody init --agent {agent}'"
-        if agent in entered:
+def _check_removed_hooks(site: InstallSite, agents: set[str]) -> Iterator[HookCheckResult]:
+    """Yield the agents without an entry that were set up, in another work tree or before it was removed."""
+    unreadable = find_unreadable_settings(site.places)
+    for agent in list_set_up_agents(site):
+        repair = f"run 'custody init --agent {agent}'"
+        if agent in agents:
             continue
-        if agent in broken:
-            file, why = broken[agent]
-            yield "ill", f"the settings of {TITLES[agent]} cannot be read: '{file}': {why}", f"mend them, then {again}"
+        if agent in unreadable:
+            file, reason = unreadable[agent]
+            yield "ill", f"cannot read the settings of {TITLES[agent]}: '{file}': {reason}", f"fix them, then {repair}"
         else:
             what = f"{TITLES[agent]} was set up in this repository, but its settings here do not run the hook"
-            yield "note", what, again
+            yield "note", what, repair
 
 
-def _elsewhere(site: InstallSite, found: Iterable[HookEntry], folders: Iterable[Path]) -> Iterator[HookCheckResult]:
-    """Other work trees of this repository in which an agent that is recorded here is not: each has its own settings."""
+def _check_other_work_trees(
+    site: InstallSite, entries: Iterable[HookEntry], folders: Iterable[Path]
+) -> Iterator[HookCheckResult]:
+    """Yield the other work trees in which an agent is not recorded: each work tree has its own settings."""
     files = {name: site.places.project_file(agent) for name, agent in AGENTS.items()}
-    here = {each.agent for each in found if each.records and each.file == files[each.agent]}
-    # What stands in the user's settings counts in every work tree.
-    here -= {each.agent for each in found if each.records and each.file != files[each.agent]}
-    lacking = {folder: _not_run(here, folder) for folder in folders if folder != site.places.work_tree}
-    for folder, agents in [(folder, agents) for folder, agents in lacking.items() if agents][:SHOWN_MAX]:
+    here = {entry.agent for entry in entries if entry.records and entry.file == files[entry.agent]}
+    # The user's settings apply to every work tree.
+    here -= {entry.agent for entry in entries if entry.records and entry.file != files[entry.agent]}
+    missing = {folder: _list_agents_without_hook(here, folder) for folder in folders if folder != site.places.work_tree}
+    for folder, agents in [(folder, agents) for folder, agents in missing.items() if agents][:SHOWN_MAX]:
         names = ", ".join(TITLES[agent] for agent in agents)
         yield "note", f"not recorded in the work tree '{folder}': {names}", "run 'custody init' there, or with --user"
 
 
-def _not_run(agents: Iterable[str], folder: Path) -> list[str]:
+def _list_agents_without_hook(agents: Iterable[str], folder: Path) -> list[str]:
     if not folder.is_dir():
         return []
-    return [name for name in sorted(agents) if not settings_run(folder / (AGENTS[name].project or ""), AGENTS[name])]
+    return [
+        name
+        for name in sorted(agents)
+        if not list_settings_hook_commands(folder / (AGENTS[name].project or ""), AGENTS[name])
+    ]
 
 
-def _interpreters(found: Iterable[HookEntry]) -> Iterator[HookCheckResult]:
-    """Interpreters that are gone: a newer Python was put in their place, mostly."""
+def _check_hook_interpreters(entries: Iterable[HookEntry]) -> Iterator[HookCheckResult]:
+    """Yield the interpreters that are gone, mostly because a newer Python replaced them."""
     agents: dict[Path, str] = {}
-    for each in found:
-        if each.wrong is None and each.interpreter is not None and not os.access(each.interpreter, os.X_OK):
-            agents.setdefault(each.interpreter, each.agent)
+    for entry in entries:
+        if entry.wrong is None and entry.interpreter is not None and not os.access(entry.interpreter, os.X_OK):
+            agents.setdefault(entry.interpreter, entry.agent)
     for path, agent in agents.items():
-        there = shutil.which(FALLBACK) is not None
-        instead = f"'{FALLBACK}' is run in its place" if there else "nothing can run the hook"
-        again = f"run 'custody init --agent {agent}'"
-        yield "note" if there else "ill", f"'{path}', which runs the hook, is gone: {instead}", again
+        has_fallback = shutil.which(FALLBACK) is not None
+        effect = f"'{FALLBACK}' runs it instead" if has_fallback else "nothing can run it"
+        repair = f"run 'custody init --agent {agent}'"
+        yield "note" if has_fallback else "ill", f"'{path}', the interpreter of the hook, is gone: {effect}", repair
 
 
-def _versions(found: Iterable[HookEntry]) -> Iterator[HookCheckResult]:
-    """Copies of the hook that another version of custody made, which an upgrade does not renew by itself."""
-    homes = {each.hook.parent.parent: each.agent for each in found if each.hook is not None and each.wrong is None}
+def _check_hook_versions(entries: Iterable[HookEntry]) -> Iterator[HookCheckResult]:
+    """Yield the copies of the hook from another version of custody; an upgrade does not replace them."""
+    homes = {entry.hook.parent.parent: entry.agent for entry in entries if entry.hook is not None and not entry.wrong}
     for home, agent in homes.items():
-        if not is_current(home):
-            again = f"run 'custody init --agent {agent}'"
-            yield "note", f"the recorder in '{home}' is another version's than this custody's", again
+        if not is_hook_current(home):
+            repair = f"run 'custody init --agent {agent}'"
+            yield "note", f"the recorder in '{home}' is from another version of custody", repair

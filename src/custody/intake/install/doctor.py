@@ -1,4 +1,4 @@
-"""How are the store and its surroundings, and what should be done about it."""
+"""Checks of the setup, the store and the disk, each with a hint."""
 
 import shutil
 import stat
@@ -6,76 +6,89 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import MappingProxyType
 
-from custody.capture.hook.event_home import gaps_in
-from custody.capture.hook.install import AGENTS, hook_argv, is_installed
+from custody.capture.hook.event_home import read_capture_gaps
+from custody.capture.hook.install import AGENTS, hook_argv, is_hook_installed
 from custody.core.ids import PENDING
+from custody.core.plural import count_noun, noun_for_count
 from custody.core.wire.report import AgentHook, DoctorCheck, DoctorReport, HookReport
-from custody.intake.install.agent_status import HookCheckResult, join_paths, look_at_hooks, report_agents
+from custody.intake.install.agent_status import (
+    HookCheckResult,
+    check_agent_hooks,
+    format_settings_paths,
+    report_agent_status,
+)
 from custody.intake.install.site import list_hook_entries
 from custody.store import SCHEMA_VERSION, DamagedStoreError, Store
 from custody.workspace.workspace import Workspace
 
 SPACE_BYTES_MIN = 256 * 1024 * 1024
-"""Below this the doctor warns: a disk that fills up stops recording."""
+"""With less free space the doctor warns: a full disk stops recording."""
 AHEAD_NS_MAX = 5 * 60 * 1_000_000_000
 """A record further in the future than this means that a clock was wrong."""
 SHOWN_MAX = 5
 CLAUDE_CODE = "claude-code"
 
 
-def doctor(workspace: Workspace, *, rebuild: bool = False) -> DoctorReport:
-    """Look at everything that can go wrong; with ``rebuild`` make every view again from the records first."""
-    returned = [event for spool in workspace.spools for event in spool.look_again()]
-    rebuilt = _rebuild(workspace) if rebuild else None
+def run_doctor_checks(workspace: Workspace, *, rebuild: bool = False) -> DoctorReport:
+    """Run every check; with ``rebuild``, first rebuild all views from the records."""
+    restored = [event for spool in workspace.spools for event in spool.restore_readable_files()]
+    rebuilt = _rebuild_store_views(workspace) if rebuild else None
     try:
         with workspace.reading() as store:
             checks = [
-                DoctorCheck(name, *found) for name, look in STORE_LOOKS.items() for found in look(workspace, store)
+                DoctorCheck(name, *result) for name, check in STORE_CHECKS.items() for result in check(workspace, store)
             ]
-            agents = report_agents(workspace, store)
+            agents = report_agent_status(workspace, store)
     except DamagedStoreError as error:
-        checks = [
-            DoctorCheck("store", "ill", error.message, "run 'custody verify'; 'custody import' brings a copy back")
-        ]
+        checks = [_make_damaged_store_check(error)]
         agents = []
-    if returned:
-        checks.append(DoctorCheck("spool", "note", f"{len(returned)} event(s) that were set aside can be read now"))
-    checks += [DoctorCheck(name, *found) for name, look in LOOKS.items() for found in look(workspace)]
+    if restored:
+        count = count_noun(len(restored), "event")
+        checks.append(DoctorCheck("spool", "note", f"{count} set aside earlier can be read now"))
+    checks += [DoctorCheck(name, *result) for name, check in SITE_CHECKS.items() for result in check(workspace)]
     ill = any(check.state == "ill" for check in checks)
     return DoctorReport(
         outcome="found" if ill else "fine",
         store=workspace.store_name,
         checks=checks,
         rebuilt=rebuilt,
-        hook=_commands(workspace),
+        hook=_report_hook_commands(workspace),
         agents=agents,
     )
 
 
-def glance(workspace: Workspace) -> list[DoctorCheck]:
-    """The same for whoever looks often: without what reads every record, and without touching the spool."""
+def run_quick_doctor_checks(workspace: Workspace) -> list[DoctorCheck]:
+    """Run the checks that are fast: without those that read every record, and without changing the spool."""
     try:
         with workspace.reading() as store:
-            checks = [DoctorCheck(name, *found) for name, look in GLANCES.items() for found in look(workspace, store)]
+            checks = [
+                DoctorCheck(name, *result) for name, check in QUICK_CHECKS.items() for result in check(workspace, store)
+            ]
     except DamagedStoreError as error:
-        checks = [
-            DoctorCheck("store", "ill", error.message, "run 'custody verify'; 'custody import' brings a copy back")
-        ]
-    return [*checks, *(DoctorCheck(name, *found) for name, look in LOOKS.items() for found in look(workspace))]
+        checks = [_make_damaged_store_check(error)]
+    site_checks = (DoctorCheck(name, *result) for name, check in SITE_CHECKS.items() for result in check(workspace))
+    return [*checks, *site_checks]
 
 
-def _commands(workspace: Workspace) -> HookReport:
-    """What each agent runs, or would once its settings say so; nothing before a hook is there."""
+def _make_damaged_store_check(error: DamagedStoreError) -> DoctorCheck:
+    return DoctorCheck("store", "ill", error.message, "run 'custody verify'; 'custody import' restores an export")
+
+
+def _report_hook_commands(workspace: Workspace) -> HookReport:
+    """Return the command that each agent runs, or would run with the right settings; none before a hook exists."""
     if workspace.home is None:
         return HookReport(command=None, agents={})
-    commands = {agent: hook_argv(workspace.home, agent) for agent in AGENTS} if is_installed(workspace.home) else {}
-    # The work tree's own come first, and count where both are set up.
-    commands |= {each.agent: each.argv for each in reversed(list_hook_entries(workspace)) if each.records and each.argv}
+    commands = (
+        {agent: hook_argv(workspace.home, agent) for agent in AGENTS} if is_hook_installed(workspace.home) else {}
+    )
+    # The work tree's entries come first, and win if both levels are set up.
+    entries = reversed(list_hook_entries(workspace))
+    commands |= {entry.agent: entry.argv for entry in entries if entry.records and entry.argv}
     agents = {agent: AgentHook(argv) for agent, argv in sorted(commands.items())}
     return HookReport(command=commands.get(CLAUDE_CODE), agents=agents)
 
 
-def _rebuild(workspace: Workspace) -> int:
+def _rebuild_store_views(workspace: Workspace) -> int:
     with workspace.writing() as store:
         total = store.tables.record_count()
         workspace.progress.start("rebuilding views", total)
@@ -83,160 +96,166 @@ def _rebuild(workspace: Workspace) -> int:
         return total
 
 
-def _chains(_workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
+def _diagnose_store_chains(_workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
     own = store.own()
     for head in store.tables.chains():
         if head.store != PENDING:
-            whose = "own" if head.store == own else "kept from before, or a copy"
-            yield "well", f"chain {head.store} has {head.seq} record(s), {whose}", None
+            origin = "own" if head.store == own else "an earlier chain, or a copy"
+            yield "well", f"chain {head.store}: {count_noun(head.seq, 'record')} ({origin})", None
     if own is None:
-        yield "note", "nothing has been recorded yet", "records arrive as an agent works"
+        yield "note", "nothing has been recorded yet", "records are added while an agent works"
 
 
-def _schema(_workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
+def _diagnose_store_schema(_workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
     yield "well", f"schema {store.schema_version()} of {SCHEMA_VERSION}", None
 
 
-def _writable(workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
+def _diagnose_unwritable_store(workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
     pending = store.tables.head(PENDING).seq
     if pending:
         yield (
             "ill",
-            f"the store cannot be written; {pending} acknowledged event(s) wait in the spool and are shown from there",
-            "free space or make the store writable; nothing is lost meanwhile",
+            f"cannot write the store; {count_noun(pending, 'event')} pending in the spool, and used from there",
+            "free disk space or make the store writable; no event is lost",
         )
 
 
-def _heads(workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
-    for kept in store.heads.all() if store.heads else []:
-        if kept.head is None or not kept.genuine:
-            yield "ill", f"'{kept.name}' was not written under this machine's key", "run 'custody verify'"
+def _diagnose_head_files(workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
+    for stored in store.heads.all() if store.heads else []:
+        if stored.head is None or not stored.genuine:
+            yield "ill", f"'{stored.name}' was not written with this machine's key", "run 'custody verify'"
             continue
-        behind = store.tables.head(kept.head.store).seq - kept.head.seq
+        behind = store.tables.head(stored.head.store).seq - stored.head.seq
         if behind > 0:
-            yield (
-                "note",
-                f"'{kept.name}' is {behind} record(s) behind: a writer was killed; the next one catches up",
-                None,
-            )
+            count = count_noun(behind, "record")
+            yield "note", f"'{stored.name}' is {count} behind: a writer was killed; the next one catches up", None
         elif behind < 0:
-            yield "ill", f"chain {kept.head.store} lost its last {-behind} record(s)", "run 'custody verify'"
+            what = f"chain {stored.head.store} lost its last {count_noun(-behind, 'record')}"
+            yield "ill", what, "run 'custody verify'"
 
 
-def _forks(_workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
+def _diagnose_chain_forks(_workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
     if forks := store.tables.forks():
-        yield "ill", f"{len(forks)} record(s) claim places that others have", "run 'custody verify'"
+        have = noun_for_count(len(forks), "has a conflicting position", "have conflicting positions")
+        yield "ill", f"{count_noun(len(forks), 'record')} {have}", "run 'custody verify'"
 
 
-def _behind(_workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
+def _diagnose_view_lag(_workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
     behind = store.views.behind()
-    yield (
-        ("note", f"views are {behind} record(s) behind", "the next command catches up")
-        if behind
-        else (
-            "well",
-            "views are up to date",
-            None,
-        )
-    )
+    if behind:
+        yield "note", f"views are {count_noun(behind, 'record')} behind", "the next command catches up"
+    else:
+        yield "well", "views are up to date", None
 
 
-def _views(workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
-    yield from _behind(workspace, store)
+def _diagnose_store_views(workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
+    yield from _diagnose_view_lag(workspace, store)
     if unreadable := sum(1 for _ in store.views.unreadable()):
-        yield "note", f"{unreadable} record(s) cannot be read by this version; they are kept", "upgrade custody"
+        yield (
+            "note",
+            f"this version cannot read {count_noun(unreadable, 'record')}; they stay stored",
+            "upgrade custody",
+        )
 
 
-def _observations(_workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
+def _diagnose_repeated_observations(_workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
     for key, count in store.tables.second_observations(SHOWN_MAX):
-        yield "note", f"'{key}' was observed {count} times with different content; all are kept", None
+        yield "note", f"'{key}' was recorded {count} times with different content; all are stored", None
 
 
-def _times(workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
+def _diagnose_future_timestamps(workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
     ahead = store.tables.count_after(workspace.now_ns() + AHEAD_NS_MAX)
     if ahead:
         yield (
             "note",
-            f"{ahead} record(s) claim a time in the future: a clock was wrong; their order does not rest on it",
+            f"{count_noun(ahead, 'record')} with a time in the future: a clock was wrong; the order is not affected",
             None,
         )
 
 
-def _spool(workspace: Workspace) -> Iterator[HookCheckResult]:
-    waiting = sum(len(spool.names()) for spool in workspace.spools)
-    yield "well", f"{waiting} event(s) wait in the spool" if waiting else "nothing waits in the spool", None
-    refused = [wrong for spool in workspace.spools for wrong in spool.refused()]
-    for wrong in refused[:SHOWN_MAX]:
+def _diagnose_event_spool(workspace: Workspace) -> Iterator[HookCheckResult]:
+    pending = sum(len(spool.names()) for spool in workspace.spools)
+    yield "well", f"{count_noun(pending, 'event')} pending in the spool" if pending else "the spool is empty", None
+    rejected = [file for spool in workspace.spools for file in spool.list_rejected_files()]
+    for file in rejected[:SHOWN_MAX]:
         yield (
             "ill",
-            f"the event file '{wrong.event}' was set aside: {wrong.why}",
-            "it is kept in the spool's 'refused' folder",
+            f"the event file '{file.event}' was set aside: {file.why}",
+            "see the spool's folder 'refused'",
         )
-    if len(refused) > SHOWN_MAX:
-        yield "ill", f"{len(refused) - SHOWN_MAX} more event file(s) were set aside", None
-    if unfinished := [path for spool in workspace.spools for path in spool.unfinished()]:
-        yield "note", f"{len(unfinished)} recorder(s) were killed before their event was acknowledged", None
-    if strangers := [path for spool in workspace.spools for path in spool.strangers()]:
-        yield "note", f"{len(strangers)} file(s) in the spool are not ours and were left alone", None
+    if len(rejected) > SHOWN_MAX:
+        yield "ill", f"{count_noun(len(rejected) - SHOWN_MAX, 'more event file')} set aside", None
+    if unfinished := [path for spool in workspace.spools for path in spool.list_unfinished_files()]:
+        count = count_noun(len(unfinished), "recorder")
+        yield "note", f"{count} killed before the event was acknowledged", None
+    if foreign := [path for spool in workspace.spools for path in spool.list_foreign_files()]:
+        yield "note", f"{count_noun(len(foreign), 'unknown file')} in the spool, not touched", None
 
 
-def _space(workspace: Workspace) -> Iterator[HookCheckResult]:
+def _diagnose_disk_space(workspace: Workspace) -> Iterator[HookCheckResult]:
     if workspace.home is None:
         return
-    free = shutil.disk_usage(_nearest(workspace.home)).free
+    free = shutil.disk_usage(_nearest_existing_folder(workspace.home)).free
     low = free < SPACE_BYTES_MIN
     yield (
         ("ill" if low else "well"),
-        f"{free // 1024**2:,} MiB are free",
+        f"{free // 1024**2:,} MiB free",
         "a full disk stops recording" if low else None,
     )
 
 
-def _privacy(workspace: Workspace) -> Iterator[HookCheckResult]:
+def _diagnose_home_privacy(workspace: Workspace) -> Iterator[HookCheckResult]:
     if workspace.home is None or not workspace.home.exists():
         return
     mode = stat.S_IMODE(workspace.home.stat().st_mode)
     if mode & 0o077:
-        yield "note", f"other users can look into '{workspace.home}' (mode {mode:o})", f"chmod 700 '{workspace.home}'"
+        yield "note", f"other users can read '{workspace.home}' (mode {mode:o})", f"chmod 700 '{workspace.home}'"
 
 
-def _nearest(path: Path) -> Path:
-    return path if path.exists() else _nearest(path.parent)
+def _nearest_existing_folder(path: Path) -> Path:
+    return path if path.exists() else _nearest_existing_folder(path.parent)
 
 
-def _gaps(workspace: Workspace) -> Iterator[HookCheckResult]:
-    found = {folder / "gaps": gaps for folder in workspace.gap_folders if (gaps := gaps_in(folder))}
-    if found:
-        last = max((gap for gaps in found.values() for gap in gaps), key=_moment)
+def _diagnose_recording_gaps(workspace: Workspace) -> Iterator[HookCheckResult]:
+    gaps_by_file = {folder / "gaps": gaps for folder in workspace.gap_folders if (gaps := read_capture_gaps(folder))}
+    if gaps_by_file:
+        last = max((gap for gaps in gaps_by_file.values() for gap in gaps), key=_parse_gap_timestamp)
+        count = count_noun(sum(map(len, gaps_by_file.values())), "event")
         yield (
             "note",
-            f"{sum(map(len, found.values()))} gap(s): something could not be recorded; the last one: {last}",
-            f"what is known of each is in {join_paths(found)}; delete what you have seen: the chain keeps it",
+            f"{count} not recorded; the last one: {last}",
+            f"details are in {format_settings_paths(gaps_by_file)}; you can delete it: the chain has the records",
         )
 
 
-def _moment(gap: str) -> int:
-    """When a gap was counted; one that the shell counted does not say."""
+def _parse_gap_timestamp(gap: str) -> int:
+    """Return the time of a gap; 0 for one that the shell wrote, which has none."""
     first = gap.partition(" ")[0]
     return int(first) if first.isascii() and first.isdigit() else 0
 
 
-STORE_LOOKS: MappingProxyType[str, Callable[[Workspace, Store], Iterator[HookCheckResult]]] = MappingProxyType(
+STORE_CHECKS: MappingProxyType[str, Callable[[Workspace, Store], Iterator[HookCheckResult]]] = MappingProxyType(
     {
-        "chains": _chains,
-        "schema": _schema,
-        "writable": _writable,
-        "heads": _heads,
-        "forks": _forks,
-        "views": _views,
-        "observations": _observations,
-        "times": _times,
+        "chains": _diagnose_store_chains,
+        "schema": _diagnose_store_schema,
+        "writable": _diagnose_unwritable_store,
+        "heads": _diagnose_head_files,
+        "forks": _diagnose_chain_forks,
+        "views": _diagnose_store_views,
+        "observations": _diagnose_repeated_observations,
+        "times": _diagnose_future_timestamps,
     }
 )
-GLANCES = MappingProxyType(
-    {**{name: look for name, look in STORE_LOOKS.items() if name != "observations"}, "views": _behind}
+QUICK_CHECKS = MappingProxyType(
+    {**{name: check for name, check in STORE_CHECKS.items() if name != "observations"}, "views": _diagnose_view_lag}
 )
-"""Those that a store of any size answers at once."""
-LOOKS: MappingProxyType[str, Callable[[Workspace], Iterator[HookCheckResult]]] = MappingProxyType(
-    {"spool": _spool, "gaps": _gaps, "hook": look_at_hooks, "space": _space, "privacy": _privacy}
+"""The checks that are fast on a store of any size."""
+SITE_CHECKS: MappingProxyType[str, Callable[[Workspace], Iterator[HookCheckResult]]] = MappingProxyType(
+    {
+        "spool": _diagnose_event_spool,
+        "gaps": _diagnose_recording_gaps,
+        "hook": check_agent_hooks,
+        "space": _diagnose_disk_space,
+        "privacy": _diagnose_home_privacy,
+    }
 )

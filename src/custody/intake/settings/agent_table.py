@@ -1,6 +1,6 @@
-"""The agents we know: where their settings are, which of their events we want, and the shape of an entry.
+"""The supported agents: where their settings are, which of their events we use, and the shape of an entry.
 
-Followed, and to be looked at again when an agent moves:
+Sources, to be checked again when an agent changes:
 
 * Claude Code 2.1: hooks reference and change log. An event that a version before 2.1.101 did not know made it ignore
   the whole file ("an unrecognized hook event name … no longer causes the entire file to be ignored"), so ``since`` says
@@ -32,7 +32,7 @@ from types import MappingProxyType
 
 from custody.core.errors import InputError
 from custody.intake.settings import toml_text
-from custody.intake.settings.files import read_optional_file
+from custody.intake.settings.files import read_optional_settings
 from custody.intake.settings.jsonc import JsoncError, JsoncValue
 
 ProgramVersion = tuple[int, ...]
@@ -60,12 +60,11 @@ class Agent:
     """One agent; ``project`` and ``user`` are its settings below the work tree and below its folder in the home.
 
     ``grouped`` entries are ``{"matcher", "hooks": [{"type", "command"}]}``, others ``{"command"}``, with a
-    ``type`` where they are ``typed``. ``fixed`` is what else the file must say, ``signs`` are more folders in the home
-    by which the agent is known to be here. ``variable`` names an environment variable that moves the folder elsewhere,
-    ``moved`` what is below the place that it names, ``in_home`` the folder in the home where that has another name.
-    ``plugin`` is the program that the agent loads from there instead, where it has no settings for hooks. ``off`` are
-    settings, by their keys with dots between levels, whose value turns all hooks off; they may also stand in ``more``,
-    files beside its settings in the work tree or its folder in the home.
+    ``type`` if they are ``typed``. ``fixed`` are other keys that the file needs, ``clues`` are more folders in the home
+    that show that the agent is installed. ``variable`` is an environment variable that moves the folder, ``moved`` the
+    path below its value, ``in_home`` the folder in the home if that has another name. ``plugin`` is the program that an
+    agent without settings for hooks loads. ``off`` are settings that disable all hooks, by their keys with dots between
+    levels; they may also be in ``more``, files next to its settings in the work tree or in its folder in the home.
     """
 
     name: str
@@ -81,27 +80,27 @@ class Agent:
     plugin: str | None = None
     grouped: bool = True
     typed: bool = False
-    signs: tuple[str, ...] = ()
+    clues: tuple[str, ...] = ()
     fixed: Mapping[str, JsoncValue] = field(default_factory=dict)
     note: str | None = None
     off: Mapping[str, JsoncValue] = field(default_factory=dict)
     more: tuple[str, ...] = ()
 
     def entry(self, event: AgentEvent, command: str) -> dict[str, JsoncValue]:
-        """What stands under ``event`` to have ``command`` run."""
+        """Return the entry of ``event`` that runs ``command``."""
         if not self.grouped:
             return {"type": "command", "command": command} if self.typed else {"command": command}
         matcher: dict[str, JsoncValue] = {} if event.matcher is None else {"matcher": event.matcher}
         return matcher | {"hooks": [{"type": "command", "command": command}]}
 
     def events_for(self, version: ProgramVersion | None) -> tuple[AgentEvent, ...]:
-        """The events that may be asked of that version; all of them when it is not known."""
+        """Return the events that this version supports; all of them if the version is unknown."""
         if version is None or version >= UNKNOWN_EVENTS_ARE_FINE:
             return self.events
         return tuple(event for event in self.events if event.since <= version)
 
 
-def _events(
+def _make_agent_hook_events(
     names: str, *, tools: str = "", since: Mapping[str, ProgramVersion] | None = None
 ) -> tuple[AgentEvent, ...]:
     with_matcher = tools.split()
@@ -117,7 +116,7 @@ _CLAUDE_CODE = Agent(
     user=("settings.json",),
     programs=("claude",),
     variable="CLAUDE_CONFIG_DIR",
-    events=_events(
+    events=_make_agent_hook_events(
         "SessionStart UserPromptSubmit PreToolUse PostToolUse PostToolUseFailure SubagentStart SubagentStop"
         " PostModelSwitch Stop SessionEnd",
         tools="PreToolUse PostToolUse PostToolUseFailure",
@@ -139,10 +138,10 @@ _CURSOR = Agent(
     project=".cursor/hooks.json",
     user=("hooks.json",),
     programs=("cursor", "cursor-agent"),
-    signs=(".config/Cursor", "Library/Application Support/Cursor", ".cursor-server"),
+    clues=(".config/Cursor", "Library/Application Support/Cursor", ".cursor-server"),
     grouped=False,
     fixed=MappingProxyType({"version": 1}),
-    events=_events(
+    events=_make_agent_hook_events(
         "sessionStart beforeSubmitPrompt preToolUse postToolUse postToolUseFailure beforeShellExecution"
         " afterShellExecution beforeReadFile afterFileEdit afterTabFileEdit subagentStart subagentStop stop sessionEnd"
     ),
@@ -156,7 +155,7 @@ _CODEX = Agent(
     user=("hooks.json", "config.toml"),
     programs=("codex",),
     variable="CODEX_HOME",
-    events=_events(
+    events=_make_agent_hook_events(
         "SessionStart UserPromptSubmit PreToolUse PostToolUse SubagentStart SubagentStop Stop",
         tools="PreToolUse PostToolUse",
     ),
@@ -173,7 +172,7 @@ _GEMINI = Agent(
     programs=("gemini",),
     variable="GEMINI_CLI_HOME",
     moved=".gemini",
-    events=_events(
+    events=_make_agent_hook_events(
         "SessionStart BeforeAgent BeforeTool AfterTool AfterAgent SessionEnd",
         tools="BeforeTool AfterTool",
     ),
@@ -190,9 +189,9 @@ _OPENCODE = Agent(
     variable="XDG_CONFIG_HOME",
     moved="opencode",
     in_home=".config/opencode",
-    signs=(".local/share/opencode",),
+    clues=(".local/share/opencode",),
     plugin="opencode.js",
-    events=_events(
+    events=_make_agent_hook_events(
         "session.created chat.message tool.execute.before tool.execute.after message.updated message.part.updated"
     ),
     note="opencode loads a new plugin at its next start",
@@ -203,7 +202,7 @@ _VSCODE_USERS = (
     *(f"Library/Application Support/{program}/User" for program in ("Code", "Code - Insiders", "VSCodium")),
     *(f"{server}/data/User" for server in (".vscode-server", ".vscode-server-insiders", ".vscode-remote")),
 )
-"""Where VS Code and its kin keep a user's things, on this machine or for one who connects to it."""
+"""The user folders of VS Code and its variants, local and remote."""
 
 _COPILOT = Agent(
     name="copilot",
@@ -215,9 +214,9 @@ _COPILOT = Agent(
     variable="COPILOT_HOME",
     grouped=False,
     typed=True,
-    signs=(".config/github-copilot", *(f"{user}/globalStorage/github.copilot-chat" for user in _VSCODE_USERS)),
+    clues=(".config/github-copilot", *(f"{user}/globalStorage/github.copilot-chat" for user in _VSCODE_USERS)),
     fixed=MappingProxyType({"version": 1}),
-    events=_events(
+    events=_make_agent_hook_events(
         "SessionStart UserPromptSubmit PreToolUse PostToolUse PostToolUseFailure SubagentStart SubagentStop Stop"
         " SessionEnd"
     ),
@@ -231,48 +230,47 @@ AGENTS: Mapping[str, Agent] = MappingProxyType(
 )
 
 
-# Where the agents keep their things on this machine, and which of them are here.
-
-
 _VERSION = re.compile(r"\d+(?:\.\d+){1,3}")
 _PACKAGE_VERSION = re.compile(rb'"version"\s*:\s*"(\d+(?:\.\d+){1,3})')
 
 
-def state_folder(environment: Mapping[str, str], home: Path) -> Path:
-    """Where the hook of the user's level and its notes live: ``custody`` in the folder for programs' state."""
-    named = environment.get("XDG_STATE_HOME", "")
-    return (Path(named) if os.path.isabs(named) else home / ".local" / "state") / "custody"
+def user_state_folder(environment: Mapping[str, str], home: Path) -> Path:
+    """Return the folder of the user-level hook and its manifest: ``custody`` in the XDG state folder."""
+    configured = environment.get("XDG_STATE_HOME", "")
+    return (Path(configured) if os.path.isabs(configured) else home / ".local" / "state") / "custody"
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsPlaces:
-    """The folders to look in: a work tree (or none), the user's home, and what the environment says."""
+    """Where settings can be: a work tree (or none), the user's home, and the environment."""
 
     work_tree: Path | None
     home: Path
     environment: Mapping[str, str]
 
     def is_here(self, agent: Agent) -> bool:
-        """Whether there is a sign of the agent: its folder in the work tree or the home, or its program on PATH."""
+        """Return whether the agent is installed: its folder in the work tree or the home, or its program on PATH."""
         folders = [self.user_folder(agent), *([self.work_tree / agent.folder] if self.work_tree else [])]
-        folders += [self.home / sign for sign in agent.signs]
+        folders += [self.home / clue for clue in agent.clues]
         return any(folder.is_dir() for folder in folders) or self._program(agent) is not None
 
     def project_file(self, agent: Agent) -> Path | None:
-        """The agent's settings for this work tree alone; None if it has none."""
+        """Return the agent's settings for this work tree alone; None if it has none."""
         return None if self.work_tree is None or agent.project is None else self.work_tree / agent.project
 
     def user_folder(self, agent: Agent) -> Path:
-        """The agent's folder in the user's home, or where the agent's own variable says it is."""
-        named = self.environment.get(agent.variable or "", "")
-        return Path(named) / agent.moved if os.path.isabs(named) else self.home / (agent.in_home or agent.folder)
+        """Return the agent's folder in the user's home, or the one that the agent's variable names."""
+        configured = self.environment.get(agent.variable or "", "")
+        if os.path.isabs(configured):
+            return Path(configured) / agent.moved
+        return self.home / (agent.in_home or agent.folder)
 
     def user_files(self, agent: Agent) -> list[Path]:
-        """All places where the agent looks for this user's settings."""
+        """Return every file that the agent reads for this user's settings."""
         return [self.user_folder(agent) / name for name in agent.user]
 
     def all_files(self, agent: Agent) -> list[Path]:
-        """Every file that says something about the agent's hooks, what counts most first."""
+        """Return every file with settings for the agent's hooks, the strongest first."""
         project = self.project_file(agent)
         beside = [] if project is None else [project.parent / name for name in agent.more]
         own = self.user_files(agent)
@@ -280,14 +278,14 @@ class SettingsPlaces:
         return list(dict.fromkeys((*known, *(self.user_folder(agent) / name for name in agent.more))))
 
     def user_file(self, agent: Agent) -> Path:
-        """The agent's settings for this user: of several, the one that has hooks already, else the first."""
+        """Return the agent's settings for this user: of several, the one that has hooks already, else the first."""
         first, *others = self.user_files(agent)
         if not first.exists():
-            return next((other for other in others if _has_hooks(other)), first)
+            return next((other for other in others if _has_toml_hooks(other)), first)
         return first
 
     def version(self, agent: Agent) -> ProgramVersion | None:
-        """The version of the agent's program, as its place or its package tells; None when that is not to be seen."""
+        """Return the version of the agent's program from its path or its package; None if neither has it."""
         program = self._program(agent)
         if program is None:
             return None
@@ -295,31 +293,31 @@ class SettingsPlaces:
         for part in (real.name, real.parent.name):
             if _VERSION.fullmatch(part):
                 return tuple(map(int, part.split(".")))
-        said = _PACKAGE_VERSION.search(_read_lenient(real.parent / "package.json"))
-        return tuple(map(int, said[1].split(b"."))) if said else None
+        version = _PACKAGE_VERSION.search(_read_settings_leniently(real.parent / "package.json"))
+        return tuple(map(int, version[1].split(b"."))) if version else None
 
     def _program(self, agent: Agent) -> Path | None:
         folders = self.environment.get("PATH", os.defpath).split(os.pathsep)
-        # A relative entry could be a folder of the repository: it says nothing about this machine.
+        # A relative entry could be a folder of the repository, so it is not used.
         candidates = (Path(folder) / name for folder in folders if os.path.isabs(folder) for name in agent.programs)
         return next((path for path in candidates if path.is_file() and os.access(path, os.X_OK)), None)
 
 
-def _has_hooks(path: Path) -> bool:
-    data = read_optional_file(path)
+def _has_toml_hooks(path: Path) -> bool:
+    data = read_optional_settings(path)
     if data is None:
         return False
     try:
-        hooks = toml_text.parse(data).get("hooks")
+        hooks = toml_text.parse_toml_settings(data).get("hooks")
     except JsoncError as error:
         raise InputError(
-            f"cannot read '{path}': {error}", hint="nothing was changed; mend it, or choose other agents with --agent"
+            f"cannot read '{path}': {error}", hint="nothing was changed; fix it, or choose other agents with --agent"
         ) from error
     return isinstance(hooks, dict) and any(isinstance(groups, list) for groups in hooks.values())
 
 
-def _read_lenient(path: Path) -> bytes:
+def _read_settings_leniently(path: Path) -> bytes:
     try:
-        return read_optional_file(path) or b""
+        return read_optional_settings(path) or b""
     except (InputError, OSError):
-        return b""  # it would only have told us a version
+        return b""  # only the version is missing then

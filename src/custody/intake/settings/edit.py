@@ -12,29 +12,29 @@ from typing import Literal
 from custody.core.errors import CustodyError, WorldError
 from custody.intake.settings.files import (
     SettingsFile,
-    delete,
-    delete_if_empty,
-    make_folder,
-    put_aside,
-    put_back,
-    read_optional_file,
-    write_atomically,
+    delete_empty_settings_folder,
+    delete_settings_file,
+    link_settings_aside,
+    make_settings_folder,
+    read_optional_settings,
+    restore_settings_aside,
+    write_settings_atomically,
 )
 from custody.intake.settings.manifest import ManifestEntry
 
 EditState = Literal["created", "changed", "unchanged", "deleted", "restored", "by hand"]
 
 ASIDE = ".custody-chained"
-"""What is put behind the name of a hook that was there before, when it can only be run from beside."""
+"""The suffix of an existing hook that is saved next to ours and run by it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """What becomes of one file; None stands for a file that is not there.
+    """The change of one file; None stands for a file that does not exist.
 
-    ``path`` is how people know the file, ``target`` where its bytes are (links followed). ``aside`` keeps the file as
-    it was under another name, ``back`` is the name from which such a one returns. ``note`` is what the manifest shall
-    remember (None: nothing any more). ``by_hand`` is what the user is asked to add, because we may not.
+    ``path`` is how people know the file, ``target`` where its bytes are (links followed). ``aside`` saves the old file
+    under another name, ``back`` is the name of a saved file to restore. ``note`` is the new entry of the manifest
+    (None: remove it). ``by_hand`` is what the user has to add, because we may not.
     """
 
     path: Path
@@ -52,12 +52,12 @@ class Edit:
 
     @property
     def changes(self) -> bool:
-        """Whether anything is to be written at all."""
+        """Return whether this edit writes anything."""
         return self.before != self.after or self.aside is not None or self.back is not None
 
     @property
     def done(self) -> EditState:
-        """What this does to the file, in a word."""
+        """Return what this edit does to the file, in a word."""
         if self.by_hand is not None:
             return "by hand"
         if not self.changes:
@@ -69,19 +69,19 @@ class Edit:
         return "deleted" if self.after is None else "changed"
 
 
-def edit_of(
-    seen: SettingsFile,
+def make_settings_file_edit(
+    file: SettingsFile,
     whose: str,
     after: bytes | None,
     what: str,
     note: ManifestEntry | None = None,
     folders: tuple[Path, ...] = (),
 ) -> Edit:
-    """What becomes of a file that was found; ``folders`` are those that come or go with it."""
+    """Return the edit of a file; ``folders`` are created or removed with it."""
     return Edit(
-        path=seen.path,
-        target=seen.target,
-        before=seen.data,
+        path=file.path,
+        target=file.target,
+        before=file.data,
         after=after,
         whose=whose,
         what=what,
@@ -90,8 +90,8 @@ def edit_of(
     )
 
 
-def diff(edit: Edit) -> str:
-    """The change as a unified diff, for people: bytes that are no text are escaped."""
+def render_edit_diff(edit: Edit) -> str:
+    """Return the change as a unified diff, with binary bytes escaped."""
     old, new = (
         [] if data is None else data.decode("utf-8", "backslashreplace").splitlines(keepends=True)
         for data in (edit.before, edit.after)
@@ -104,64 +104,61 @@ def diff(edit: Edit) -> str:
     return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
 
 
-# Doing what was decided: every file whole or not at all, and all files or none.
-
-
 _FILE, _PROGRAM = 0o666, 0o777
 
 
-def apply(edits: Sequence[Edit]) -> None:
-    """Make every change; when one fails, those before it are undone and the error says so."""
-    wanted = [edit for edit in edits if edit.changes]
-    for edit in wanted:
-        _check_still(edit)
+def apply_settings_edits(edits: Sequence[Edit]) -> None:
+    """Apply every edit; if one fails, undo those before it."""
+    changes = [edit for edit in edits if edit.changes]
+    for edit in changes:
+        _check_settings_unchanged(edit)
     done = list[_PreviousFile]()
     try:
-        for edit in wanted:
-            done += [_was(path) for path in _touched(edit)]
-            _change(edit)
+        for edit in changes:
+            done += [_snapshot_settings_file(path) for path in _list_edit_paths(edit)]
+            _apply_settings_edit(edit)
     except BaseException:
         for was in reversed(done):
-            _restore(was)
-        for edit in wanted:
+            _restore_settings_file(was)
+        for edit in changes:
             if edit.before is None:
-                _remove_folders(edit)
+                _remove_edit_folders(edit)
         raise
-    for edit in wanted:
+    for edit in changes:
         if edit.after is None:
-            _remove_folders(edit)
+            _remove_edit_folders(edit)
 
 
-def _change(edit: Edit) -> None:
+def _apply_settings_edit(edit: Edit) -> None:
     if edit.back is not None:
-        put_back(edit.back, edit.target)
+        restore_settings_aside(edit.back, edit.target)
         return
     if edit.after is None:
-        delete(edit.target)
+        delete_settings_file(edit.target)
         return
-    make_folder(edit.target.parent)
+    make_settings_folder(edit.target.parent)
     if edit.aside is not None:
-        put_aside(edit.target, edit.aside)
+        link_settings_aside(edit.target, edit.aside)
     mode = _PROGRAM if edit.program else _FILE
-    write_atomically(edit.target, edit.after, mode=mode, keep=edit.aside is None)
+    write_settings_atomically(edit.target, edit.after, mode=mode, keep=edit.aside is None)
 
 
-def _check_still(edit: Edit) -> None:
-    if read_optional_file(edit.target) != edit.before:
-        raise WorldError(f"'{edit.path}' was changed by somebody else just now", hint="try again; nothing was changed")
+def _check_settings_unchanged(edit: Edit) -> None:
+    if read_optional_settings(edit.target) != edit.before:
+        raise WorldError(f"'{edit.path}' was changed by another program", hint="try again; nothing was changed")
 
 
-def _remove_folders(edit: Edit) -> None:
+def _remove_edit_folders(edit: Edit) -> None:
     for folder in reversed(edit.folders):
-        delete_if_empty(folder)
+        delete_empty_settings_folder(folder)
 
 
-# Undoing. Whatever fails here must not hide why we undo.
+# A failure to undo must not hide the first error.
 
 
 @dataclass(frozen=True, slots=True)
 class _PreviousFile:
-    """What had a name before we touched it: nothing, a link, or a file."""
+    """The state of a path before an edit: nothing, a link, or a file."""
 
     path: Path
     link: str | None = None
@@ -169,20 +166,20 @@ class _PreviousFile:
     mode: int = 0
 
 
-def _touched(edit: Edit) -> list[Path]:
+def _list_edit_paths(edit: Edit) -> list[Path]:
     return [path for path in (edit.target, edit.aside, edit.back) if path is not None]
 
 
-def _was(path: Path) -> _PreviousFile:
+def _snapshot_settings_file(path: Path) -> _PreviousFile:
     if path.is_symlink():
         return _PreviousFile(path, link=os.readlink(path))
-    data = read_optional_file(path)
+    data = read_optional_settings(path)
     return _PreviousFile(path, data=data, mode=0 if data is None else stat.S_IMODE(os.stat(path).st_mode))
 
 
-def _restore(was: _PreviousFile) -> None:
+def _restore_settings_file(was: _PreviousFile) -> None:
     with suppress(OSError, CustodyError):
-        if was == _was(was.path):
+        if was == _snapshot_settings_file(was.path):
             return
         if was.link is not None or was.data is None:
             with suppress(FileNotFoundError):
@@ -190,5 +187,5 @@ def _restore(was: _PreviousFile) -> None:
         if was.link is not None:
             os.symlink(was.link, was.path)
         elif was.data is not None:
-            write_atomically(was.path, was.data, mode=was.mode)
+            write_settings_atomically(was.path, was.data, mode=was.mode)
             os.chmod(was.path, was.mode)

@@ -1,7 +1,7 @@
-"""JSON with comments and trailing commas → values, and where in the bytes each of them stands. Pure.
+"""A parser for JSON with comments and trailing commas that records the position of each value. Pure.
 
-Strict in all else: RFC 8259, UTF-8, no key twice in one object. What this reads, every agent's own reader reads the
-same way, so that a splice at these places means what we think it means.
+Strict otherwise: RFC 8259, UTF-8, no repeated key. Every agent's own parser reads such a text the same way, so an
+insertion at these positions has the expected meaning.
 """
 
 import json
@@ -26,14 +26,14 @@ _DIGITS_MAX = 300
 
 
 class JsoncError(ValueError):
-    """The bytes are not what they should be; ``line`` and ``column`` count from 1."""
+    """The bytes are invalid; ``line`` and ``column`` count from 1."""
 
     def __init__(self, problem: str, line: int, column: int) -> None:
         super().__init__(f"line {line}, column {column}: {problem}")
 
     @classmethod
     def at(cls, data: bytes, problem: str, place: int) -> "JsoncError":
-        """The same for a place in ``data``; columns count characters."""
+        """Return the error for a position in ``data``; columns count characters."""
         line_start = data.rfind(b"\n", 0, place) + 1
         column = len(data[line_start:place].decode("utf-8", "replace")) + 1
         return cls(problem, data.count(b"\n", 0, place) + 1, column)
@@ -43,7 +43,7 @@ class JsoncError(ValueError):
 class JsoncMember:
     """One entry of an object or an array: from ``start`` (its key's, in an object) to ``node.end``.
 
-    ``key_end`` is where its key ends (in an array, where it begins); ``comma`` where the comma after it stands, if any.
+    ``key_end`` is the end of its key (in an array, its start); ``comma`` the position of the comma after it, if any.
     """
 
     key: str | None
@@ -55,7 +55,7 @@ class JsoncMember:
 
 @dataclass(frozen=True, slots=True)
 class JsoncNode:
-    """A value and its place: from ``start`` up to ``end``, brackets included."""
+    """A value and its position: from ``start`` up to ``end``, brackets included."""
 
     value: JsoncValue
     start: int
@@ -63,11 +63,11 @@ class JsoncNode:
     members: tuple[JsoncMember, ...] = ()
 
     def member(self, key: str) -> JsoncMember | None:
-        """The member of that name."""
+        """Return the member of that name."""
         return next((member for member in self.members if member.key == key), None)
 
     def gaps(self) -> Iterator[tuple[int, int]]:
-        """The places between its brackets that belong to none of its members: space, comments, commas and colons."""
+        """Yield the parts between its brackets outside its members: space, comments, commas and colons."""
         at = self.start + 1
         for member in self.members:
             yield at, member.start
@@ -76,12 +76,12 @@ class JsoncNode:
         yield at, self.end - 1
 
 
-def parse(data: bytes) -> JsoncNode | None:
-    """The one value in ``data``; None when there is nothing but space and comments."""
+def parse_jsonc_settings(data: bytes) -> JsoncNode | None:
+    """Return the value in ``data``; None if there are only space and comments."""
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise JsoncError.at(data, "this is not UTF-8", error.start) from error
+        raise JsoncError.at(data, "not UTF-8", error.start) from error
     scanner = _JsoncScanner(data)
     scanner.skip()
     if scanner.at == len(data):
@@ -89,7 +89,7 @@ def parse(data: bytes) -> JsoncNode | None:
     node = scanner.value(0)
     scanner.skip()
     if scanner.at != len(data):
-        raise scanner.wrong("nothing more is expected here")
+        raise scanner.error_at("unexpected text after the value")
     return node
 
 
@@ -103,14 +103,14 @@ class _JsoncScanner:
         assert match is not None, "it matches nothing at least"
         self.at = match.end()
         if self.data.startswith(b"/*", self.at):
-            raise self.wrong("this comment is not closed")
+            raise self.error_at("unclosed comment")
 
-    def wrong(self, problem: str, at: int | None = None) -> JsoncError:
+    def error_at(self, problem: str, at: int | None = None) -> JsoncError:
         return JsoncError.at(self.data, problem, self.at if at is None else at)
 
     def value(self, depth: int) -> JsoncNode:
         if depth > NESTING_MAX:
-            raise self.wrong(f"more than {NESTING_MAX} levels")
+            raise self.error_at(f"more than {NESTING_MAX} levels")
         opening = self.data[self.at : self.at + 1]
         if opening == b"{":
             return self._object(depth)
@@ -121,35 +121,35 @@ class _JsoncScanner:
         return JsoncNode(value, start, self.at)
 
     def _object(self, depth: int) -> JsoncNode:
-        start, members, seen = self.at, list[JsoncMember](), dict[str, JsoncValue]()
+        start, members, values = self.at, list[JsoncMember](), dict[str, JsoncValue]()
         self.at += 1
-        while not self._closed(b"}", members):
+        while not self._skip_closing_bracket(b"}", members):
             place, key, key_end = self.at, self._string(), self.at
-            if key in seen:
-                raise self.wrong(f"the key {json.dumps(key)} is here twice", place)
+            if key in values:
+                raise self.error_at(f"repeated key {json.dumps(key)}", place)
             self.skip()
             self._expect(b":")
             self.skip()
             node = self.value(depth + 1)
-            seen[key] = node.value
+            values[key] = node.value
             members.append(JsoncMember(key, place, key_end, node, self._comma()))
-        return JsoncNode(seen, start, self.at, tuple(members))
+        return JsoncNode(values, start, self.at, tuple(members))
 
     def _array(self, depth: int) -> JsoncNode:
         start, members = self.at, list[JsoncMember]()
         self.at += 1
-        while not self._closed(b"]", members):
+        while not self._skip_closing_bracket(b"]", members):
             node = self.value(depth + 1)
             members.append(JsoncMember(None, node.start, node.start, node, self._comma()))
         return JsoncNode([member.node.value for member in members], start, self.at, tuple(members))
 
-    def _closed(self, bracket: bytes, members: list[JsoncMember]) -> bool:
+    def _skip_closing_bracket(self, bracket: bytes, members: list[JsoncMember]) -> bool:
         self.skip()
         if self.data.startswith(bracket, self.at):
             self.at += 1
             return True
         if members and members[-1].comma is None:
-            raise self.wrong(f"',' or '{bracket.decode()}' is expected")
+            raise self.error_at(f"',' or '{bracket.decode()}' is expected")
         return False
 
     def _comma(self) -> int | None:
@@ -159,20 +159,20 @@ class _JsoncScanner:
         self.at += 1
         return self.at - 1
 
-    def _expect(self, sign: bytes) -> None:
-        if not self.data.startswith(sign, self.at):
-            raise self.wrong(f"'{sign.decode()}' is expected")
-        self.at += len(sign)
+    def _expect(self, token: bytes) -> None:
+        if not self.data.startswith(token, self.at):
+            raise self.error_at(f"'{token.decode()}' is expected")
+        self.at += len(token)
 
     def _string(self) -> str:
         match = _STRING.match(self.data, self.at)
         if not match:
-            raise self.wrong("a string in double quotes is expected")
+            raise self.error_at("a string in double quotes is expected")
         text = match[0].decode()
         try:
             value: str = json.loads(text) if "\\" in text else text[1:-1]
         except json.JSONDecodeError as error:
-            raise self.wrong("this string has an escape that JSON does not know") from error
+            raise self.error_at("invalid escape in a string") from error
         self.at = match.end()
         return value
 
@@ -183,18 +183,17 @@ class _JsoncScanner:
                 return value
         match = _NUMBER.match(self.data, self.at)
         if not match:
-            raise self.wrong("a value is expected" if self.at < len(self.data) else "the file ends too early")
+            raise self.error_at("a value is expected" if self.at < len(self.data) else "the file ends too early")
         self.at = match.end()
         whole = match[1] is None and match[2] is None and len(match[0]) < _DIGITS_MAX
         return int(match[0]) if whole else float(match[0])
 
 
-# Where an entry goes into a JSONC text and how one comes out of it, in the text's own style. Pure.
-# Only places are decided here; whether the outcome means what it should, ``settings.py`` proves by reading it again.
+# Insertion and removal of entries in the text's own style. ``settings.py`` parses the result again to check it.
 
 
 Items = Sequence[tuple[str | None, JsoncValue]]
-"""What goes into a container: names and values, or None and values for an array."""
+"""New members of a container: names and values, or None and values for an array."""
 
 _BLANK = b" \t\r\n"
 _SAME_LINE_COMMENT = re.compile(rb"[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/)")
@@ -204,52 +203,52 @@ _LINE_END = re.compile(rb"[ \t]*\r?\n")
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a text is laid out: its line ends, one step of indentation, and whether all of it is on one line."""
+    """The layout of a text: its line ends, one step of indentation, and whether it is on one line."""
 
     newline: bytes = b"\n"
     step: bytes = b"  "
     one_line: bool = False
 
 
-def style_of(data: bytes, root: JsoncNode | None) -> Style:
-    """The style of a text, so that what is added looks as if its author had written it."""
+def detect_jsonc_style(data: bytes, root: JsoncNode | None) -> Style:
+    """Return the style of a text, so that added entries match it."""
     newline = b"\r\n" if b"\r\n" in data else b"\n"
     if root is None or not root.members:
         return Style(newline)
     first = root.members[0].start
-    step = data[_line_start(data, first) : first]
+    step = data[_find_jsonc_line_start(data, first) : first]
     if data.find(b"\n", root.start, first) < 0 or step.strip(b" \t") or not step:
         return Style(newline, one_line=b"\n" not in data[root.start : root.end])
     return Style(newline, step)
 
 
-def text_of(value: JsoncValue, style: Style, indent: bytes = b"") -> bytes:
-    """``value`` as JSON in that style; lines after the first begin with ``indent``."""
+def render_jsonc_value(value: JsoncValue, style: Style, indent: bytes = b"") -> bytes:
+    """Return ``value`` as JSON in that style; lines after the first start with ``indent``."""
     if style.one_line:
         return json.dumps(value, ensure_ascii=False).encode()
     lines = json.dumps(value, ensure_ascii=False, indent=style.step.decode()).encode().split(b"\n")
     return (style.newline + indent).join(lines)
 
 
-def inserted(data: bytes, container: JsoncNode, items: Items, style: Style) -> ByteSwap:
-    """``items`` at the end of ``container``, behind a comment that belongs to its last line."""
+def insert_jsonc_members(data: bytes, container: JsoncNode, items: Items, style: Style) -> ByteSwap:
+    """Return the insertion of ``items`` at the end of ``container``, after a comment on its last line."""
     if not container.members:
-        return _into_empty(data, container, items, style)
+        return _insert_into_empty_jsonc(data, container, items, style)
     first, last = container.members[0], container.members[-1]
     end = last.node.end if last.comma is None else last.comma + 1
     comma = b"," if last.comma is None else b""
     if data.find(b"\n", container.start, first.start) < 0:
-        texts = (_named(key, text_of(value, Style(one_line=True))) for key, value in items)
+        texts = (_render_jsonc_member(key, render_jsonc_value(value, Style(one_line=True))) for key, value in items)
         return ByteSwap(end, b"", comma + b" " + b", ".join(texts))
-    indent = _indent_at(data, first.start)
-    behind = _behind_comments(data, end)
-    return ByteSwap(end, data[end:behind], comma + data[end:behind] + _lines(items, style, indent))
+    indent = _read_jsonc_indent(data, first.start)
+    behind = _skip_jsonc_comments(data, end)
+    return ByteSwap(end, data[end:behind], comma + data[end:behind] + _render_jsonc_member_lines(items, style, indent))
 
 
-def remove_members(data: bytes, container: JsoncNode, gone: Collection[int]) -> list[ByteSwap]:
-    """``container`` without its members number ``gone``: their commas and the space before them go with them."""
+def remove_jsonc_members(data: bytes, container: JsoncNode, gone: Collection[int]) -> list[ByteSwap]:
+    """Return the cuts that remove the members number ``gone`` with their commas and the space before them."""
     members = container.members
-    cuts = [cut for number in sorted(gone) for cut in _cut(data, container, number)]
+    cuts = [cut for number in sorted(gone) for cut in _cut_jsonc_member(data, container, number)]
     kept = [number for number in range(len(members)) if number not in gone]
     ends_bare = bool(members) and members[-1].comma is None
     if not kept:
@@ -260,48 +259,51 @@ def remove_members(data: bytes, container: JsoncNode, gone: Collection[int]) -> 
         comma = members[kept[-1]].comma
         assert comma is not None, "others follow it"
         cuts.append(ByteSwap(comma, b",", b""))
-    return _joined(cuts)
+    return _merge_settings_cuts(cuts)
 
 
-def _into_empty(data: bytes, container: JsoncNode, items: Items, style: Style) -> ByteSwap:
+def _insert_into_empty_jsonc(data: bytes, container: JsoncNode, items: Items, style: Style) -> ByteSwap:
     start, end = container.start + 1, container.end - 1
     for comment in COMMENT.finditer(data, start, end):
         start = comment.end()
     if style.one_line:
-        texts = (_named(key, text_of(value, style)) for key, value in items)
+        texts = (_render_jsonc_member(key, render_jsonc_value(value, style)) for key, value in items)
         return ByteSwap(start, b"", b", ".join(texts))
-    around = _indent_at(data, container.start)
+    around = _read_jsonc_indent(data, container.start)
     closing = b"" if b"\n" in data[start:end] else style.newline + around
-    return ByteSwap(start, b"", _lines(items, style, around + style.step) + closing)
+    return ByteSwap(start, b"", _render_jsonc_member_lines(items, style, around + style.step) + closing)
 
 
-def _lines(items: Items, style: Style, indent: bytes) -> bytes:
+def _render_jsonc_member_lines(items: Items, style: Style, indent: bytes) -> bytes:
     spread = Style(style.newline, style.step)
-    texts = (style.newline + indent + _named(key, text_of(value, spread, indent)) for key, value in items)
+    texts = (
+        style.newline + indent + _render_jsonc_member(key, render_jsonc_value(value, spread, indent))
+        for key, value in items
+    )
     return b",".join(texts)
 
 
-def _named(key: str | None, text: bytes) -> bytes:
+def _render_jsonc_member(key: str | None, text: bytes) -> bytes:
     return text if key is None else json.dumps(key, ensure_ascii=False).encode() + b": " + text
 
 
-def _behind_comments(data: bytes, at: int) -> int:
+def _skip_jsonc_comments(data: bytes, at: int) -> int:
     while match := _SAME_LINE_COMMENT.match(data, at):
         at = match.end()
     return at
 
 
-def _line_start(data: bytes, at: int) -> int:
+def _find_jsonc_line_start(data: bytes, at: int) -> int:
     return data.rfind(b"\n", 0, at) + 1
 
 
-def _indent_at(data: bytes, at: int) -> bytes:
-    match = _INDENT.match(data, _line_start(data, at), at)
+def _read_jsonc_indent(data: bytes, at: int) -> bytes:
+    match = _INDENT.match(data, _find_jsonc_line_start(data, at), at)
     return match[0] if match else b""
 
 
-def _cut(data: bytes, container: JsoncNode, number: int) -> list[ByteSwap]:
-    """A member and its comma: in one piece, unless somebody's comment stands between them."""
+def _cut_jsonc_member(data: bytes, container: JsoncNode, number: int) -> list[ByteSwap]:
+    """Return the cuts of a member and its comma: one, unless a comment is between them."""
     member = container.members[number]
     before = container.members[number - 1] if number else None
     floor = container.start if before is None or before.comma is None else before.comma
@@ -310,16 +312,16 @@ def _cut(data: bytes, container: JsoncNode, number: int) -> list[ByteSwap]:
     comments = list(COMMENT.finditer(data, floor + 1, member.start))
     start = comments[-1].end() if comments else floor + 1
     if comments and comments[-1][0].startswith(b"//"):
-        # The line end belongs to somebody's comment: go from line start to line start instead.
-        start = _line_start(data, member.start)
+        # The line end belongs to a comment: cut from line start to line start instead.
+        start = _find_jsonc_line_start(data, member.start)
         rest = _LINE_END.match(data, end)
         end = rest.end() if rest else end
     comma = [ByteSwap(member.comma, b",", b"")] if apart and member.comma is not None else []
     return [ByteSwap(start, data[start:end], b""), *comma]
 
 
-def _joined(cuts: list[ByteSwap]) -> list[ByteSwap]:
-    """The same cuts, in order, with those that touch or overlap as one."""
+def _merge_settings_cuts(cuts: list[ByteSwap]) -> list[ByteSwap]:
+    """Return the cuts in order, with those that touch or overlap merged."""
     joined = list[ByteSwap]()
     for cut in sorted(cuts, key=lambda cut: cut.at):
         if joined and cut.at <= joined[-1].at + len(joined[-1].was):

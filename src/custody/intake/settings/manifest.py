@@ -1,7 +1,7 @@
-"""What we did to which file, so that exactly that can be taken back: ``backup/manifest.json`` and copies beside it.
+"""The manifest of our changes to files, so that they can be undone exactly: ``backup/manifest.json`` and copies.
 
-The notes are a help, not the truth: without them, or after others have edited a file, our entries are found by what
-they run. A manifest that cannot be read is treated as one that says nothing.
+The notes only help: without them, or after a file was edited, our entries are found by what they run. A manifest that
+cannot be read counts as empty.
 """
 
 import json
@@ -14,21 +14,19 @@ from pathlib import Path
 from typing import Any
 
 from custody.intake.settings.files import (
-    delete_if_empty,
-    make_folder,
-    read_optional_file,
-    translate_os_errors,
-    write_atomically,
+    delete_empty_settings_folder,
+    make_settings_folder,
+    read_optional_settings,
+    translate_settings_os_errors,
+    write_settings_atomically,
 )
-
-# Changing a few bytes of a file and taking exactly that change back, also after others have edited the file. Pure.
 
 
 @dataclass(frozen=True, slots=True)
 class ByteSwap:
-    """At ``at`` of the old bytes, ``was`` becomes ``now``. An insertion has an empty ``was``.
+    """A reversible change: at ``at`` of the old bytes, ``was`` becomes ``now``. An insertion has an empty ``was``.
 
-    Where a comma and what it announces stand on two sides of somebody's comment, ``was`` is that comment.
+    If a comment is between a comma and the next entry, ``was`` is that comment.
     """
 
     at: int
@@ -36,8 +34,8 @@ class ByteSwap:
     now: bytes
 
 
-def apply_swaps(data: bytes, swaps: Iterable[ByteSwap]) -> bytes:
-    """``data`` with every swap made; they may not overlap."""
+def apply_byte_swaps(data: bytes, swaps: Iterable[ByteSwap]) -> bytes:
+    """Return ``data`` with every swap applied; they may not overlap."""
     pieces, done = list[bytes](), 0
     for swap in sorted(swaps, key=lambda swap: swap.at):
         if swap.at < done or data[swap.at : swap.at + len(swap.was)] != swap.was:
@@ -47,8 +45,8 @@ def apply_swaps(data: bytes, swaps: Iterable[ByteSwap]) -> bytes:
     return b"".join((*pieces, data[done:]))
 
 
-def revert_swaps(data: bytes, swaps: Sequence[ByteSwap]) -> bytes | None:
-    """``data`` without what the swaps put in, found by its bytes; None when one of them is not there exactly once."""
+def revert_byte_swaps(data: bytes, swaps: Sequence[ByteSwap]) -> bytes | None:
+    """Return ``data`` without the bytes that the swaps added; None if one of them does not occur exactly once."""
     for swap in swaps:
         if data.count(swap.now) != 1:
             return None
@@ -56,8 +54,8 @@ def revert_swaps(data: bytes, swaps: Sequence[ByteSwap]) -> bytes | None:
     return data
 
 
-def unswapped(data: bytes, swaps: Iterable[ByteSwap]) -> bytes:
-    """The bytes that became exactly ``data`` by these swaps."""
+def undo_exact_byte_swaps(data: bytes, swaps: Iterable[ByteSwap]) -> bytes:
+    """Return the bytes that became exactly ``data`` by these swaps."""
     pieces, done, grown = list[bytes](), 0, 0
     for swap in sorted(swaps, key=lambda swap: swap.at):
         at = swap.at + grown
@@ -76,10 +74,10 @@ _COPY = re.compile(r"(\d+)-.*", re.DOTALL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestEntry:
-    """What we did to the file ``path``: ``after`` and ``aside`` are digests of what we left there.
+    """Our change of the file ``path``: ``after`` and ``aside`` are digests of what we wrote.
 
-    ``created``: it was not there before. ``members``: the keys that we added, with dots between levels. ``folders``:
-    the folders that were made for it. ``users``: the homes of the repositories for which it was done.
+    ``created``: the file is new. ``members``: the keys that we added, with dots between levels. ``folders``: the
+    folders that we created for it. ``users``: the homes of the repositories that need it.
     """
 
     path: str
@@ -93,8 +91,8 @@ class ManifestEntry:
     aside: str | None = None
 
 
-def digest(data: bytes) -> str:
-    """A name for exactly these bytes."""
+def digest_settings_bytes(data: bytes) -> str:
+    """Return the digest of these bytes."""
     return sha256(data).hexdigest()
 
 
@@ -107,75 +105,85 @@ class Manifest:
 
     @classmethod
     def of(cls, home: Path) -> "Manifest":
-        """The notes kept in ``home``."""
-        raw = read_optional_file(home / FOLDER / _NAME)
+        """Return the notes stored in ``home``."""
+        raw = read_optional_settings(home / FOLDER / _NAME)
         try:
-            kept = json.loads(raw or b"{}")
-            notes = [_moved(_note(each), Path(kept["home"]), home) for each in kept.get("files", [])]
+            stored = json.loads(raw or b"{}")
+            notes = [
+                _rebase_manifest_entry(_manifest_entry_from_json(each), Path(stored["home"]), home)
+                for each in stored.get("files", [])
+            ]
         except (ValueError, TypeError, KeyError, AttributeError):
-            notes = []  # as the file's first lines say: it is only a help
+            notes = []  # damaged: counts as empty
         return cls(home, {note.path: note for note in notes})
 
     def with_notes(self, notes: Iterable[ManifestEntry]) -> "Manifest":
-        """The same and these."""
+        """Return a manifest with these notes added."""
         return replace(self, notes={**self.notes, **{note.path: note for note in notes}})
 
     def without(self, paths: Iterable[str]) -> "Manifest":
-        """The same without the notes on ``paths``."""
+        """Return a manifest without the notes on ``paths``."""
         gone = set(paths)
         return replace(self, notes={path: note for path, note in self.notes.items() if path not in gone})
 
     def keep(self) -> None:
-        """Write the notes down; the last one gone takes the folder with it."""
+        """Write the notes to disk; without any notes, remove the folder."""
         folder = self.home / FOLDER
         if not self.notes:
             self._clear(folder)
             return
-        make_folder(folder, 0o700)
-        files = [_plain(note) for _, note in sorted(self.notes.items())]
+        make_settings_folder(folder, 0o700)
+        files = [_manifest_entry_to_json(note) for _, note in sorted(self.notes.items())]
         text = json.dumps({"version": 1, "home": str(self.home), "files": files}, indent=1, sort_keys=True)
-        write_atomically(folder / _NAME, text.encode("utf-8", "surrogatepass") + b"\n", mode=0o600)
+        write_settings_atomically(folder / _NAME, text.encode("utf-8", "surrogatepass") + b"\n", mode=0o600)
 
     def back_up(self, path: Path, data: bytes) -> None:
-        """Keep the bytes of ``path`` as they are now, under the next number; the same bytes are kept once."""
+        """Store a copy of the bytes of ``path`` under the next number; equal bytes are stored once."""
         folder = self.home / FOLDER
-        make_folder(folder, 0o700)
-        with translate_os_errors("read", folder):
+        make_settings_folder(folder, 0o700)
+        with translate_settings_os_errors("read", folder):
             copies = [name for name in os.listdir(folder) if _COPY.fullmatch(name)]
-        if any(read_optional_file(folder / name) == data for name in copies if name.endswith(f"-{path.name}")):
+        if any(read_optional_settings(folder / name) == data for name in copies if name.endswith(f"-{path.name}")):
             return
         number = max((int(name.partition("-")[0]) for name in copies), default=0) + 1
-        write_atomically(folder / f"{number}-{path.name}", data, mode=0o600)
+        write_settings_atomically(folder / f"{number}-{path.name}", data, mode=0o600)
 
     def _clear(self, folder: Path) -> None:
         if not folder.is_dir() or folder.is_symlink():
             return
-        with translate_os_errors("clear", folder):
+        with translate_settings_os_errors("clear", folder):
             for name in os.listdir(folder):
                 if name == _NAME or _COPY.fullmatch(name):
                     (folder / name).unlink()
-        delete_if_empty(folder)
+        delete_empty_settings_folder(folder)
 
 
-def _moved(note: ManifestEntry, old: Path, new: Path) -> ManifestEntry:
-    """The note after its repository was moved, or in a copy of it: what was inside is still inside."""
+def _rebase_manifest_entry(note: ManifestEntry, old: Path, new: Path) -> ManifestEntry:
+    """Return the note with new paths after its repository was moved or copied."""
     if old == new:
         return note
-    path, *folders = (_rebased(each, old.parent.parent, new.parent.parent) for each in (note.path, *note.folders))
+    path, *folders = (
+        _rebase_manifest_path(each, old.parent.parent, new.parent.parent) for each in (note.path, *note.folders)
+    )
     return replace(note, path=path, folders=tuple(folders))
 
 
-def _rebased(path: str, old: Path, new: Path) -> str:
+def _rebase_manifest_path(path: str, old: Path, new: Path) -> str:
     return str(new / Path(path).relative_to(old)) if Path(path).is_relative_to(old) else path
 
 
-def _plain(note: ManifestEntry) -> dict[str, Any]:
-    swaps = [{"at": swap.at, "was": _text(swap.was), "now": _text(swap.now)} for swap in note.swaps]
+def _manifest_entry_to_json(note: ManifestEntry) -> dict[str, Any]:
+    swaps = [
+        {"at": swap.at, "was": _decode_swap_bytes(swap.was), "now": _decode_swap_bytes(swap.now)} for swap in note.swaps
+    ]
     return asdict(replace(note, swaps=())) | {"swaps": swaps}
 
 
-def _note(plain: dict[str, Any]) -> ManifestEntry:
-    swaps = tuple(ByteSwap(int(each["at"]), _bytes(each["was"]), _bytes(each["now"])) for each in plain["swaps"])
+def _manifest_entry_from_json(plain: dict[str, Any]) -> ManifestEntry:
+    swaps = tuple(
+        ByteSwap(int(each["at"]), _encode_swap_text(each["was"]), _encode_swap_text(each["now"]))
+        for each in plain["swaps"]
+    )
     lists = {name: tuple(map(str, plain[name])) for name in ("members", "folders", "users")}
     return ManifestEntry(
         path=str(plain["path"]),
@@ -188,9 +196,9 @@ def _note(plain: dict[str, Any]) -> ManifestEntry:
     )
 
 
-def _text(data: bytes) -> str:
+def _decode_swap_bytes(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-def _bytes(text: str) -> bytes:
+def _encode_swap_text(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")

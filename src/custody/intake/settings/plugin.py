@@ -1,7 +1,7 @@
-"""An agent that has no settings for hooks but loads a program of ours: one file, all of it ours or none of it.
+"""Plugins for agents without settings for hooks: one file, which is ours as a whole or not at all.
 
-The file says in its third line what is below that line, so that it can be known for ours after a move, in every
-version and without notes. One that somebody has edited is nobody's to replace or to delete but theirs.
+The third line of the file has the digest of the lines below it, so our file is recognized after a move, in every
+version and without notes. An edited file is neither replaced nor deleted.
 """
 
 import json
@@ -11,10 +11,10 @@ from pathlib import Path
 
 from custody.core.errors import InputError
 from custody.intake.settings.agent_table import MARK, Agent
-from custody.intake.settings.edit import Edit, edit_of
+from custody.intake.settings.edit import Edit, make_settings_file_edit
 from custody.intake.settings.entries import HookRequest
-from custody.intake.settings.files import check_may_replace, list_missing_folders, look
-from custody.intake.settings.manifest import ManifestEntry, digest
+from custody.intake.settings.files import check_settings_replaceable, list_missing_settings_folders, read_settings_file
+from custody.intake.settings.manifest import ManifestEntry, digest_settings_bytes
 
 HEAD = (
     "// custody's plugin for {title}: has the recorder keep what this agent does, so that lines can be attributed.\n"
@@ -27,65 +27,70 @@ _OURS = re.compile(rb"// custody's plugin for [^\n]*\n// [^\n]*\n// sha256: ([0-
 _COMMAND = re.compile(rb'^const RECORD = ("(?:[^"\\\n]|\\.)*")$', re.MULTILINE)
 
 
-def plugin_text(ask: HookRequest) -> bytes:
-    """The whole file that has the agent run the command."""
-    assert ask.agent.plugin is not None, "only agents with plugins have one"
-    program = Path(__file__).with_name(ask.agent.plugin).read_text(encoding="utf-8")
-    body = program.replace(PLACE, json.dumps(ask.command, ensure_ascii=False))
-    head = HEAD.format(title=ask.agent.title, digest=sha256(body.encode()).hexdigest())
+def render_agent_plugin(request: HookRequest) -> bytes:
+    """Return the plugin that makes the agent run the command."""
+    assert request.agent.plugin is not None, "only agents with plugins have one"
+    program = Path(__file__).with_name(request.agent.plugin).read_text(encoding="utf-8")
+    body = program.replace(PLACE, json.dumps(request.command, ensure_ascii=False))
+    head = HEAD.format(title=request.agent.title, digest=sha256(body.encode()).hexdigest())
     return (head + body).encode()
 
 
-def plugin_edit(path: Path, ask: HookRequest, note: ManifestEntry | None = None) -> Edit:
-    """The file at ``path`` as it should be; one that is not ours is refused."""
-    seen, wanted = look(path), plugin_text(ask)
-    if seen.data is not None and not is_ours(seen.data):
+def make_agent_plugin_edit(path: Path, request: HookRequest, note: ManifestEntry | None = None) -> Edit:
+    """Return the edit that writes our plugin to ``path``; a file that is not ours raises an error."""
+    file, plugin = read_settings_file(path), render_agent_plugin(request)
+    if file.data is not None and not is_own_agent_plugin(file.data):
         raise InputError(
-            f"'{path}' is not a plugin that custody wrote, or was edited since",
+            f"'{path}' was not written by custody, or was edited since",
             hint="nothing was changed; move it away, or choose other agents with --agent",
         )
-    if seen.data != wanted:
-        check_may_replace(seen)
+    if file.data != plugin:
+        check_settings_replaceable(file)
     made = ManifestEntry(
         path=str(path),
-        whose=ask.agent.name,
+        whose=request.agent.name,
         created=True,
-        after=digest(wanted),
-        folders=(() if note is None else note.folders) or tuple(map(str, list_missing_folders(seen.target))),
+        after=digest_settings_bytes(plugin),
+        folders=(() if note is None else note.folders) or tuple(map(str, list_missing_settings_folders(file.target))),
         users=() if note is None else note.users,
     )
     what = "a plugin that runs the recorder"
-    said = what if seen.data != wanted else f"{what}, as before"
-    return edit_of(seen, ask.agent.name, wanted, said, made, list_missing_folders(seen.target))
+    what += "" if file.data != plugin else ", unchanged"
+    return make_settings_file_edit(
+        file, request.agent.name, plugin, what, made, list_missing_settings_folders(file.target)
+    )
 
 
-def unplugin_edit(path: Path, agent: Agent, note: ManifestEntry | None = None) -> Edit:
-    """The file at ``path`` gone if it is ours; else as it is."""
-    seen = look(path)
-    if seen.data is None or not _OURS.match(seen.data):
-        return edit_of(seen, agent.name, seen.data, "nothing of ours is there", None, list_missing_folders(seen.target))
-    if not is_ours(seen.data):
-        raise InputError(
-            f"'{path}' was edited since custody wrote it", hint=f"remove it, or what runs '…{MARK}', by hand"
+def make_plugin_removal_edit(path: Path, agent: Agent, note: ManifestEntry | None = None) -> Edit:
+    """Return the edit that deletes the plugin at ``path`` if it is ours, and changes nothing otherwise."""
+    file = read_settings_file(path)
+    if file.data is None or not _OURS.match(file.data):
+        return make_settings_file_edit(
+            file, agent.name, file.data, "nothing to remove", None, list_missing_settings_folders(file.target)
         )
-    check_may_replace(seen)
+    if not is_own_agent_plugin(file.data):
+        raise InputError(
+            f"'{path}' was edited since custody wrote it",
+            hint=f"remove it, or the command that runs '…{MARK}', by hand",
+        )
+    check_settings_replaceable(file)
     folders = () if note is None else tuple(map(Path, note.folders))
-    return edit_of(seen, agent.name, None, "our plugin removed", None, folders)
+    return make_settings_file_edit(file, agent.name, None, "our plugin removed", None, folders)
 
 
-def is_ours(data: bytes) -> bool:
-    """Whether the bytes are exactly what some version of custody wrote."""
+def is_own_agent_plugin(data: bytes) -> bool:
+    """Return whether the bytes are exactly what some version of custody wrote."""
     head = _OURS.match(data)
     return head is not None and sha256(data[head.end() :]).hexdigest().encode() == head[1]
 
 
-def plugin_runs(data: bytes | None) -> list[str]:
-    """The command that a plugin of ours runs, edited or not; none for anything else."""
+def list_plugin_hook_commands(data: bytes | None) -> list[str]:
+    """Return the command that our plugin runs, edited or not; none for any other file."""
     found = _COMMAND.search(data) if data is not None and _OURS.match(data) else None
     if found is None:
         return []
     try:
         command = json.loads(found[1])
     except ValueError:
-        return []  # somebody edited it into something else
+        return []  # edited
     return [command] if MARK in command else []

@@ -12,22 +12,27 @@ from typing import Any
 from custody.core.errors import CustodyError, InputError
 from custody.intake.settings import toml_text
 from custody.intake.settings.agent_table import MARK, Agent, ProgramVersion
-from custody.intake.settings.edit import Edit, edit_of
+from custody.intake.settings.edit import Edit, make_settings_file_edit
 from custody.intake.settings.entries import (
     HOOKS,
     HookRequest,
-    as_object,
-    at_key,
-    is_all_ours,
-    is_as_wanted,
-    is_our_handler,
-    our_commands,
-    ours_in,
-    runs_us,
-    spared,
-    value_of,
+    find_own_hook_entries,
+    has_own_hook_handler,
+    has_requested_hooks,
+    is_own_hook_entry,
+    is_own_hook_handler,
+    list_own_hook_commands,
+    parse_agent_settings,
+    read_dotted_setting,
+    remove_own_hook_entries,
+    require_settings_object,
 )
-from custody.intake.settings.files import SettingsFile, check_may_replace, list_missing_folders, look
+from custody.intake.settings.files import (
+    SettingsFile,
+    check_settings_replaceable,
+    list_missing_settings_folders,
+    read_settings_file,
+)
 from custody.intake.settings.jsonc import (
     BOM,
     COMMENT,
@@ -36,49 +41,58 @@ from custody.intake.settings.jsonc import (
     JsoncNode,
     JsoncValue,
     Style,
-    inserted,
-    parse,
-    remove_members,
-    style_of,
-    text_of,
+    detect_jsonc_style,
+    insert_jsonc_members,
+    parse_jsonc_settings,
+    remove_jsonc_members,
+    render_jsonc_value,
 )
-from custody.intake.settings.manifest import ByteSwap, ManifestEntry, apply_swaps, digest, revert_swaps, unswapped
-from custody.intake.settings.plugin import plugin_edit, plugin_runs, unplugin_edit
+from custody.intake.settings.manifest import (
+    ByteSwap,
+    ManifestEntry,
+    apply_byte_swaps,
+    digest_settings_bytes,
+    revert_byte_swaps,
+    undo_exact_byte_swaps,
+)
+from custody.intake.settings.plugin import list_plugin_hook_commands, make_agent_plugin_edit, make_plugin_removal_edit
 
-# The few bytes that bring our entries into a settings file. Pure, and proved: the new text is read again.
+# Insertion of our entries. The new text is parsed again and must have the expected value.
 
 
 InsertionResult = tuple[list[ByteSwap], tuple[str, ...]]
-"""What is put in, and the keys that were not there before, with dots between levels."""
+"""The insertions, and the new keys, with dots between levels."""
 
 
-def insert_entries(data: bytes, ask: HookRequest, *, toml: bool) -> InsertionResult:
-    """Our entries in ``data``, which has none of them; an ``JsoncError`` when there is no place for them."""
-    return _in_toml(data, ask) if toml else _in_json(data, ask)
+def insert_hook_entries(data: bytes, request: HookRequest, *, toml: bool) -> InsertionResult:
+    """Return the insertions that add our entries to ``data``, which has none; ``JsoncError`` if they do not fit."""
+    return _insert_toml_hook_entries(data, request) if toml else _insert_json_hook_entries(data, request)
 
 
-def _in_toml(data: bytes, ask: HookRequest) -> InsertionResult:
-    swaps = toml_text.append_toml_entries(data, ask.entries)
+def _insert_toml_hook_entries(data: bytes, request: HookRequest) -> InsertionResult:
+    swaps = toml_text.append_toml_hook_entries(data, request.entries)
     if swaps is None:
-        raise JsoncError("there is no place for our tables in it", 1, 1)
-    old = toml_text.parse(data).get(HOOKS, {})
-    return swaps, tuple(f"{HOOKS}.{event}" for event, _ in ask.entries if event not in old)
+        raise JsoncError("cannot place our tables in this file", 1, 1)
+    old = toml_text.parse_toml_settings(data).get(HOOKS, {})
+    return swaps, tuple(f"{HOOKS}.{event}" for event, _ in request.entries if event not in old)
 
 
-def _in_json(data: bytes, ask: HookRequest) -> InsertionResult:
-    root = parse(data)
-    value = {} if root is None else as_object(root.value)
-    swaps = [_first(data, ask)] if root is None else _woven(data, root, ask)
-    node = parse(apply_swaps(data, swaps))
-    if node is None or node.value != _expected(value, ask):
-        raise AssertionError("the splice does not say what it should")
-    return swaps, _new_keys(value, ask)
+def _insert_json_hook_entries(data: bytes, request: HookRequest) -> InsertionResult:
+    root = parse_jsonc_settings(data)
+    value = {} if root is None else require_settings_object(root.value)
+    swaps = (
+        [_render_first_hook_settings(data, request)] if root is None else _merge_into_hook_settings(data, root, request)
+    )
+    node = parse_jsonc_settings(apply_byte_swaps(data, swaps))
+    if node is None or node.value != _expected_hook_settings(value, request):
+        raise AssertionError("the inserted text does not parse as expected")
+    return swaps, _list_new_settings_keys(value, request)
 
 
-def _first(data: bytes, ask: HookRequest) -> ByteSwap:
-    """The whole object, in a file that says nothing yet."""
-    style = style_of(data, None)
-    text = text_of(ask.whole, style)
+def _render_first_hook_settings(data: bytes, request: HookRequest) -> ByteSwap:
+    """Return the whole object, for an empty file."""
+    style = detect_jsonc_style(data, None)
+    text = render_jsonc_value(request.whole, style)
     start = len(BOM) if data.startswith(BOM) else 0
     if not data[start:].strip():
         return ByteSwap(start, b"", text if data[start:] else text + style.newline)
@@ -86,91 +100,98 @@ def _first(data: bytes, ask: HookRequest) -> ByteSwap:
     return ByteSwap(len(data), b"", lead + text + (b"" if lead else style.newline))
 
 
-def _woven(data: bytes, root: JsoncNode, ask: HookRequest) -> list[ByteSwap]:
-    """Into the object that is there: what it must say, and our entries, below new events or behind those of others."""
-    style = style_of(data, root)
-    top = _top(data, root, ask)
+def _merge_into_hook_settings(data: bytes, root: JsoncNode, request: HookRequest) -> list[ByteSwap]:
+    """Return the insertions into an existing object: required keys, and our entries after those of others."""
+    style = detect_jsonc_style(data, root)
+    top = _find_missing_fixed_settings(data, root, request)
     hooks = root.member(HOOKS)
     if hooks is None:
-        return [inserted(data, root, [*top, (HOOKS, ask.whole[HOOKS])], style)]
+        return [insert_jsonc_members(data, root, [*top, (HOOKS, request.whole[HOOKS])], style)]
     if not isinstance(hooks.node.value, dict):
-        raise _unfit(data, root, HOOKS, "an object is expected")
-    return ([inserted(data, root, top, style)] if top else []) + _into_hooks(data, hooks.node, ask, style)
+        raise _make_unfit_settings_error(data, root, HOOKS, "an object is expected")
+    return ([insert_jsonc_members(data, root, top, style)] if top else []) + _insert_into_hooks_object(
+        data, hooks.node, request, style
+    )
 
 
-def _top(data: bytes, root: JsoncNode, ask: HookRequest) -> list[tuple[str | None, JsoncValue]]:
-    value = as_object(root.value)
-    for key, fixed in ask.agent.fixed.items():
+def _find_missing_fixed_settings(
+    data: bytes, root: JsoncNode, request: HookRequest
+) -> list[tuple[str | None, JsoncValue]]:
+    value = require_settings_object(root.value)
+    for key, fixed in request.agent.fixed.items():
         if value.get(key, fixed) != fixed:
-            raise _unfit(data, root, key, f"only {json.dumps(fixed)} is known")
-    return [(key, fixed) for key, fixed in ask.agent.fixed.items() if key not in value]
+            raise _make_unfit_settings_error(data, root, key, f"only {json.dumps(fixed)} is known")
+    return [(key, fixed) for key, fixed in request.agent.fixed.items() if key not in value]
 
 
-def _into_hooks(data: bytes, hooks: JsoncNode, ask: HookRequest, style: Style) -> list[ByteSwap]:
+def _insert_into_hooks_object(data: bytes, hooks: JsoncNode, request: HookRequest, style: Style) -> list[ByteSwap]:
     swaps = list[ByteSwap]()
     missing: list[tuple[str | None, JsoncValue]] = []
-    for event, entry in ask.entries:
+    for event, entry in request.entries:
         member = hooks.member(event)
         if member is None:
             missing.append((event, [entry]))
         elif isinstance(member.node.value, list):
             items: Items = [(None, entry)]
-            swaps.append(inserted(data, member.node, items, style))
+            swaps.append(insert_jsonc_members(data, member.node, items, style))
         else:
-            raise _unfit(data, hooks, event, "a list is expected")
-    return swaps + ([inserted(data, hooks, missing, style)] if missing else [])
+            raise _make_unfit_settings_error(data, hooks, event, "a list is expected")
+    return swaps + ([insert_jsonc_members(data, hooks, missing, style)] if missing else [])
 
 
-def _expected(value: Mapping[str, JsoncValue], ask: HookRequest) -> dict[str, JsoncValue]:
+def _expected_hook_settings(value: Mapping[str, JsoncValue], request: HookRequest) -> dict[str, JsoncValue]:
     old = value.get(HOOKS, {})
     assert isinstance(old, dict), "it was checked"
     hooks = dict(old)
-    for event, entry in ask.entries:
+    for event, entry in request.entries:
         entries = hooks.get(event, [])
         assert isinstance(entries, list), "it was checked"
         hooks[event] = [*entries, entry]
-    return {**ask.agent.fixed, **value, HOOKS: hooks}
+    return {**request.agent.fixed, **value, HOOKS: hooks}
 
 
-def _new_keys(value: Mapping[str, JsoncValue], ask: HookRequest) -> tuple[str, ...]:
+def _list_new_settings_keys(value: Mapping[str, JsoncValue], request: HookRequest) -> tuple[str, ...]:
     hooks = value.get(HOOKS)
     events = hooks if isinstance(hooks, dict) else {}
-    top = [key for key in (*ask.agent.fixed, HOOKS) if key not in value]
-    return (*top, *(f"{HOOKS}.{event}" for event, _ in ask.entries if event not in events))
+    top = [key for key in (*request.agent.fixed, HOOKS) if key not in value]
+    return (*top, *(f"{HOOKS}.{event}" for event, _ in request.entries if event not in events))
 
 
-def _unfit(data: bytes, container: JsoncNode, key: str, problem: str) -> JsoncError:
+def _make_unfit_settings_error(data: bytes, container: JsoncNode, key: str, problem: str) -> JsoncError:
     member = container.member(key)
     return JsoncError.at(
-        data, f"{json.dumps(key)} is not what it should be: {problem}", member.node.start if member else container.start
+        data, f"invalid {json.dumps(key)}: {problem}", member.node.start if member else container.start
     )
 
 
-# A settings file without our entries: exactly as it was if nobody has touched it, else with every edit of others.
-# Pure, and proved: whichever way it is done, the outcome is read again and must say what the file said without ours.
+# Removal of our entries: byte for byte the old file if it was not edited since, else with all other edits.
+# The result is parsed again and must equal the parsed file without our entries.
 
 
-def without_ours(data: bytes, agent: Agent, note: ManifestEntry | None, *, toml: bool) -> bytes | None:
-    """``data`` without our entries; None if the file was made for them and holds nothing else."""
-    if note is not None and note.swaps and digest(data) == note.after:
-        before = unswapped(data, note.swaps)
+def remove_own_hook_settings(data: bytes, agent: Agent, note: ManifestEntry | None, *, toml: bool) -> bytes | None:
+    """Return ``data`` without our entries; None if the file was created for them and has nothing else."""
+    if note is not None and note.swaps and digest_settings_bytes(data) == note.after:
+        before = undo_exact_byte_swaps(data, note.swaps)
         return None if note.created and not before else before
-    value = value_of(data, toml=toml)
-    if not ours_in(value, agent):
+    value = parse_agent_settings(data, toml=toml)
+    if not find_own_hook_entries(value, agent):
         return data
     ours = _OwnEntries.of(data, agent, note, toml=toml)
-    expected = _pruned(value, ours)
-    after = next((text for text in _attempts(data, ours, note) if _says(text, expected, ours)), None)
+    expected = _prune_own_hook_settings(value, ours)
+    after = next(
+        (text for text in _try_hook_removals(data, ours, note) if _matches_expected_settings(text, expected, ours)),
+        None,
+    )
     if after is None:
-        raise JsoncError("our entries are not where we can take them out", 1, 1)
+        raise JsoncError("cannot remove our entries from here", 1, 1)
     return None if note is not None and note.created and after.strip() in (b"", b"{}") else after
 
 
 @dataclass(frozen=True, slots=True)
 class _OwnEntries:
-    """What is ours in a file: entries by what they run; of the keys, those in ``members``, None if nobody remembers.
+    """Our part of a file: entries by what they run, and the keys in ``members``; None if no note lists them.
 
-    A key is not ours any more when somebody has written a comment beside our entries in it.
+    A key is no longer ours if it has a comment next to our entries.
     """
 
     agent: Agent
@@ -181,22 +202,22 @@ class _OwnEntries:
     @classmethod
     def of(cls, data: bytes, agent: Agent, note: ManifestEntry | None, *, toml: bool) -> "_OwnEntries":
         members = None if note is None or not note.swaps else frozenset(note.members)
-        return cls(agent, toml, members, frozenset() if toml else frozenset(_commented(data)))
+        return cls(agent, toml, members, frozenset() if toml else frozenset(_list_commented_hook_keys(data)))
 
-    def goes(self, key: str) -> bool:
-        """Whether ``key`` goes when it is empty without our entries."""
+    def is_removed_key(self, key: str) -> bool:
+        """Return whether ``key`` is removed if it is empty without our entries."""
         return key not in self.commented and (self.members is None or key in self.members)
 
-    def gone(self, *, hooks_gone: bool) -> set[str]:
-        """What goes at the top: emptied hooks, and what we had to add, unless somebody's hooks may count on it now."""
+    def removed_keys(self, *, hooks_gone: bool) -> set[str]:
+        """Return the top-level keys to remove: empty hooks, and keys that we added and that no other hook needs."""
         added = set(self.agent.fixed) & (self.members or set())
         if hooks_gone:
             return {HOOKS} | added
         return added if self.members is not None and HOOKS not in self.members else set()
 
 
-def _commented(data: bytes) -> Iterator[str]:
-    root = parse(data)
+def _list_commented_hook_keys(data: bytes) -> Iterator[str]:
+    root = parse_jsonc_settings(data)
     hooks = None if root is None else root.member(HOOKS)
     if hooks is None:
         return
@@ -207,197 +228,220 @@ def _commented(data: bytes) -> Iterator[str]:
             yield key
 
 
-# What it should say.
-
-
-def _pruned(value: dict[str, Any], ours: _OwnEntries) -> dict[str, Any]:
+def _prune_own_hook_settings(value: dict[str, Any], ours: _OwnEntries) -> dict[str, Any]:
     hooks = {}
     for event, entries in value[HOOKS].items():
-        kept = spared(ours.agent, entries) if isinstance(entries, list) else entries
-        if kept or not entries or not ours.goes(f"{HOOKS}.{event}"):
+        kept = remove_own_hook_entries(ours.agent, entries) if isinstance(entries, list) else entries
+        if kept or not entries or not ours.is_removed_key(f"{HOOKS}.{event}"):
             hooks[event] = kept
-    gone = ours.gone(hooks_gone=not hooks and ours.goes(HOOKS))
+    gone = ours.removed_keys(hooks_gone=not hooks and ours.is_removed_key(HOOKS))
     return {key: hooks if key == HOOKS else each for key, each in value.items() if key not in gone}
 
 
-def _says(text: bytes, expected: dict[str, Any], ours: _OwnEntries) -> bool:
-    """Whether ``text`` says what it should; without notes, nobody knows which empty lists were there before."""
+def _matches_expected_settings(text: bytes, expected: dict[str, Any], ours: _OwnEntries) -> bool:
+    """Return whether ``text`` parses as expected; without notes, empty lists are ignored."""
     try:
-        value = value_of(text, toml=ours.toml)
+        value = parse_agent_settings(text, toml=ours.toml)
     except JsoncError:
         return False
-    return value == expected if ours.members is not None else _without_empty(value) == _without_empty(expected)
+    return (
+        value == expected
+        if ours.members is not None
+        else _drop_empty_hook_events(value) == _drop_empty_hook_events(expected)
+    )
 
 
-def _without_empty(value: dict[str, Any]) -> dict[str, Any]:
+def _drop_empty_hook_events(value: dict[str, Any]) -> dict[str, Any]:
     hooks = value.get(HOOKS)
     full = {event: entries for event, entries in hooks.items() if entries} if isinstance(hooks, dict) else hooks
     return {key: each for key, each in value.items() if key != HOOKS} | ({HOOKS: full} if full else {})
 
 
-# How it may come to say that.
-
-
-def _attempts(data: bytes, ours: _OwnEntries, note: ManifestEntry | None) -> Iterator[bytes]:
-    """Texts without our entries, the most faithful first."""
-    back = revert_swaps(data, note.swaps) if note is not None and note.swaps else None
+def _try_hook_removals(data: bytes, ours: _OwnEntries, note: ManifestEntry | None) -> Iterator[bytes]:
+    """Yield texts without our entries, the most faithful first."""
+    back = revert_byte_swaps(data, note.swaps) if note is not None and note.swaps else None
     if back is not None:
         yield back
     if ours.toml:
-        bare = toml_text.without_tables(data, lambda body: MARK.encode() in body)
+        bare = toml_text.remove_toml_hook_tables(data, lambda body: MARK.encode() in body)
         yield bare
-        yield toml_text.without_inline(bare, ours_in(value_of(data, toml=True), ours.agent))
+        yield toml_text.remove_inline_hook_entries(
+            bare, find_own_hook_entries(parse_agent_settings(data, toml=True), ours.agent)
+        )
         return
-    root = parse(data)
+    root = parse_jsonc_settings(data)
     if root is not None:
-        yield apply_swaps(data, _cuts(data, root, ours))
+        yield apply_byte_swaps(data, _cut_own_hook_entries(data, root, ours))
 
 
-def _cuts(data: bytes, root: JsoncNode, ours: _OwnEntries) -> list[ByteSwap]:
+def _cut_own_hook_entries(data: bytes, root: JsoncNode, ours: _OwnEntries) -> list[ByteSwap]:
     hooks = root.member(HOOKS)
     assert hooks is not None, "our entries are in it"
     cuts, empty = list[ByteSwap](), set[int]()
     for number, event in enumerate(hooks.node.members):
-        gone = _numbers(event.node, lambda entry: is_all_ours(ours.agent, entry))
-        if gone and len(gone) == len(event.node.members) and ours.goes(f"{HOOKS}.{event.key}"):
+        gone = _find_jsonc_member_numbers(event.node, lambda entry: is_own_hook_entry(ours.agent, entry))
+        if gone and len(gone) == len(event.node.members) and ours.is_removed_key(f"{HOOKS}.{event.key}"):
             empty.add(number)
         else:
             cuts += [
-                *(remove_members(data, event.node, gone) if gone else ()),
-                *_cuts_in_groups(data, event.node, ours.agent),
+                *(remove_jsonc_members(data, event.node, gone) if gone else ()),
+                *_cut_own_group_handlers(data, event.node, ours.agent),
             ]
-    hooks_gone = len(empty) == len(hooks.node.members) and ours.goes(HOOKS)
-    cuts += remove_members(data, hooks.node, empty) if empty and not hooks_gone else []
-    keys = ours.gone(hooks_gone=hooks_gone)
+    hooks_gone = len(empty) == len(hooks.node.members) and ours.is_removed_key(HOOKS)
+    cuts += remove_jsonc_members(data, hooks.node, empty) if empty and not hooks_gone else []
+    keys = ours.removed_keys(hooks_gone=hooks_gone)
     numbers = {number for number, member in enumerate(root.members) if member.key in keys}
-    return cuts + (remove_members(data, root, numbers) if numbers else [])
+    return cuts + (remove_jsonc_members(data, root, numbers) if numbers else [])
 
 
-def _cuts_in_groups(data: bytes, event: JsoncNode, agent: Agent) -> Iterator[ByteSwap]:
-    """Our handlers in groups that hold others too."""
+def _cut_own_group_handlers(data: bytes, event: JsoncNode, agent: Agent) -> Iterator[ByteSwap]:
+    """Yield cuts of our handlers in groups that have others too."""
     for entry in event.members:
         group = entry.node.member(HOOKS)
-        mixed = runs_us(agent, entry.node.value) and not is_all_ours(agent, entry.node.value)
+        mixed = has_own_hook_handler(agent, entry.node.value) and not is_own_hook_entry(agent, entry.node.value)
         if group is not None and mixed:
-            yield from remove_members(data, group.node, _numbers(group.node, is_our_handler))
+            yield from remove_jsonc_members(
+                data, group.node, _find_jsonc_member_numbers(group.node, is_own_hook_handler)
+            )
 
 
-def _numbers(container: JsoncNode, fits: Callable[[JsoncValue], bool]) -> set[int]:
+def _find_jsonc_member_numbers(container: JsoncNode, fits: Callable[[JsoncValue], bool]) -> set[int]:
     return {number for number, member in enumerate(container.members) if member.key is None and fits(member.node.value)}
 
 
-def settings_edit(path: Path, ask: HookRequest, note: ManifestEntry | None = None) -> Edit:
-    """The settings at ``path`` with our entries, once each, in their newest form; or our plugin there."""
-    if ask.agent.plugin is not None:
-        return plugin_edit(path, ask, note)
-    seen, toml = look(path), _is_toml(path)
-    what = f"{len(ask.events)} events"
+def make_agent_settings_edit(path: Path, request: HookRequest, note: ManifestEntry | None = None) -> Edit:
+    """Return the edit that adds our entries to the settings at ``path``, or writes our plugin there."""
+    if request.agent.plugin is not None:
+        return make_agent_plugin_edit(path, request, note)
+    file, toml = read_settings_file(path), _is_toml_settings_file(path)
+    what = f"{len(request.events)} events"
     try:
-        if is_as_wanted(value_of(seen.data, toml=toml), ask):
+        if has_requested_hooks(parse_agent_settings(file.data, toml=toml), request):
             kept = note or ManifestEntry(
-                path=str(path), whose=ask.agent.name, created=False, after=digest(seen.data or b"")
+                path=str(path), whose=request.agent.name, created=False, after=digest_settings_bytes(file.data or b"")
             )
-            return _edit(seen, ask.agent, seen.data, f"{what}, as before", kept)
-        check_may_replace(seen)
-        base = None if seen.data is None else without_ours(seen.data, ask.agent, note, toml=toml)
-        swaps, members = insert_entries(base or b"", ask, toml=toml)
+            return _edit_agent_settings(file, request.agent, file.data, f"{what}, unchanged", kept)
+        check_settings_replaceable(file)
+        base = None if file.data is None else remove_own_hook_settings(file.data, request.agent, note, toml=toml)
+        swaps, members = insert_hook_entries(base or b"", request, toml=toml)
     except JsoncError as error:
         raise InputError(
             f"cannot add to '{path}': {error}",
-            hint="nothing was changed; mend the file, choose other agents with --agent, or add this by hand:\n"
-            + render_manual_steps(ask, toml=toml),
+            hint="nothing was changed; fix the file, choose other agents with --agent, or add this by hand:\n"
+            + render_manual_hook_steps(request, toml=toml),
         ) from error
-    after = apply_swaps(base or b"", swaps)
+    after = apply_byte_swaps(base or b"", swaps)
     made = () if note is None or base is not None else note.folders
     new = ManifestEntry(
         path=str(path),
-        whose=ask.agent.name,
+        whose=request.agent.name,
         created=base is None,
-        after=digest(after),
+        after=digest_settings_bytes(after),
         swaps=tuple(swaps),
         members=members,
-        folders=made or tuple(map(str, list_missing_folders(seen.target))),
+        folders=made or tuple(map(str, list_missing_settings_folders(file.target))),
         users=() if note is None else note.users,
     )
-    return _edit(seen, ask.agent, after, what, new)
+    return _edit_agent_settings(file, request.agent, after, what, new)
 
 
-def unsettings_edit(path: Path, agent: Agent, note: ManifestEntry | None = None) -> Edit:
-    """The settings at ``path`` without our entries; a file that was made for them goes."""
+def make_settings_removal_edit(path: Path, agent: Agent, note: ManifestEntry | None = None) -> Edit:
+    """Return the edit that removes our entries from ``path``; a file that was created for them is deleted."""
     if agent.plugin is not None:
-        return unplugin_edit(path, agent, note)
-    seen = look(path)
+        return make_plugin_removal_edit(path, agent, note)
+    file = read_settings_file(path)
     try:
-        after = None if seen.data is None else without_ours(seen.data, agent, note, toml=_is_toml(path))
+        after = (
+            None
+            if file.data is None
+            else remove_own_hook_settings(file.data, agent, note, toml=_is_toml_settings_file(path))
+        )
     except JsoncError as error:
         raise InputError(
             f"cannot read '{path}': {error}",
-            hint=f"mend it, or remove the entries that run '…{MARK}' by hand",
+            hint=f"fix it, or remove the entries that run '…{MARK}' by hand",
         ) from error
-    if after == seen.data:
-        return _edit(seen, agent, after, "nothing of ours is there", None)
-    check_may_replace(seen)
-    edit = _edit(seen, agent, after, "our entries taken out", None)
+    if after == file.data:
+        return _edit_agent_settings(file, agent, after, "nothing to remove", None)
+    check_settings_replaceable(file)
+    edit = _edit_agent_settings(file, agent, after, "our entries removed", None)
     return edit if note is None else replace(edit, folders=tuple(map(Path, note.folders)))
 
 
-def settings_in_use(path: Path, agent: Agent) -> bool:
-    """Whether an entry of ours is at ``path``; False also for a file that cannot be read."""
-    return bool(settings_run(path, agent))
+def has_own_hook_settings(path: Path, agent: Agent) -> bool:
+    """Return whether an entry of ours is at ``path``; False for a file that cannot be read."""
+    return bool(list_settings_hook_commands(path, agent))
 
 
-def settings_run(path: Path, agent: Agent) -> list[str]:
-    """The commands of our entries at ``path``; none also for a file that cannot be read."""
+def list_settings_hook_commands(path: Path, agent: Agent) -> list[str]:
+    """Return the commands of our entries at ``path``; none for a file that cannot be read."""
     try:
         if agent.plugin is not None:
-            return plugin_runs(look(path).data)
-        return our_commands(value_of(look(path).data, toml=_is_toml(path)), agent)
+            return list_plugin_hook_commands(read_settings_file(path).data)
+        return list_own_hook_commands(
+            parse_agent_settings(read_settings_file(path).data, toml=_is_toml_settings_file(path)), agent
+        )
     except (JsoncError, CustodyError):
         return []
 
 
-def settings_lack(path: Path, agent: Agent, version: ProgramVersion | None) -> list[str]:
-    """The events for which nothing of ours stands at ``path``, which that version of the agent can be asked."""
+def list_missing_hook_events(path: Path, agent: Agent, version: ProgramVersion | None) -> list[str]:
+    """Return the events that this version of the agent supports and that have no entry of ours at ``path``."""
     if agent.plugin is not None:
         return []
     try:
-        asked = {event for event, _ in ours_in(value_of(look(path).data, toml=_is_toml(path)), agent)}
+        present = {
+            event
+            for event, _ in find_own_hook_entries(
+                parse_agent_settings(read_settings_file(path).data, toml=_is_toml_settings_file(path)), agent
+            )
+        }
     except (JsoncError, CustodyError):
-        asked = set()
-    return [event.name for event in agent.events_for(version) if event.name not in asked]
+        present = set()
+    return [event.name for event in agent.events_for(version) if event.name not in present]
 
 
-def settings_trouble(path: Path, agent: Agent) -> str | None:
-    """Why the settings at ``path`` cannot be read; None when they can, or there are none."""
+def find_settings_problem(path: Path, agent: Agent) -> str | None:
+    """Return why the settings at ``path`` cannot be read; None if they can, or do not exist."""
     try:
-        data = look(path).data
+        data = read_settings_file(path).data
         if agent.plugin is None:
-            value_of(data, toml=_is_toml(path))
+            parse_agent_settings(data, toml=_is_toml_settings_file(path))
     except (JsoncError, CustodyError) as error:
         return error.message if isinstance(error, CustodyError) else str(error)
     return None
 
 
-def settings_off(path: Path, agent: Agent) -> str | None:
-    """The setting at ``path`` that turns the agent's hooks off; empty where one leaves them on, None where none is."""
+def find_hooks_off_setting(path: Path, agent: Agent) -> str | None:
+    """Return the setting at ``path`` that disables the agent's hooks; empty if one enables them, None without one."""
     try:
-        value = value_of(look(path).data, toml=_is_toml(path)) if agent.off else {}
+        value = (
+            parse_agent_settings(read_settings_file(path).data, toml=_is_toml_settings_file(path)) if agent.off else {}
+        )
     except (JsoncError, CustodyError):
         return None
-    said = {key: at_key(value, key) == off for key, off in agent.off.items() if at_key(value, key) is not None}
-    return next((key for key, is_off in said.items() if is_off), "") if said else None
+    states = {
+        key: read_dotted_setting(value, key) == off
+        for key, off in agent.off.items()
+        if read_dotted_setting(value, key) is not None
+    }
+    return next((key for key, is_off in states.items() if is_off), "") if states else None
 
 
-def render_manual_steps(ask: HookRequest, *, toml: bool = False) -> str:
-    """What a user would add to the agent's settings to have the same."""
+def render_manual_hook_steps(request: HookRequest, *, toml: bool = False) -> str:
+    """Return what a user has to add to the agent's settings by hand."""
     if toml:
-        return apply_swaps(b"", toml_text.append_toml_entries(b"", ask.entries) or []).decode()
-    return json.dumps(ask.whole, ensure_ascii=False, indent=2)
+        return apply_byte_swaps(b"", toml_text.append_toml_hook_entries(b"", request.entries) or []).decode()
+    return json.dumps(request.whole, ensure_ascii=False, indent=2)
 
 
-def _edit(seen: SettingsFile, agent: Agent, after: bytes | None, what: str, note: ManifestEntry | None) -> Edit:
-    return edit_of(seen, agent.name, after, what, note, () if after is None else list_missing_folders(seen.target))
+def _edit_agent_settings(
+    file: SettingsFile, agent: Agent, after: bytes | None, what: str, note: ManifestEntry | None
+) -> Edit:
+    return make_settings_file_edit(
+        file, agent.name, after, what, note, () if after is None else list_missing_settings_folders(file.target)
+    )
 
 
-def _is_toml(path: Path) -> bool:
+def _is_toml_settings_file(path: Path) -> bool:
     return path.suffix == ".toml"

@@ -1,8 +1,8 @@
-"""Somebody's code in a process of its own, which asks us for everything it wants done.
+"""User code in a process of its own, which asks us for every tool call.
 
-May touch: processes of Python that it starts and ends, the pipes to them. The process gets an environment without
-secrets, a limit of memory, and the end of its process group with its own. It is held apart, not locked in: it may read
-the files that this user may read.
+May touch: Python processes that it starts and ends, and the pipes to them. The process gets an environment without
+secrets and a memory limit, and its process group ends with it. It is separated, not sandboxed: it can read the files
+that this user can read.
 """
 
 from custody.sdk.worker.process import CapturedOutput, Limits, WorkerEnd, WorkerProcess

@@ -1,15 +1,14 @@
-"""What runs in the worker: code, the capabilities that it may call, and a way to ask for tools.
+"""The worker's program: user code, the capabilities that it may call, and a way to call tools.
 
-Started as a file by ``process.py``; standard library only, nothing of ours, so that the worker has nothing else loaded.
-Messages are JSON, one on each line. The running capability is a context variable, not a stack: two capabilities that
-run at the same time each are the parent of their own calls.
+Started as a file by ``process.py``; it uses only the standard library, so that the worker has nothing else loaded.
+Messages are JSON, one per line. The running capability is a context variable, not a stack: of two concurrent
+capabilities, each is the parent of its own calls.
 """
 
 import ast
 import asyncio
 import json
 import os
-import resource
 import sys
 import threading
 import traceback
@@ -29,11 +28,11 @@ running: ContextVar[str | None] = ContextVar("running", default=None)
 
 
 class ToolError(Exception):
-    """A tool or a capability said no, or could not be asked."""
+    """A tool or a capability failed, or could not be called."""
 
 
 class Wire:
-    """The two pipes, and who waits for which answer."""
+    """The two pipes, and the futures that wait for answers."""
 
     def __init__(self, incoming: int, outgoing: int) -> None:
         self._in = os.fdopen(incoming, "rb")
@@ -42,18 +41,18 @@ class Wire:
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def first(self) -> WorkerMessage:
-        """The task."""
+    def read_task(self) -> WorkerMessage:
+        """Return the task."""
         message: WorkerMessage = json.loads(self._in.readline())
         return message
 
     def listen(self) -> None:
-        """Hear answers from now on, in a thread: code that never awaits must not keep us from hearing the end."""
+        """Receive answers from now on, in a thread: code that never awaits must not delay noticing the end."""
         self._loop = asyncio.get_running_loop()
-        threading.Thread(target=self._hear, daemon=True).start()
+        threading.Thread(target=self._receive, daemon=True).start()
 
     def send(self, message: WorkerMessage) -> None:
-        """Say something."""
+        """Send a message."""
         data = json.dumps(message, allow_nan=False).encode() + b"\n"
         with self._sending:
             view = memoryview(data)
@@ -61,7 +60,7 @@ class Wire:
                 view = view[self._out.write(view) :]
 
     async def ask(self, message: WorkerMessage) -> Any:
-        """Say something and wait for its answer."""
+        """Send a message and wait for its answer."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         number = id(future)
         self._waiting[number] = future
@@ -71,16 +70,16 @@ class Wire:
         finally:
             del self._waiting[number]
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         for line in self._in:
             if self._loop is not None:
-                self._loop.call_soon_threadsafe(self._answered, json.loads(line))
-        os._exit(1)  # whoever started us is gone
+                self._loop.call_soon_threadsafe(self._resolve_answer, json.loads(line))
+        os._exit(1)  # the parent process is gone
 
-    def _answered(self, message: WorkerMessage) -> None:
+    def _resolve_answer(self, message: WorkerMessage) -> None:
         future = self._waiting.get(message["id"])
         if future is None or future.done():
-            return  # nobody waits for it any more
+            return  # its caller no longer waits
         if message["success"]:
             future.set_result(message["result"])
         else:
@@ -88,22 +87,22 @@ class Wire:
 
 
 class ToolNames:
-    """``tools.server.tool(...)``: names by attribute or by index, made when they are used."""
+    """``tools.server.tool(...)``: names by attribute or by index, resolved on use."""
 
-    def __init__(self, found: Callable[[str], Any]) -> None:
-        self._found = found
+    def __init__(self, find: Callable[[str], Any]) -> None:
+        self._find = find
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return self._found(name)
+        return self._find(name)
 
     def __getitem__(self, name: str) -> Any:
-        return self._found(name)
+        return self._find(name)
 
 
-def tools_over(wire: Wire) -> ToolNames:
-    """Every server and its tools; whether they exist, the other side knows."""
+def make_worker_tools(wire: Wire) -> ToolNames:
+    """Return every server and its tools; the bridge decides whether they exist."""
 
     def tool_of(server: str, tool: str) -> Callable[..., Coroutine[Any, Any, Any]]:
         async def call(arguments: WorkerMessage | None = None, **more: Any) -> Any:
@@ -123,17 +122,17 @@ def tools_over(wire: Wire) -> ToolNames:
 
 
 class Capabilities:
-    """The capabilities of a task: code that runs here, each call told when it begins and when it ends."""
+    """The capabilities of a task: code that runs here; each call is reported at its start and end."""
 
     def __init__(self, wire: Wire, codes: dict[str, str], names: dict[str, Any]) -> None:
         self._wire = wire
-        self._codes = {name: body_of(code, f"<capability {name}>") for name, code in codes.items()}
+        self._codes = {name: compile_worker_body(code, f"<capability {name}>") for name, code in codes.items()}
         self._names = names
 
-    def named(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
-        """The one of that name."""
+    def find_capability(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
+        """Return the capability of that name."""
         if name not in self._codes:
-            raise ToolError(f"there is no capability '{name}'")
+            raise ToolError(f"unknown capability '{name}'")
 
         async def call(arguments: Any = None, **more: Any) -> Any:
             args = {**(arguments or {}), **more} if more or arguments is None else arguments
@@ -143,23 +142,23 @@ class Capabilities:
 
     async def _call(self, name: str, args: Any) -> Any:
         with self._trace_call(name):
-            return await run(self._codes[name], {**self._names, "args": args})
+            return await run_worker_body(self._codes[name], {**self._names, "args": args})
 
-    def defined(self, fn: Any = None, /, *, name: str | None = None) -> Any:
-        """``@capability`` before a function of the code: its calls are told like those of a named capability."""
+    def decorate_capability(self, fn: Any = None, /, *, name: str | None = None) -> Any:
+        """Trace a function of the code with ``@capability``, like a named capability."""
         if fn is None or isinstance(fn, str):
-            return partial(self.defined, name=name or fn)
-        signs = (sign if sign.isprintable() else " " for sign in name or fn.__name__)
-        called = "".join(signs)[:NAME_MAX]
+            return partial(self.decorate_capability, name=name or fn)
+        characters = (character if character.isprintable() else " " for character in name or fn.__name__)
+        call_name = "".join(characters)[:NAME_MAX]
 
         @wraps(fn)
         async def awaited(*args: Any, **more: Any) -> Any:
-            with self._trace_call(called):
+            with self._trace_call(call_name):
                 return await fn(*args, **more)
 
         @wraps(fn)
         def plain(*args: Any, **more: Any) -> Any:
-            with self._trace_call(called):
+            with self._trace_call(call_name):
                 return fn(*args, **more)
 
         return awaited if iscoroutinefunction(fn) else plain
@@ -167,24 +166,24 @@ class Capabilities:
     @contextmanager
     def _trace_call(self, name: str) -> Iterator[None]:
         trace, parent = os.urandom(8).hex(), running.get()
-        said = {"trace_id": trace, "parent_trace_id": parent, "name": name}
+        fields = {"trace_id": trace, "parent_trace_id": parent, "name": name}
         token = running.set(trace)
-        self._wire.send({"type": "capability_start", **said})
+        self._wire.send({"type": "capability_start", **fields})
         success, error = False, None
         try:
             yield
             success = True
         except Exception as problem:
-            error = short(problem)
+            error = format_worker_error(problem)
             raise
         finally:
-            # Neither: it was left before its end.
+            # Without success and error, it was left before its end.
             running.reset(token)
-            self._wire.send({"type": "capability_end", **said, "success": success, "error": error})
+            self._wire.send({"type": "capability_end", **fields, "success": success, "error": error})
 
 
-def body_of(code: str, file: str) -> CodeType:
-    """Code as the body of an asynchronous function: it may await and return; a last expression is what it gives."""
+def compile_worker_body(code: str, file: str) -> CodeType:
+    """Compile code as the body of an async function: it may await and return; its last expression is the result."""
     tree = ast.parse(code, file)
     if tree.body and isinstance(tree.body[-1], ast.Expr):
         last = tree.body[-1]
@@ -197,40 +196,42 @@ def body_of(code: str, file: str) -> CodeType:
     return next(const for const in whole.co_consts if isinstance(const, CodeType))
 
 
-async def run(code: CodeType, names: dict[str, Any]) -> Any:
-    """Run a body with these names around it."""
+async def run_worker_body(code: CodeType, names: dict[str, Any]) -> Any:
+    """Run a body with these global names."""
     return await FunctionType(code, {"__name__": "__main__", "__builtins__": __builtins__, **names})()
 
 
-def short(problem: BaseException) -> str:
-    """A problem in one line."""
+def format_worker_error(problem: BaseException) -> str:
+    """Return an error in one line."""
     return f"{type(problem).__name__}: {problem}"[:ERROR_MAX]
 
 
-async def work(wire: Wire, task: WorkerMessage) -> WorkerMessage:
-    """Do a task and give its last message."""
+async def run_worker_task(wire: Wire, task: WorkerMessage) -> WorkerMessage:
+    """Run a task; return its last message."""
     wire.listen()
     names: dict[str, Any] = {"context": task["context"], "ToolError": ToolError}
-    names["tools"] = names["mcp"] = tools_over(wire)
+    names["tools"] = names["mcp"] = make_worker_tools(wire)
     try:
         capabilities = Capabilities(wire, task["capabilities"], names)
-        names["capabilities"] = ToolNames(capabilities.named)
-        # Under this name custody.sdk finds it, should the code import its own decorator from there.
-        names["capability"] = globals()["worker_capability"] = capabilities.defined
-        result = await run(body_of(task["code"], task["file"]), names)
-        json.dumps(result, allow_nan=False)  # what is no JSON is this code's mistake, and shall be said to be
-    except Exception as problem:  # noqa: BLE001 - whatever the code did, it is told
+        names["capabilities"] = ToolNames(capabilities.find_capability)
+        # custody.sdk looks for this name, if the code imports its own decorator from there.
+        names["capability"] = globals()["worker_capability"] = capabilities.decorate_capability
+        result = await run_worker_body(compile_worker_body(task["code"], task["file"]), names)
+        json.dumps(result, allow_nan=False)  # a result that is not JSON is an error of this code
+    except Exception as problem:  # noqa: BLE001 - any error of the code is reported
         return {
             "type": "result",
             "success": False,
-            "error": short(problem),
+            "error": format_worker_error(problem),
             "trace": traceback.format_exc()[-ERROR_MAX:],
         }
     return {"type": "result", "success": True, "result": result}
 
 
 def main() -> None:
-    """Take the task from the first pipe named on the command line, and do it."""
+    """Read the task from the first pipe named on the command line, and run it."""
+    import resource  # only POSIX has it, and only a worker needs it
+
     incoming, outgoing, memory = map(int, sys.argv[1:4])
     os.set_inheritable(incoming, False)
     os.set_inheritable(outgoing, False)
@@ -238,9 +239,9 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     wire = Wire(incoming, outgoing)
     sys.argv = [sys.argv[0]]
-    last = asyncio.run(work(wire, wire.first()))
+    last = asyncio.run(run_worker_task(wire, wire.read_task()))
     if (sdk := sys.modules.get("custody.sdk")) is not None:
-        sdk.shutdown()  # what else the code traced; nothing else is called when we leave
+        sdk.shutdown()  # exports what else the code traced; os._exit runs no handlers
     sys.stdout.flush()
     sys.stderr.flush()
     wire.send(last)

@@ -1,4 +1,4 @@
-"""Start a worker, hear it, end it: three threads read what it writes, one writes to it, and nobody waits for it."""
+"""Starts, reads and ends a worker: three threads read its output, one writes to it, and no caller blocks on it."""
 
 import os
 import signal
@@ -14,17 +14,17 @@ from typing import IO
 
 from custody.core.errors import WorldError
 
-KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
-"""What a worker inherits of our environment: where programs are and how to write, nothing that names a person."""
+INHERITED_VARIABLES = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
+"""The part of our environment that a worker inherits: program paths and locale, nothing that names a person."""
 MESSAGE_BYTES_MAX = 16 * 1024 * 1024
 END_SECONDS = 5.0
-"""What it started may have left its group and hold its pipes open; we read no longer than this after its end."""
+"""Processes that it started may hold its pipes open; reading stops this long after its end."""
 _CHUNK = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a worker may use."""
+    """The limits of a worker."""
 
     memory_bytes: int = 512 * 1024 * 1024
     output_bytes: int = 64 * 1024
@@ -32,27 +32,27 @@ class Limits:
 
 @dataclass(slots=True)
 class CapturedOutput:
-    """What a program wrote, up to a limit; ``dropped`` counts the bytes behind it."""
+    """The output of a program, up to a limit; ``dropped`` counts the bytes beyond it."""
 
     limit: int
     data: bytearray = field(default_factory=bytearray)
     dropped: int = 0
 
     def add(self, chunk: bytes) -> None:
-        """Keep what fits."""
-        kept = chunk[: max(0, self.limit - len(self.data))]
-        self.data += kept
-        self.dropped += len(chunk) - len(kept)
+        """Store what fits."""
+        stored = chunk[: max(0, self.limit - len(self.data))]
+        self.data += stored
+        self.dropped += len(chunk) - len(stored)
 
     @property
     def text(self) -> str:
-        """What was kept, whatever bytes they are."""
+        """Return the stored output as text."""
         return self.data.decode("utf-8", "replace")
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerEnd:
-    """That a worker has ended: its exit status, negative for the signal that killed it; what it wrote."""
+    """The end of a worker: its exit status, negative for the signal that killed it; its output."""
 
     status: int
     out: CapturedOutput
@@ -60,35 +60,30 @@ class WorkerEnd:
 
 
 class WorkerProcess:
-    """One worker. ``hear`` is called with each line that it sends, and ``ended`` once, both in threads of ours."""
+    """One worker. ``receive`` is called with each line that it sends, and ``ended`` once, both in our threads."""
 
     def __init__(
         self,
         limits: Limits,
         variables: dict[str, str],
-        hear: Callable[[bytes], None],
+        receive: Callable[[bytes], None],
         ended: Callable[[WorkerEnd], None],
     ) -> None:
-        self._hear, self._ended = hear, ended
+        self._receive, self._ended = receive, ended
         self._out, self._err = CapturedOutput(limits.output_bytes), CapturedOutput(limits.output_bytes)
         self._queue: SimpleQueue[bytes | None] = SimpleQueue()
-        self._process, self._to, self._from = _started(limits, variables)
+        self._process, self._to, self._from = _start_worker_process(limits, variables)
         readers = [
-            threading.Thread(target=_capture, args=(self._process.stdout, self._out), daemon=True),
-            threading.Thread(target=_capture, args=(self._process.stderr, self._err), daemon=True),
+            threading.Thread(target=_capture_worker_output, args=(self._process.stdout, self._out), daemon=True),
+            threading.Thread(target=_capture_worker_output, args=(self._process.stderr, self._err), daemon=True),
             threading.Thread(target=self._listen, daemon=True),
         ]
         for thread in (*readers, threading.Thread(target=self._speak, daemon=True)):
             thread.start()
         threading.Thread(target=self._wait, args=(readers,), daemon=True).start()
 
-    @property
-    def pid(self) -> int:
-        """The number of its process, which is also that of its process group."""
-        return self._process.pid
-
     def send(self, message: bytes) -> None:
-        """Tell it something; it need not be listening."""
+        """Send it a message; it need not be reading."""
         self._queue.put(message + b"\n")
 
     def kill(self) -> None:
@@ -96,12 +91,12 @@ class WorkerProcess:
         try:
             os.killpg(self._process.pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
-            pass  # it is gone already
+            pass  # it has ended already
 
     def _listen(self) -> None:
         with self._from as lines:
             while line := lines.readline(MESSAGE_BYTES_MAX):
-                self._hear(line)
+                self._receive(line)
 
     def _speak(self) -> None:
         with self._to as pipe:
@@ -110,7 +105,7 @@ class WorkerProcess:
                     pipe.write(message)
                     pipe.flush()
                 except (BrokenPipeError, ValueError):
-                    return  # it has ended, which is told elsewhere
+                    return  # it has ended, which is reported elsewhere
 
     def _wait(self, readers: list[threading.Thread]) -> None:
         status = self._process.wait()
@@ -122,11 +117,13 @@ class WorkerProcess:
         self._ended(WorkerEnd(status, self._out, self._err))
 
 
-def _started(limits: Limits, variables: dict[str, str]) -> tuple[subprocess.Popen[bytes], IO[bytes], IO[bytes]]:
+def _start_worker_process(
+    limits: Limits, variables: dict[str, str]
+) -> tuple[subprocess.Popen[bytes], IO[bytes], IO[bytes]]:
     child_in, to_child = os.pipe()
     from_child, child_out = os.pipe()
     file = str(Path(__file__).with_name("child.py"))
-    environment = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ} | variables
+    environment = {name: os.environ[name] for name in INHERITED_VARIABLES if name in os.environ} | variables
     try:
         process = subprocess.Popen(
             [sys.executable, "-I", "-u", file, str(child_in), str(child_out), str(limits.memory_bytes)],
@@ -141,7 +138,7 @@ def _started(limits: Limits, variables: dict[str, str]) -> tuple[subprocess.Pope
         for handle in (to_child, from_child):
             os.close(handle)
         raise WorldError(
-            f"cannot start a worker: {error.strerror}", hint="fewer at once need fewer processes and less memory"
+            f"cannot start a worker: {error.strerror}", hint="run fewer at once: they need processes and memory"
         ) from error
     finally:
         os.close(child_in)
@@ -149,7 +146,7 @@ def _started(limits: Limits, variables: dict[str, str]) -> tuple[subprocess.Pope
     return process, os.fdopen(to_child, "wb"), os.fdopen(from_child, "rb")
 
 
-def _capture(pipe: IO[bytes] | None, into: CapturedOutput) -> None:
+def _capture_worker_output(pipe: IO[bytes] | None, into: CapturedOutput) -> None:
     if pipe is not None:
         with pipe:
             while chunk := pipe.read1(_CHUNK):  # type: ignore[attr-defined]

@@ -1,6 +1,6 @@
-"""Decisions as a service is told them: each once, the same again is known, another one under the same name refused.
+"""Decisions sent to a service: each is recorded once, and a different one under the same name is a conflict.
 
-Only what was said is compared: sizes and authors that are read from a repository may be told later and better.
+Only the sent fields are compared, since sizes and authors may be read from a repository later.
 """
 
 import re
@@ -10,163 +10,173 @@ from dataclasses import dataclass, replace
 from msgspec import structs
 
 from custody.core.errors import InputError
-from custody.core.wire.time import ns_from
-from custody.intake.record import key_for, redact_event_payload
+from custody.core.wire.time import parse_timestamp
+from custody.intake.record import open_redaction_key, redact_event_payload
 from custody.server.wire.service import DecisionBody
 from custody.trust import ChangeComplexity, DecisionEntry, DecisionOverride, DecisionType, ScoreStep
 from custody.trust.app.decision_log import DecisionReceipt, Log
-from custody.trust.app.decisions import account_of, make_trust_query, read_settled_decisions
-from custody.trust.app.record import DecisionRequest, override, record, record_commit, revert
-from custody.trust.app.show import report_step
+from custody.trust.app.decisions import make_trust_query, read_settled_decisions, replay_trust_account
+from custody.trust.app.record import (
+    DecisionRequest,
+    record_commit_decision,
+    record_override,
+    record_revert,
+    record_trust_decision,
+)
+from custody.trust.app.show import report_score_step
 from custody.trust.wire import TrustRecordReport
-from custody.workspace.workspace import Workspace, has_repository
+from custody.workspace.workspace import Workspace, has_workspace_repository
 
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
-_OURS = ("commit:", "revert:")
-"""How ids begin that a commit gives a decision."""
+_RESERVED_PREFIXES = ("commit:", "revert:")
+"""The prefixes of ids that custody derives from commits."""
 
 
 class ConflictingDecision(InputError):
-    """Another decision is kept under the same name."""
+    """A different decision is stored under the same name."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedDecision:
-    """What was recorded, now or before."""
+    """The record of a decision, and whether it is new."""
 
     report: TrustRecordReport
     is_new: bool
 
 
-def decide(workspace: Workspace, said: DecisionBody, by: str) -> RecordedDecision:
-    """Record a decision, once; ``by`` decided where nobody else is named."""
-    asking = _DecisionQuery(workspace, _resolved(workspace, said), by)
-    known = asking.known()
+def accept_decision_request(workspace: Workspace, request: DecisionBody, by: str) -> RecordedDecision:
+    """Record a decision once; ``by`` is the actor if the request names none."""
+    query = _DecisionQuery(workspace, _validate_decision_request(workspace, request), by)
+    known = query.find_existing()
     if known is None:
         try:
-            return RecordedDecision(asking.recorded().report(), is_new=True)
+            return RecordedDecision(query.record_decision().report(), is_new=True)
         except InputError:
-            known = asking.known()  # somebody else may have told it in this very moment
+            known = query.find_existing()  # another request may have recorded it meanwhile
             if known is None:
                 raise
     return RecordedDecision(known, is_new=False)
 
 
-def _resolved(workspace: Workspace, said: DecisionBody) -> DecisionBody:
-    """The same about a commit by its full id; refused where it is not about exactly one thing."""
-    if sum(subject is not None for subject in (said.commit, said.id, said.overrides, said.reverts)) != 1:
+def _validate_decision_request(workspace: Workspace, request: DecisionBody) -> DecisionBody:
+    """Check that a request has exactly one subject, and return it with the full id of its commit."""
+    if sum(subject is not None for subject in (request.commit, request.id, request.overrides, request.reverts)) != 1:
         raise InputError(
-            "a decision is about one thing", hint="give one of 'commit', 'id', 'overrides' and 'reverts', and no other"
+            "a decision needs exactly one subject", hint="send one of 'commit', 'id', 'overrides' and 'reverts'"
         )
-    if said.id is not None and said.id.startswith(_OURS):
-        raise InputError(f"'{said.id[:80]}' is how a commit's decision is named", hint="give 'commit' or 'reverts'")
-    if said.reverts is not None and said.decision != "rejected":
-        raise InputError(f"what was taken back is 'rejected', not '{said.decision}'", hint="say so")
-    sizes = (said.complexity, said.lines, said.review_ms, said.opened)
-    if (said.overrides or said.reverts) and any(size is not None for size in sizes):
-        raise InputError("a correction has the size of what it corrects", hint="leave sizes and times out")
-    if said.opened is not None:
-        ns_from(said.opened)
-    if said.commit is None:
-        return said
-    if has_repository(workspace):
-        return structs.replace(said, commit=workspace.repository.resolve(said.commit))
-    if not _SHA.fullmatch(said.commit):
-        raise InputError("without a repository a commit is named by its full id", hint="give all of its digits")
-    return said
+    if request.id is not None and request.id.startswith(_RESERVED_PREFIXES):
+        raise InputError(
+            f"'{request.id[:80]}' is reserved for decisions about commits", hint="send 'commit' or 'reverts'"
+        )
+    if request.reverts is not None and request.decision != "rejected":
+        raise InputError(f"a revert is 'rejected', not '{request.decision}'", hint="send the decision 'rejected'")
+    sizes = (request.complexity, request.lines, request.review_ms, request.opened)
+    if (request.overrides or request.reverts) and any(size is not None for size in sizes):
+        raise InputError("a correction cannot have its own size or times", hint="leave them out")
+    if request.opened is not None:
+        parse_timestamp(request.opened)
+    if request.commit is None:
+        return request
+    if has_workspace_repository(workspace):
+        return structs.replace(request, commit=workspace.repository.resolve(request.commit))
+    if not _SHA.fullmatch(request.commit):
+        raise InputError("without a repository a commit needs its full id", hint="send all of its digits")
+    return request
 
 
 class _DecisionQuery:
-    """One decision that somebody tells."""
+    """One sent decision, compared with the recorded ones."""
 
-    def __init__(self, workspace: Workspace, said: DecisionBody, by: str) -> None:
+    def __init__(self, workspace: Workspace, request: DecisionBody, by: str) -> None:
         self._workspace = workspace
-        self._said = said
+        self._request = request
         self._by = by
 
-    def recorded(self) -> DecisionReceipt:
+    def record_decision(self) -> DecisionReceipt:
         """Record it."""
-        said, decision = self._said, DecisionType(self._said.decision)
-        actor, reason = said.actor or "", said.reason or ""
-        if said.overrides is not None:
-            return override(self._workspace, said.agent, said.overrides, decision, actor=actor, reason=reason)
-        if said.reverts is not None:
-            return revert(self._workspace, said.agent, said.reverts, actor=actor, reason=reason)
-        wanted = DecisionRequest(
-            agent=said.agent,
+        request, decision = self._request, DecisionType(self._request.decision)
+        actor, reason = request.actor or "", request.reason or ""
+        if request.overrides is not None:
+            return record_override(
+                self._workspace, request.agent, request.overrides, decision, actor=actor, reason=reason
+            )
+        if request.reverts is not None:
+            return record_revert(self._workspace, request.agent, request.reverts, actor=actor, reason=reason)
+        decision_request = DecisionRequest(
+            agent=request.agent,
             decision=decision,
-            commit=said.commit,
-            complexity=None if said.complexity is None else ChangeComplexity[said.complexity.upper()],
-            lines=said.lines,
-            review_ms=said.review_ms,
-            actor=said.actor or self._by,
-            reason=said.reason,
-            opened=said.opened,
+            commit=request.commit,
+            complexity=None if request.complexity is None else ChangeComplexity[request.complexity.upper()],
+            lines=request.lines,
+            review_ms=request.review_ms,
+            actor=request.actor or self._by,
+            reason=request.reason,
+            opened=request.opened,
         )
-        if said.commit is not None and has_repository(self._workspace):
-            return record_commit(self._workspace, wanted)
-        return record(self._workspace, replace(wanted, id=self._id))
+        if request.commit is not None and has_workspace_repository(self._workspace):
+            return record_commit_decision(self._workspace, decision_request)
+        return record_trust_decision(self._workspace, replace(decision_request, id=self._id))
 
-    def known(self) -> TrustRecordReport | None:
-        """What is kept under its name already; ``ConflictingDecision`` where that is another decision."""
-        asked = make_trust_query(self._workspace)
+    def find_existing(self) -> TrustRecordReport | None:
+        """Return what is recorded under its name; a ``ConflictingDecision`` if that differs."""
+        query = make_trust_query(self._workspace)
         with self._workspace.reading() as store:
-            target = self._target(Log(self._workspace, store, self._said.agent, asked.rules))
+            target = self._target(Log(self._workspace, store, self._request.agent, query.rules))
             with read_settled_decisions(store):
-                account = account_of(store, self._said.agent, asked)
+                account = replay_trust_account(store, self._request.agent, query)
         step = self._step(account.steps, target)
         if step is None:
             return None
         if not self._is_same(step):
             raise ConflictingDecision(
-                f"'{step.entry.id}' was decided otherwise, in record {step.entry.record}",
-                hint="a decision that was wrong is overridden: send 'overrides'",
+                f"'{step.entry.id}' has a different decision in record {step.entry.record}",
+                hint="send 'overrides' to correct it",
             )
-        return DecisionReceipt(self._said.agent, step, account.standing, asked).report()
+        return DecisionReceipt(self._request.agent, step, account.state, query).report()
 
     @property
     def _id(self) -> str | None:
-        return self._said.id if self._said.commit is None else f"commit:{self._said.commit}"
+        return self._request.id if self._request.commit is None else f"commit:{self._request.commit}"
 
     def _target(self, log: Log) -> str | None:
-        """The id of the decision that is corrected, where there is one."""
-        named = self._said.overrides or self._said.reverts
+        """Return the id of the corrected decision, if there is one."""
+        name = self._request.overrides or self._request.reverts
         try:
-            return None if named is None else log.find(named).id
+            return None if name is None else log.find(name).id
         except InputError:
-            return None  # recording it says so
+            return None  # recording it reports the error
 
     def _step(self, steps: Sequence[ScoreStep], target: str | None) -> ScoreStep | None:
-        """What told this decision before."""
-        said, found = self._said, None
+        """Return the step that recorded this decision before."""
+        request, match = self._request, None
         for step in steps:
             entry = step.entry
             if step.settled_ns is not None:
                 continue
-            if said.overrides is not None:
-                # One that was overridden may be again; only the last time counts.
+            if request.overrides is not None:
+                # A decision can be overridden repeatedly; only the last time counts.
                 if isinstance(entry, DecisionOverride) and entry.target == target:
-                    found = step if entry.decision.value == said.decision else None
-            elif said.reverts is not None:
+                    match = step if entry.decision.value == request.decision else None
+            elif request.reverts is not None:
                 if isinstance(entry, DecisionEntry) and target is not None and entry.reverts == target:
-                    found = step
+                    match = step
             elif isinstance(entry, DecisionEntry) and entry.id == self._id:
-                found = step
-        return found
+                match = step
+        return match
 
     def _is_same(self, step: ScoreStep) -> bool:
-        said, kept = self._said, report_step(step)
-        # What holds a secret is kept without it, so it cannot be compared.
-        clean = redact_event_payload({"reason": said.reason}, lambda: key_for(self._workspace))
+        request, recorded = self._request, report_score_step(step)
+        # A reason with a secret is stored redacted, so it cannot be compared.
+        clean = redact_event_payload({"reason": request.reason}, lambda: open_redaction_key(self._workspace))
         pairs = (
             (
-                said.decision,
+                request.decision,
                 step.entry.decision.value if isinstance(step.entry, DecisionEntry | DecisionOverride) else None,
             ),
-            (said.complexity, kept.complexity),
-            (said.lines, kept.lines),
-            (said.review_ms, kept.review_ms),
-            (said.actor, kept.actor),
-            (said.reason if clean["reason"] == said.reason else None, kept.reason),
+            (request.complexity, recorded.complexity),
+            (request.lines, recorded.lines),
+            (request.review_ms, recorded.review_ms),
+            (request.actor, recorded.actor),
+            (request.reason if clean["reason"] == request.reason else None, recorded.reason),
         )
-        return all(told is None or told == there for told, there in pairs)
+        return all(sent is None or sent == stored for sent, stored in pairs)

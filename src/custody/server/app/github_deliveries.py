@@ -1,4 +1,4 @@
-"""GitHub's webhook deliveries, and which project each repository belongs to."""
+"""Webhook deliveries of GitHub, and the project of each repository."""
 
 import re
 from collections import Counter
@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from custody.core.errors import InputError
-from custody.core.ids import digest_of
+from custody.core.ids import digest_from_bytes
 from custody.core.wire.canonical import Json
-from custody.server.app.github_jobs import INDEX, JUDGE, OUTCOME, REVERTS, GitHubSettings, site_of
+from custody.server.app.github_jobs import INDEX, JUDGE, OUTCOME, REVERTS, GitHubSettings, open_github_site
 from custody.server.app.jobs import NewJob, add_job
-from custody.server.app.tenancy import control_of, project_of
+from custody.server.app.tenancy import connect_control_tables, require_project
 from custody.server.control import ControlTables, GitHubConnection
 from custody.server.github.shapes import (
     Delivery,
@@ -21,26 +21,26 @@ from custody.server.github.shapes import (
     GitHubListReport,
     Pull,
     WebhookReport,
-    decode_delivery,
-    is_signed,
-    parse_commit_name,
-    parse_repository_name,
+    decode_webhook_delivery,
+    has_valid_webhook_signature,
+    parse_github_repository,
+    parse_github_sha,
 )
 from custody.workspace.workspace import Workspace
 
 GUID = re.compile(r"[A-Za-z0-9-]{8,64}")
 QUEUED = "queued"
-"""The fate of a delivery that made jobs."""
-LOOKED_AGAIN = frozenset(("opened", "reopened", "synchronize", "edited", "ready_for_review"))
+"""The result for a delivery that added jobs."""
+CHECKED_ACTIONS = frozenset(("opened", "reopened", "synchronize", "edited", "ready_for_review"))
 
 
 class UntrustedDelivery(InputError):
-    """A delivery that is not signed with our secret, or that no secret is set for."""
+    """A delivery without a valid signature, or without a configured secret."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookDelivery:
-    """A delivery as it came: its headers and the bytes that are signed."""
+    """A raw delivery: its headers and the signed bytes."""
 
     event: str
     id: str
@@ -50,38 +50,38 @@ class WebhookDelivery:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryIntake:
-    """Takes deliveries in."""
+    """Turns deliveries into jobs."""
 
     settings: GitHubSettings
     now_ns: Callable[[], int]
     token: Callable[[], str]
 
     def take_in(self, control: ControlTables, sent: WebhookDelivery) -> WebhookReport:
-        """Take a delivery in, or report why not; whatever is stored of it is stored in one transaction.
+        """Add the jobs of a delivery in one transaction, or report why there are none.
 
-        An ``UntrustedDelivery`` is raised before anything of it is read.
+        An ``UntrustedDelivery`` is raised before the body is parsed.
         """
         if self.settings.secret is None:
-            raise UntrustedDelivery("this service takes no webhooks: no secret is set")
-        if not is_signed(sent.body, self.settings.secret, sent.signature):
-            raise UntrustedDelivery("the delivery is not signed with our secret")
+            raise UntrustedDelivery("this service accepts no webhooks: no secret is set")
+        if not has_valid_webhook_signature(sent.body, self.settings.secret, sent.signature):
+            raise UntrustedDelivery("the signature of the delivery is invalid")
         if GUID.fullmatch(sent.id) is None:
             raise InputError("the delivery has no id", hint="GitHub sends it as X-GitHub-Delivery")
-        delivery = decode_delivery(sent.body)
+        delivery = decode_webhook_delivery(sent.body)
         if sent.event == "ping":
-            return _nothing("pong")
+            return _ignore_webhook_delivery("pong")
         if delivery.repository is None:
-            return _nothing("it is about no repository")
-        connected = control.github.named(parse_repository_name(delivery.repository.full_name))
+            return _ignore_webhook_delivery("the delivery names no repository")
+        connected = control.github.named(parse_github_repository(delivery.repository.full_name))
         if connected is None:
-            return _nothing("the repository is not connected: 'custody github connect' does that")
+            return _ignore_webhook_delivery("the repository is not connected (run 'custody github connect')")
         jobs = tuple(EVENTS[sent.event](delivery, connected)) if sent.event in EVENTS else ()
         if not jobs:
-            return _nothing("there is nothing to do for it")
+            return _ignore_webhook_delivery("nothing to do")
         with control.writing():
-            return self._queued(control, sent, delivery, connected, jobs)
+            return self._queue_jobs(control, sent, delivery, connected, jobs)
 
-    def _queued(
+    def _queue_jobs(
         self,
         control: ControlTables,
         sent: WebhookDelivery,
@@ -90,99 +90,103 @@ class DeliveryIntake:
         jobs: tuple[NewJob, ...],
     ) -> WebhookReport:
         now = self.now_ns()
-        # A check that is asked for twice has the same bytes twice; of the others every body tells its moment.
+        # A repeated request for a check has the same bytes; other bodies contain a timestamp.
         if not control.github.take_in(
-            sent.id, digest_of(sent.body), now, same_body_too=sent.event in ("pull_request", "push")
+            sent.id, digest_from_bytes(sent.body), now, same_body_too=sent.event in ("pull_request", "push")
         ):
-            return WebhookReport(taken="known", said="it was taken in before", jobs=0)
+            return WebhookReport(taken="known", said="already received", jobs=0)
         if delivery.installation is not None:
-            control.github.installed(connected.full_name, delivery.installation.id)
-        made = sum(
+            control.github.set_installation(connected.full_name, delivery.installation.id)
+        added = sum(
             add_job(control, replace(job, key=f"{job.key}:{sent.id}"), id_=self.token(), now_ns=now) for job in jobs
         )
-        return WebhookReport(taken=QUEUED, said="queued", jobs=made)
+        return WebhookReport(taken=QUEUED, said="queued", jobs=added)
 
 
-def pull_job(kind: str, connected: GitHubConnection, number: int) -> NewJob:
-    """A job about a pull request, which looks at it as it is when the job runs."""
+def make_pull_request_job(kind: str, connected: GitHubConnection, number: int) -> NewJob:
+    """Return a job for a pull request; it reads the state of the pull request when it runs."""
     name = connected.full_name
     return NewJob(kind, connected.project, f"{name}#{number}", {"repository": name, "number": number})
 
 
-def _nothing(why: str) -> WebhookReport:
+def _ignore_webhook_delivery(why: str) -> WebhookReport:
     return WebhookReport(taken="nothing", said=why, jobs=0)
 
 
-def _pull_request(delivery: Delivery, connected: GitHubConnection) -> Iterator[NewJob]:
+def _plan_pull_request_jobs(delivery: Delivery, connected: GitHubConnection) -> Iterator[NewJob]:
     pull = delivery.pull_request
     if pull is None:
         raise InputError("the delivery has no pull request")
-    if delivery.action in LOOKED_AGAIN:
-        yield pull_job(JUDGE, connected, pull.number)
+    if delivery.action in CHECKED_ACTIONS:
+        yield make_pull_request_job(JUDGE, connected, pull.number)
     elif delivery.action == "closed":
-        yield pull_job(OUTCOME, connected, pull.number)
+        yield make_pull_request_job(OUTCOME, connected, pull.number)
 
 
-def _check_run(delivery: Delivery, connected: GitHubConnection) -> Iterator[NewJob]:
+def _plan_check_run_jobs(delivery: Delivery, connected: GitHubConnection) -> Iterator[NewJob]:
     if delivery.check_run is None or delivery.action != "rerequested":
         return
     for pull in delivery.check_run.pull_requests:
         number = pull.get("number")
         if isinstance(number, int):
-            yield pull_job(JUDGE, connected, number)
+            yield make_pull_request_job(JUDGE, connected, number)
 
 
-def _push(delivery: Delivery, connected: GitHubConnection) -> Iterator[NewJob]:
-    """A push to the default branch may undo what was merged; a branch that is gone undoes nothing."""
+def _plan_push_jobs(delivery: Delivery, connected: GitHubConnection) -> Iterator[NewJob]:
+    """Yield a job for a push to the default branch, which may contain reverts; a deleted branch has none."""
     branch = "" if delivery.repository is None else delivery.repository.default_branch
     if delivery.ref != f"refs/heads/{branch}" or not branch or set(delivery.after) == {"0"}:
         return
-    before, after = parse_commit_name(delivery.before), parse_commit_name(delivery.after)
+    before, after = parse_github_sha(delivery.before), parse_github_sha(delivery.after)
     payload: dict[str, Json] = {"repository": connected.full_name, "before": before, "after": after}
     yield NewJob(REVERTS, connected.project, f"{connected.full_name}@{after}", payload)
 
 
-EVENTS = MappingProxyType({"pull_request": _pull_request, "check_run": _check_run, "push": _push})
-"""What each event asks for; every other asks for nothing."""
+EVENTS = MappingProxyType(
+    {"pull_request": _plan_pull_request_jobs, "check_run": _plan_check_run_jobs, "push": _plan_push_jobs}
+)
+"""The jobs of each event; other events are ignored."""
 
 
-# Repositories on GitHub: which project each belongs to, and taking over what they had before.
-
-
-def connect(workspace: Workspace, repository: str, project: str) -> GitHubConnectReport:
-    """Say that a repository's evidence belongs to a project."""
-    name = parse_repository_name(repository)
-    with control_of(workspace) as control:
-        project_of(control, project)
+def connect_github_repository(workspace: Workspace, repository: str, project: str) -> GitHubConnectReport:
+    """Connect a repository to a project."""
+    name = parse_github_repository(repository)
+    with connect_control_tables(workspace) as control:
+        require_project(control, project)
         control.github.connect(name, project)
-        return GitHubConnectReport(done="connected", repository=_line(_found(control.github.named(name), name)))
+        return GitHubConnectReport(
+            done="connected", repository=_make_github_line(_require_github_connection(control.github.named(name), name))
+        )
 
 
-def disconnect(workspace: Workspace, repository: str) -> GitHubConnectReport:
-    """Have deliveries about a repository do nothing from now on; what was recorded stays."""
-    name = parse_repository_name(repository)
-    with control_of(workspace) as control:
-        known = _found(control.github.named(name), name)
+def disconnect_github_repository(workspace: Workspace, repository: str) -> GitHubConnectReport:
+    """Ignore deliveries of a repository from now on; its records stay."""
+    name = parse_github_repository(repository)
+    with connect_control_tables(workspace) as control:
+        known = _require_github_connection(control.github.named(name), name)
         control.github.disconnect(name)
-        return GitHubConnectReport(done="disconnected", repository=_line(known))
+        return GitHubConnectReport(done="disconnected", repository=_make_github_line(known))
 
 
-def list_connections(workspace: Workspace) -> GitHubListReport:
-    """Every repository that is connected."""
-    with control_of(workspace) as control:
-        return GitHubListReport(repositories=[_line(connection) for connection in control.github.all()])
+def list_github_connections(workspace: Workspace) -> GitHubListReport:
+    """List the connected repositories."""
+    with connect_control_tables(workspace) as control:
+        return GitHubListReport(repositories=[_make_github_line(connection) for connection in control.github.all()])
 
 
-def backfill(workspace: Workspace, repository: str, settings: GitHubSettings) -> GitHubBackfillReport:
-    """Add a job for each pull request that a repository ever had, and one for its index; again, only what is new.
+def backfill_github_pulls(workspace: Workspace, repository: str, settings: GitHubSettings) -> GitHubBackfillReport:
+    """Add a job for each pull request of a repository and one for its index; a second run adds only what is new.
 
-    Open ones are judged as they are now; of closed ones it is kept what became of them.
+    Open pull requests are checked in their current state; the outcome of closed ones is recorded.
     """
     states = Counter[str]()
     added = newest = 0
-    with site_of(workspace, repository, settings) as site, control_of(workspace, as_service=True) as control:
-        known = _found(control.github.named(site.repository), site.repository)
-        connected = replace(known, full_name=site.repository)  # jobs are told apart by the name as it was typed
+    with (
+        open_github_site(workspace, repository, settings) as site,
+        connect_control_tables(workspace, as_service=True) as control,
+    ):
+        known = _require_github_connection(control.github.named(site.repository), site.repository)
+        connected = replace(known, full_name=site.repository)  # the keys of jobs contain the name as typed
         workspace.progress.start("pull requests", None)
 
         def add(job: NewJob) -> bool:
@@ -191,25 +195,25 @@ def backfill(workspace: Workspace, repository: str, settings: GitHubSettings) ->
         for pull in site.github.pulls(site.repository):
             newest = max(newest, pull.number)
             states[pull.state] += 1
-            added += add(_pull_job(connected, pull))
+            added += add(_make_backfill_job(connected, pull))
             workspace.progress.step(1)
         added += add(NewJob(INDEX, known.project, f"{site.repository}:{newest}", {"repository": site.repository}))
         workspace.progress.step(1)
     closed = states.total() - states["open"]
-    return GitHubBackfillReport(repository=_line(known), open=states["open"], closed=closed, added=added)
+    return GitHubBackfillReport(repository=_make_github_line(known), open=states["open"], closed=closed, added=added)
 
 
-def _pull_job(connected: GitHubConnection, pull: Pull) -> NewJob:
-    """The job for a pull request: one for each state that it is found in."""
-    job = pull_job(JUDGE if pull.state == "open" else OUTCOME, connected, pull.number)
+def _make_backfill_job(connected: GitHubConnection, pull: Pull) -> NewJob:
+    """Return the job for a pull request; its key contains the state, so a new state adds a new job."""
+    job = make_pull_request_job(JUDGE if pull.state == "open" else OUTCOME, connected, pull.number)
     return replace(job, key=f"{job.key}:{pull.head.sha}:{pull.state}:{pull.merge_commit_sha or ''}")
 
 
-def _found(known: GitHubConnection | None, name: str) -> GitHubConnection:
+def _require_github_connection(known: GitHubConnection | None, name: str) -> GitHubConnection:
     if known is None:
-        raise InputError(f"'{name}' is not connected", hint="'custody github connect' does that")
+        raise InputError(f"'{name}' is not connected", hint="run 'custody github connect'")
     return known
 
 
-def _line(connection: GitHubConnection) -> GitHubLine:
+def _make_github_line(connection: GitHubConnection) -> GitHubLine:
     return GitHubLine(connection.full_name, connection.project, connection.installation)

@@ -1,4 +1,4 @@
-"""What a service receives becomes records: checked, without secrets, stored once each."""
+"""Intake of a service: sent items become records, checked, redacted and stored once each."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -8,48 +8,48 @@ from functools import cached_property
 from hashlib import sha256
 from types import MappingProxyType
 
-from custody.capture.claims.traces import event_of
-from custody.capture.hook.event_home import key_of
+from custody.capture.claims.traces import event_from_foreign_trace
+from custody.capture.hook.event_home import load_redaction_key
 from custody.core.errors import InputError
 from custody.core.ids import EventId, NaturalKey, RecordRef
 from custody.core.record import Record
-from custody.core.wire.arrival import Arrival, arrival_from
-from custody.core.wire.canonical import Json, dump, parse
+from custody.core.wire.arrival import Arrival, arrival_from_json
+from custody.core.wire.canonical import Json, dump_canonical_json, parse_json_bytes
 from custody.core.wire.event import GENERIC
-from custody.core.wire.time import text_from
-from custody.graph.otlp.event import event_of as span_event
-from custody.graph.otlp.import_ import span_arrival
-from custody.graph.otlp.json import RESOURCES, first_of, spans_in
-from custody.graph.otlp.protobuf import proto_spans
+from custody.core.wire.time import format_timestamp
+from custody.graph.otlp.event import span_event_from_otlp as span_event
+from custody.graph.otlp.import_ import arrival_from_span_event
+from custody.graph.otlp.json import RESOURCES, find_otlp_field, parse_otlp_spans
+from custody.graph.otlp.protobuf import parse_otlp_protobuf
 from custody.graph.wire.otlp_span import OBJECT_BYTES_MAX, OtlpProblem
 from custody.intake.record import redact_event_payload
 from custody.server.queries import PageTables
-from custody.server.wire.service import conversation_from
+from custody.server.wire.service import conversation_from_json
 from custody.store import Store
 from custody.workspace.workspace import Workspace
 
 ITEMS_MAX = 1000
-"""Things in one batch: they are committed together."""
+"""Maximum items in one batch, which is committed together."""
 BODY_BYTES_MAX = 32 * 1024 * 1024
-"""What is sent at once, unpacked; an event in it has at most 16 MiB."""
+"""Maximum unpacked size of a body; an event in it has at most 16 MiB."""
 GENERIC_KINDS = frozenset(str(event.__struct_config__.tag) for event in GENERIC)
 _NAME_DIGITS = 32
 
 
 @dataclass(frozen=True, slots=True)
 class RejectedItem:
-    """Something that was sent and cannot be kept, and why."""
+    """A sent item that cannot be stored, with the reason."""
 
     why: str
 
 
 Item = tuple[Arrival, ...] | RejectedItem
-"""One thing that was sent: the records that it makes, or why it makes none."""
+"""A sent item: its records, or why it has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentItems:
-    """What one request brought; ``single`` when it was no list."""
+    """The items of one request; ``single`` if it was not a list."""
 
     items: tuple[Item, ...]
     single: bool
@@ -57,30 +57,30 @@ class SentItems:
 
 @dataclass(frozen=True)
 class Intake:
-    """Reads what is sent to one project."""
+    """Parses the items sent to one project."""
 
     workspace: Workspace
 
-    def read(self, what: str, data: bytes) -> SentItems:
-        """The traces, links, conversations, spans or events that a body holds: one, or a list of them."""
-        value = parse(data, bytes_max=BODY_BYTES_MAX)
-        take = TAKES[what]
+    def read(self, kind: str, data: bytes) -> SentItems:
+        """Parse a body with one trace, link, conversation, span or event, or a list of them."""
+        value = parse_json_bytes(data, bytes_max=BODY_BYTES_MAX)
+        take = TAKES[kind]
         if not isinstance(value, list):
             return SentItems((take(self, value),), single=True)
         if len(value) > ITEMS_MAX:
             raise InputError(
-                f"a batch of {len(value):,} is over the limit of {ITEMS_MAX:,}", hint="send it in several requests"
+                f"a batch of {len(value):,} items is over the maximum of {ITEMS_MAX:,}", hint="send several requests"
             )
         return SentItems(tuple(self._item(take, sent_value) for sent_value in value), single=False)
 
     def otlp(self, data: bytes, *, binary: bool) -> Iterator[Item]:
-        """The spans of an OTLP request, one by one, without prompts and answers."""
-        for span in proto_spans(data) if binary else spans_in(_request(data)):
+        """Yield the spans of an OTLP request, without prompts and answers."""
+        for span in parse_otlp_protobuf(data) if binary else parse_otlp_spans(_parse_otlp_request_body(data)):
             if isinstance(span, OtlpProblem):
                 yield RejectedItem(span.what)
                 continue
             try:
-                yield (span_arrival(span_event(span, texts=False).event, self._key),)
+                yield (arrival_from_span_event(span_event(span, texts=False).event, self._key),)
             except InputError as error:
                 yield RejectedItem(error.message)
 
@@ -91,74 +91,74 @@ class Intake:
             return RejectedItem(error.message)
 
     def trace(self, value: Json) -> Item:
-        """A trace in the shape of Agent Trace or of document 000."""
-        event = event_of(value, worktree=self._worktree, now=self._now)
+        """Parse a trace in the shape of Agent Trace or of document 000."""
+        event = event_from_foreign_trace(value, worktree=self._worktree, now=self._now)
         if event["kind"] != "trace":
-            raise InputError("a commit link is no trace", hint="send it to /api/v1/commit-links")
-        _check_files(value)
-        return (self._traced(event),)
+            raise InputError("expected a trace, got a commit link", hint="send it to /api/v1/commit-links")
+        _validate_trace_body(value)
+        return (self._make_trace_arrival(event),)
 
     def link(self, value: Json) -> Item:
-        """A commit with the traces that it was made from."""
-        event = event_of(value, worktree=self._worktree, now=self._now)
+        """Parse a commit with the traces that it was made from."""
+        event = event_from_foreign_trace(value, worktree=self._worktree, now=self._now)
         if event["kind"] != "trace_link":
-            raise InputError("a trace is no commit link", hint="send it to /api/v1/traces")
-        _check_link(value, event)
-        return (self._traced(event),)
+            raise InputError("expected a commit link, got a trace", hint="send it to /api/v1/traces")
+        _validate_commit_link_body(value, event)
+        return (self._make_trace_arrival(event),)
 
     def event(self, value: Json) -> Item:
-        """A generic event, as any recorder may say it."""
+        """Parse a generic event."""
         kind = value.get("kind") if isinstance(value, dict) else None
         if kind not in GENERIC_KINDS:
             raise InputError(
-                f"'{str(kind)[:80]}' is no kind of generic event",
-                hint="what hooks record reaches a service by 'custody push'",
+                f"unknown kind of generic event '{str(kind)[:80]}'",
+                hint="'custody push' sends what hooks record",
             )
         return (self._arrival(value),)
 
     def span(self, value: Json) -> Item:
-        """A generic event that is a span."""
+        """Parse a generic event that is a span."""
         kind = value.get("kind") if isinstance(value, dict) else None
         if kind != "span":
-            raise InputError(f"'{str(kind)[:80]}' is no span", hint="send other events to /api/v1/evidence")
+            raise InputError(f"expected a span, got '{str(kind)[:80]}'", hint="send other events to /api/v1/evidence")
         return (self._arrival(value),)
 
     def conversation(self, value: Json) -> Item:
-        """A session and what was asked in it."""
-        said = conversation_from(value)
-        bound: dict[str, Json] = {"custody": 1, "agent": said.agent, "session": said.session}
+        """Parse a session and its prompts."""
+        conversation = conversation_from_json(value)
+        bound: dict[str, Json] = {"custody": 1, "agent": conversation.agent, "session": conversation.session}
         about: dict[str, Json] = {
-            "at": said.at,
-            "ended_at": said.ended_at,
-            "model": said.model,
-            "operator": said.operator,
-            "parent": said.parent,
+            "at": conversation.at,
+            "ended_at": conversation.ended_at,
+            "model": conversation.model,
+            "operator": conversation.operator,
+            "parent": conversation.parent,
         }
-        # Named by what it says, since more may become known of a session.
-        name = f"conversation-{sha256(dump(about)).hexdigest()[:_NAME_DIGITS]}"
-        events: list[dict[str, Json]] = [{**bound, **about, "kind": "session", "id": name}]
+        # The id is a digest of the content, since more may become known about a session.
+        event_id = f"conversation-{sha256(dump_canonical_json(about)).hexdigest()[:_NAME_DIGITS]}"
+        events: list[dict[str, Json]] = [{**bound, **about, "kind": "session", "id": event_id}]
         events += [
             {**bound, "kind": "prompt", "id": prompt.id, "at": prompt.at, "text": prompt.text}
-            for prompt in said.prompts
+            for prompt in conversation.prompts
         ]
         return tuple(map(self._arrival, events))
 
-    def _traced(self, event: dict[str, Json]) -> Arrival:
-        # Named as ``custody import`` names it, so that a trace is known again whichever way it comes.
-        return arrival_from(_named(event["payload"]), redact_event_payload(event, self._key))
+    def _make_trace_arrival(self, event: dict[str, Json]) -> Arrival:
+        # The same id as in ``custody import``, so that a trace that comes both ways is stored once.
+        return arrival_from_json(_event_id_from_body(event["payload"]), redact_event_payload(event, self._key))
 
     def _arrival(self, event: Json) -> Arrival:
         if not isinstance(event, dict):
-            raise InputError("an event is a JSON object")
-        return arrival_from(_named(event), redact_event_payload(event, self._key))
+            raise InputError("an event must be a JSON object")
+        return arrival_from_json(_event_id_from_body(event), redact_event_payload(event, self._key))
 
     @property
     def _now(self) -> str:
-        return text_from(self.workspace.now_ns())
+        return format_timestamp(self.workspace.now_ns())
 
     @cached_property
     def _worktree(self) -> str | None:
-        """Below which folder absolute paths are this repository's; a team's database is of no one folder."""
+        """The folder that absolute paths are relative to; None for a team database."""
         if self.workspace.database is not None or self.workspace.home is None:
             return None
         tree = self.workspace.repository.work_tree
@@ -166,13 +166,15 @@ class Intake:
 
     @cached_property
     def _secret(self) -> bytes:
-        """The machine's own key; where none can be kept, one that is forgotten."""
+        """The redaction key of this machine; without a writable home, a temporary one."""
         try:
             return (
-                key_of(str(self.workspace.home)) if self.workspace.home is not None else self.workspace.token().encode()
+                load_redaction_key(str(self.workspace.home))
+                if self.workspace.home is not None
+                else self.workspace.token().encode()
             )
         except OSError:
-            return self.workspace.token().encode()  # a home that cannot be written: then nothing is kept there either
+            return self.workspace.token().encode()  # the home is not writable
 
     def _key(self) -> bytes:
         return self._secret
@@ -189,47 +191,44 @@ TAKES: Mapping[str, Take] = MappingProxyType(
         "evidence": Intake.event,
     }
 )
-"""What each kind of list takes, by the last word of its path."""
+"""The parser of each list, by the last part of its path."""
 
 
-def _check_files(value: Json) -> None:
-    """What ``custody import`` passes over in files of other tools, a caller who can mend it is told."""
+def _validate_trace_body(value: Json) -> None:
+    """Reject what ``custody import`` ignores in files of other tools: a caller can fix it."""
     files = value.get("files") if isinstance(value, dict) else None
     if isinstance(files, list) and not all(isinstance(file, dict) for file in files):
-        raise InputError("'files' of a trace is a list of objects")
+        raise InputError("'files' of a trace must be a list of objects")
 
 
-def _check_link(value: Json, event: dict[str, Json]) -> None:
-    told = value if isinstance(value, dict) else {}
-    traces, kept = told.get("trace_ids"), event["traces"]
-    if isinstance(traces, list) and traces != kept:
-        raise InputError("'trace_ids' of a commit link is a list of names")
-    if not isinstance(traces, list | str) or (isinstance(traces, str) and not kept):
-        raise InputError("'trace_ids' of a commit link is a list of names")
-    moments = [told[name] for name in ("committed_at", "created_at", "timestamp") if name in told]
-    if not all(isinstance(moment, str) for moment in moments):
-        raise InputError("when a commit was made is written in RFC 3339")
+def _validate_commit_link_body(value: Json, event: dict[str, Json]) -> None:
+    link = value if isinstance(value, dict) else {}
+    traces, parsed = link.get("trace_ids"), event["traces"]
+    if not isinstance(traces, list) or traces != parsed:
+        raise InputError("'trace_ids' of a commit link must be a list of names")
+    timestamps = [link[name] for name in ("committed_at", "created_at", "timestamp") if name in link]
+    if not all(isinstance(timestamp, str) for timestamp in timestamps):
+        raise InputError("the time of a commit must be an RFC 3339 timestamp")
 
 
-def _request(data: bytes) -> Json:
-    """An OTLP request; the other shapes in which spans are written down are for files."""
-    value = parse(data, bytes_max=OBJECT_BYTES_MAX)
-    resources = first_of(value, RESOURCES) if isinstance(value, dict) else None
+def _parse_otlp_request_body(data: bytes) -> Json:
+    """Parse an OTLP request; other formats of spans are accepted in files only."""
+    value = parse_json_bytes(data, bytes_max=OBJECT_BYTES_MAX)
+    resources = find_otlp_field(value, RESOURCES) if isinstance(value, dict) else None
     if not isinstance(resources, list) or not all(isinstance(resource, dict) for resource in resources):
-        raise InputError("no ExportTraceServiceRequest: 'resourceSpans' is no list of objects")
+        raise InputError("not an ExportTraceServiceRequest: 'resourceSpans' must be a list of objects")
     return value
 
 
-def _named(value: Json) -> EventId:
-    return EventId(f"import-{sha256(dump(value)).hexdigest()[:_NAME_DIGITS]}")
+def _event_id_from_body(value: Json) -> EventId:
+    return EventId(f"import-{sha256(dump_canonical_json(value)).hexdigest()[:_NAME_DIGITS]}")
 
 
-# Arrivals are kept once each: the same again is known, the same key with another content is in conflict.
-# This file is the only one that says what a conflict is.
+# Arrivals are stored once each: the same again is known, the same key with other content is a conflict.
 
 
 class IngestFate(Enum):
-    """What became of an arrival."""
+    """The result of storing an arrival."""
 
     NEW = "new"
     KNOWN = "known"
@@ -238,7 +237,7 @@ class IngestFate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class IngestResult:
-    """An arrival's fate, and the record that it is, that it was already, or that it is in conflict with."""
+    """The fate of an arrival, and its record or the record that it conflicts with."""
 
     fate: IngestFate
     event: EventId
@@ -248,7 +247,7 @@ class IngestResult:
 
 @dataclass(slots=True)
 class StoreWriter:
-    """A workspace's store, held open by the one thread that writes to it from one batch to the next."""
+    """The store of a workspace, held open between batches by the one thread that writes to it."""
 
     workspace: Workspace
     _stack: ExitStack = field(default_factory=ExitStack)
@@ -256,59 +255,61 @@ class StoreWriter:
 
     @property
     def is_open(self) -> bool:
-        """Whether a store is held."""
+        """Whether the store is open."""
         return self._store is not None
 
     def open(self) -> Store:
-        """The store, opened if it is not; a ``StoreError`` when it cannot be had."""
+        """Return the store, opened if needed; a ``StoreError`` if that fails."""
         if self._store is None:
             self._store = self._stack.enter_context(self.workspace.writing())
         return self._store
 
     def keep(self, arrivals: Sequence[Arrival]) -> list[IngestResult]:
-        """See :func:`keep`."""
-        return keep(self.open(), arrivals)
+        """See :func:`commit_request_arrivals`."""
+        return commit_request_arrivals(self.open(), arrivals)
 
     def close(self) -> None:
-        """Let go of the store; the next batch opens it again."""
+        """Close the store; the next batch opens it again."""
         self._store = None
         self._stack.close()
 
 
-def keep(store: Store, arrivals: Sequence[Arrival]) -> list[IngestResult]:
-    """Commit what is new in one transaction, and say of each arrival what it came to; nothing else is written."""
-    looking = _StoreLookup(store, arrivals)
-    done = store.append_what(looking.look)
-    made = {record.entry.event: record for record in done.made}
+def commit_request_arrivals(store: Store, arrivals: Sequence[Arrival]) -> list[IngestResult]:
+    """Commit new arrivals in one transaction, and return the result of each."""
+    lookup = _StoreLookup(store, arrivals)
+    done = store.append_from(lookup.select_new_arrivals)
+    records = {record.entry.event: record for record in done.made}
     return [
-        IngestResult(fate, arrival.entry.event, arrival.entry.key, made[found].ref if isinstance(found, str) else found)
-        for arrival, (fate, found) in zip(arrivals, looking.fates, strict=True)
+        IngestResult(
+            fate, arrival.entry.event, arrival.entry.key, records[target].ref if isinstance(target, str) else target
+        )
+        for arrival, (fate, target) in zip(arrivals, lookup.fates, strict=True)
     ]
 
 
 @dataclass(slots=True)
 class _StoreLookup:
-    """What a store has of some arrivals, looked at while nobody else writes."""
+    """The records of a store that match some arrivals, read while the store is locked."""
 
     store: Store
     arrivals: Sequence[Arrival]
     fates: list[tuple[IngestFate, RecordRef | EventId]] = field(default_factory=list)
-    """Of each arrival: a record that is there, or the event of this batch that will be one."""
+    """For each arrival: an existing record, or the event of this batch that becomes one."""
 
-    def look(self) -> list[Arrival]:
-        """What to append."""
+    def select_new_arrivals(self) -> list[Arrival]:
+        """Return the arrivals to append."""
         tables = PageTables(self.store)
         by_event = {r.entry.event: r for r in tables.with_events({arrival.entry.event for arrival in self.arrivals})}
-        by_key = _by_key(tables.with_keys({arrival.entry.key for arrival in self.arrivals}))
+        by_key = _group_conflict_candidates(tables.with_keys({arrival.entry.key for arrival in self.arrivals}))
         coming: dict[NaturalKey, Arrival] = {}
         known: list[Arrival] = []
         self.fates.clear()
         for arrival in self.arrivals:
-            there = _found(arrival, by_event, by_key)
-            if there is not None:
-                self.fates.append((_fate(arrival, there), there.ref))
-                if there.entry.digest == arrival.entry.digest:
-                    known.append(arrival)  # where another store had erased its bytes, they come back
+            existing = _find_conflict_candidate(arrival, by_event, by_key)
+            if existing is not None:
+                self.fates.append((_classify_request_arrival(arrival, existing), existing.ref))
+                if existing.entry.digest == arrival.entry.digest:
+                    known.append(arrival)  # restores bytes that another store had erased
             elif (first := coming.setdefault(arrival.entry.key, arrival)) is arrival:
                 self.fates.append((IngestFate.NEW, arrival.entry.event))
             else:
@@ -317,20 +318,22 @@ class _StoreLookup:
         return [*known, *coming.values()]
 
 
-def _by_key(records: Iterable[Record]) -> dict[NaturalKey, list[Record]]:
-    found: dict[NaturalKey, list[Record]] = {}
+def _group_conflict_candidates(records: Iterable[Record]) -> dict[NaturalKey, list[Record]]:
+    groups: dict[NaturalKey, list[Record]] = {}
     for record in records:
-        found.setdefault(record.entry.key, []).append(record)
-    return found
+        groups.setdefault(record.entry.key, []).append(record)
+    return groups
 
 
-def _found(arrival: Arrival, by_event: dict[EventId, Record], by_key: dict[NaturalKey, list[Record]]) -> Record | None:
-    """The record that an arrival is already; else the first one that has its key."""
-    there = sorted(by_key.get(arrival.entry.key, ()), key=lambda record: record.ref)
-    same = [record for record in there if record.entry.digest == arrival.entry.digest]
-    return by_event.get(arrival.entry.event) or next(iter(same or there), None)
+def _find_conflict_candidate(
+    arrival: Arrival, by_event: dict[EventId, Record], by_key: dict[NaturalKey, list[Record]]
+) -> Record | None:
+    """Return the record of an arrival; else the first one with its key."""
+    candidates = sorted(by_key.get(arrival.entry.key, ()), key=lambda record: record.ref)
+    same = [record for record in candidates if record.entry.digest == arrival.entry.digest]
+    return by_event.get(arrival.entry.event) or next(iter(same or candidates), None)
 
 
-def _fate(arrival: Arrival, there: Record) -> IngestFate:
-    same = there.entry.event == arrival.entry.event or there.entry.digest == arrival.entry.digest
+def _classify_request_arrival(arrival: Arrival, record: Record) -> IngestFate:
+    same = record.entry.event == arrival.entry.event or record.entry.digest == arrival.entry.digest
     return IngestFate.KNOWN if same else IngestFate.CONFLICT

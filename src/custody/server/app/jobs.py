@@ -8,13 +8,14 @@ from threading import Event, Thread
 from types import MappingProxyType
 
 from custody.core.errors import CustodyError, InputError, RetryLater, StoreError
-from custody.core.wire.canonical import Json, dump, parse
-from custody.core.wire.time import text_from
+from custody.core.plural import count_noun
+from custody.core.wire.canonical import Json, dump_canonical_json, parse_json_bytes
+from custody.core.wire.time import format_timestamp
 from custody.ledger.queries import ConversationTables
-from custody.server.app.tenancy import control_of, storable
+from custody.server.app.tenancy import connect_control_tables, sanitize_tenancy_text
 from custody.server.control import ControlTables, Job, JobState
 from custody.server.wire.tenancy import JobLine, WorkerListReport, WorkerReport, WorkerRetryReport
-from custody.workspace.wiring import import_name
+from custody.workspace.wiring import import_wired_name
 from custody.workspace.workspace import Workspace
 
 RETENTION = "retention"
@@ -23,33 +24,33 @@ DAY_NS = 24 * 3_600 * 1_000_000_000
 
 
 JobFunction = Callable[[Workspace, Json], None]
-"""What a kind of job does: it gets the workspace of the job's project, and what the job was made with."""
+"""Runs a kind of job, with the workspace of its project and its payload."""
 
 
-def _import_later(name: str) -> JobFunction:
-    """The function of this name in a module beside this one, imported with the first job that needs it."""
+def _defer_job_import(name: str) -> JobFunction:
+    """Return a function of this package that is imported with the first job that needs it."""
 
     def run(workspace: Workspace, payload: Json) -> None:
-        import_name(f"custody.server.app.{name}")(workspace, payload)
+        import_wired_name(f"custody.server.app.{name}")(workspace, payload)
 
     return run
 
 
 KINDS: Mapping[str, JobFunction] = MappingProxyType(
     {
-        RETENTION: _import_later("jobs:run_retention"),
-        "github.judge": _import_later("github_jobs:judge_pull"),
-        "github.outcome": _import_later("github_jobs:keep_outcome"),
-        "github.reverts": _import_later("github_jobs:record_reverts"),
-        "github.index": _import_later("github_jobs:index_changes"),
+        RETENTION: _defer_job_import("jobs:run_retention_job"),
+        "github.judge": _defer_job_import("github_jobs:judge_github_pull"),
+        "github.outcome": _defer_job_import("github_jobs:record_github_outcome"),
+        "github.reverts": _defer_job_import("github_jobs:record_github_reverts"),
+        "github.index": _defer_job_import("github_jobs:index_github_changes"),
     }
 )
-"""Every kind with the function that does it."""
+"""Every kind of job with its function."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """A job that is to be added: ``key`` says what it is about, and makes a second one the same."""
+    """A job to add; ``key`` names its subject, and a second job with the same key is not added."""
 
     kind: str
     project: str
@@ -58,10 +59,10 @@ class NewJob:
 
 
 def add_job(control: ControlTables, new: NewJob, *, id_: str, now_ns: int) -> bool:
-    """Add a job; False if one of its kind, project and key was ever added."""
-    payload = dump(new.payload)
+    """Add a job; False if one with its kind, project and key was ever added."""
+    payload = dump_canonical_json(new.payload)
     if len(payload) > PAYLOAD_BYTES_MAX:
-        raise InputError(f"a job of kind '{new.kind}' holds more than {PAYLOAD_BYTES_MAX} bytes")
+        raise InputError(f"the payload of a job of kind '{new.kind}' is larger than {PAYLOAD_BYTES_MAX:,} bytes")
     job = Job(
         id=id_,
         kind=new.kind,
@@ -77,8 +78,8 @@ def add_job(control: ControlTables, new: NewJob, *, id_: str, now_ns: int) -> bo
     return control.jobs.put(job, now_ns)
 
 
-def add_due(control: ControlTables, workspace: Workspace) -> int:
-    """Add what comes round: retention, once a day for each project that has one; give how many were added."""
+def add_retention_jobs(control: ControlTables, workspace: Workspace) -> int:
+    """Add the daily retention job of each project with a retention; return how many were added."""
     now = workspace.now_ns()
     return sum(
         add_job(
@@ -92,19 +93,19 @@ def add_due(control: ControlTables, workspace: Workspace) -> int:
     )
 
 
-def payload_of(job: Job) -> Json:
-    """What a job was made with."""
-    return parse(job.payload.encode(), bytes_max=PAYLOAD_BYTES_MAX)
+def parse_job_payload(job: Job) -> Json:
+    """Return the payload of a job."""
+    return parse_json_bytes(job.payload.encode(), bytes_max=PAYLOAD_BYTES_MAX)
 
 
 def list_jobs(workspace: Workspace, limit: int) -> WorkerListReport:
-    """Jobs that are not done: set aside first, then those that run or wait."""
-    with control_of(workspace, as_service=True) as control:
-        aside = control.jobs.in_states((JobState.ASIDE,), limit)
-        coming = control.jobs.in_states((JobState.LEASED, JobState.WAITING), limit)
+    """List unfinished jobs: failed ones first, then running and waiting ones."""
+    with connect_control_tables(workspace, as_service=True) as control:
+        aside = control.jobs.list_in_states((JobState.ASIDE,), limit)
+        coming = control.jobs.list_in_states((JobState.LEASED, JobState.WAITING), limit)
         counts = control.jobs.counts()
     return WorkerListReport(
-        jobs=[_line(job) for job in (*aside, *coming)[:limit]],
+        jobs=[_make_job_line(job) for job in (*aside, *coming)[:limit]],
         waiting=counts[JobState.WAITING],
         leased=counts[JobState.LEASED],
         done=counts[JobState.DONE],
@@ -112,24 +113,24 @@ def list_jobs(workspace: Workspace, limit: int) -> WorkerListReport:
     )
 
 
-def jobs_of_project(workspace: Workspace, limit: int) -> list[JobLine]:
-    """Jobs of the workspace's own project that are not done; none where no service ever kept any."""
+def list_project_jobs(workspace: Workspace, limit: int) -> list[JobLine]:
+    """List the unfinished jobs of the workspace's project; none without a control database."""
     if workspace.database is None and not workspace.service_file.is_file():
         return []
-    with control_of(workspace, as_service=True) as control:
-        return [_line(job) for job in control.jobs.unsettled(workspace.project, limit)]
+    with connect_control_tables(workspace, as_service=True) as control:
+        return [_make_job_line(job) for job in control.jobs.list_unfinished(workspace.project, limit)]
 
 
 def retry_job(workspace: Workspace, id_: str) -> WorkerRetryReport:
-    """Have a job that was set aside taken again."""
-    with control_of(workspace, as_service=True) as control:
+    """Retry a failed job."""
+    with connect_control_tables(workspace, as_service=True) as control:
         job = control.jobs.retry(id_, workspace.now_ns())
     if job is None:
-        raise InputError(f"no job '{id_}' is set aside", hint="'custody worker list' shows those that are")
-    return WorkerRetryReport(job=_line(job))
+        raise InputError(f"no failed job '{id_}'", hint="'custody worker list' lists failed jobs")
+    return WorkerRetryReport(job=_make_job_line(job))
 
 
-def _line(job: Job) -> JobLine:
+def _make_job_line(job: Job) -> JobLine:
     return JobLine(
         id=job.id,
         kind=job.kind,
@@ -137,30 +138,27 @@ def _line(job: Job) -> JobLine:
         key=job.key,
         state=job.state.value,
         attempts=job.attempts,
-        due=text_from(job.due_ns),
+        due=format_timestamp(job.due_ns),
         error=job.error,
     )
 
 
-# Erase the texts of conversations that are older than their project keeps them; 'custody verify' then says erased.
-
-
 BATCH = 100
-"""Bodies per transaction: other writers wait no longer."""
+"""Bodies per transaction, so that other writers do not wait long."""
 WHO = "retention"
 
 
-def run_retention(workspace: Workspace, payload: Json) -> None:
-    """Do a job of retention: erase what is older than its ``days``."""
+def run_retention_job(workspace: Workspace, payload: Json) -> None:
+    """Run a retention job: erase conversations older than its ``days``."""
     days = payload.get("days") if isinstance(payload, dict) else None
     if not isinstance(days, int):
-        raise InputError("a job of retention needs its 'days'")
-    retain(workspace, days)
+        raise InputError("a retention job needs 'days'")
+    apply_project_retention(workspace, days)
 
 
-def retain(workspace: Workspace, days: int) -> int:
-    """Erase what is older than ``days``; give how many bodies that were."""
-    why = f"conversations are kept for {days} days"
+def apply_project_retention(workspace: Workspace, days: int) -> int:
+    """Erase conversations older than ``days``; return the number of erased bodies."""
+    why = f"conversations are stored for {count_noun(days, 'day')}"
     with workspace.writing() as store:
         old = ConversationTables(store).bodies_before(workspace.now_ns() - days * DAY_NS)
         for start in range(0, len(old), BATCH):
@@ -168,64 +166,63 @@ def retain(workspace: Workspace, days: int) -> int:
     return len(old)
 
 
-# A worker: takes jobs, does them, and records how each came out.
-# Killed at any moment it loses nothing: a lease that is not renewed ends, and the job is taken again. What a job does
-# happens at least once; that it is done is recorded once, by whoever holds the lease then.
+# A killed worker loses nothing: its lease expires, and another worker takes the job. So a job runs at least once; that
+# it is done is recorded once, by the holder of the lease.
 
 
-ERROR_SIGNS_MAX = 1_000
+ERROR_CHARACTERS_MAX = 1_000
 _SECOND_NS = 1_000_000_000
-_CHANCE_DIGITS = 8
-_CHANCE_MAX = 0xFFFFFFFF
+_JITTER_DIGITS = 8
+_JITTER_MAX = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkRules:
-    """How long a lease lasts, how often a job is tried, and how long it waits in between."""
+    """The length of a lease, the number of attempts, and the delays between them."""
 
     lease_seconds: float = 60.0
     attempts_max: int = 8
-    """So many failures set a job aside."""
+    """Maximum attempts of a job."""
     back_off_seconds: float = 5.0
-    """After the first failure; twice as long after each further one."""
+    """Delay after the first failure; it doubles after each further one."""
     back_off_seconds_max: float = 3_600.0
     idle_seconds: float = 2.0
-    """Between two looks when nothing is due."""
+    """Delay between two polls."""
 
 
-def back_off_ns(attempts: int, chance: float, rules: WorkRules) -> int:
-    """How long a job waits after that many failures: between half of the doubled time and all of it, by ``chance``.
+def compute_job_backoff_ns(attempts: int, jitter: float, rules: WorkRules) -> int:
+    """Return the delay after that many failures: half to all of the doubled time, by ``jitter`` from 0 to 1.
 
-    >>> [back_off_ns(n, 1.0, WorkRules()) // 1_000_000_000 for n in (1, 2, 3, 30)]
+    >>> [compute_job_backoff_ns(n, 1.0, WorkRules()) // 1_000_000_000 for n in (1, 2, 3, 30)]
     [5, 10, 20, 3600]
-    >>> back_off_ns(2, 0.0, WorkRules()) // 1_000_000_000
+    >>> compute_job_backoff_ns(2, 0.0, WorkRules()) // 1_000_000_000
     5
     """
     whole = min(rules.back_off_seconds * 2 ** min(attempts - 1, 63), rules.back_off_seconds_max)
-    return int(whole * (0.5 + chance / 2) * _SECOND_NS)
+    return int(whole * (0.5 + jitter / 2) * _SECOND_NS)
 
 
 @dataclass(frozen=True, slots=True)
 class JobWorker:
-    """Does the jobs of some kinds until it is stopped."""
+    """Runs the jobs of some kinds until it is stopped."""
 
     workspace: Workspace
     kinds: Mapping[str, JobFunction]
     rules: WorkRules = field(default_factory=WorkRules)
     stop: Event = field(default_factory=Event)
-    """Set by anybody: the job that runs is finished, and no other is begun."""
+    """If set, the worker stops after the running job."""
 
     def run(self, *, once: bool) -> WorkerReport:
-        """Do what is due, and unless ``once`` what becomes due, until stopped."""
+        """Run due jobs until stopped; with ``once`` only those that are due now."""
         tally = Counter[str]()
         while not self.stop.is_set():
             try:
-                with control_of(self.workspace, as_service=True) as control:
+                with connect_control_tables(self.workspace, as_service=True) as control:
                     self._work(control, tally, once=once)
             except StoreError as error:
                 if once:
                     raise
-                self.workspace.talk(f"{error.message}; trying again")
+                self.workspace.talk(f"{error.message}; retrying")
             if once:
                 break
             self.stop.wait(self.rules.idle_seconds)
@@ -239,14 +236,14 @@ class JobWorker:
 
     def _work(self, control: ControlTables, tally: Counter[str], *, once: bool) -> None:
         while not self.stop.is_set():
-            add_due(control, self.workspace)
-            while not self.stop.is_set() and (job := self._taken(control)) is not None:
-                self._do(control, job, tally)
+            add_retention_jobs(control, self.workspace)
+            while not self.stop.is_set() and (job := self._take_job(control)) is not None:
+                self._run_job(control, job, tally)
             if once:
                 return
             self.stop.wait(self.rules.idle_seconds)
 
-    def _taken(self, control: ControlTables) -> Job | None:
+    def _take_job(self, control: ControlTables) -> Job | None:
         now = self.workspace.now_ns()
         return control.jobs.take(self.kinds, now, now + self._lease_ns)
 
@@ -254,63 +251,63 @@ class JobWorker:
     def _lease_ns(self) -> int:
         return int(self.rules.lease_seconds * _SECOND_NS)
 
-    def _do(self, control: ControlTables, job: Job, tally: Counter[str]) -> None:
+    def _run_job(self, control: ControlTables, job: Job, tally: Counter[str]) -> None:
         if job.attempts > self.rules.attempts_max:
-            # Every worker that had it ended without a word: the job may be what kills them.
-            words = f"begun {job.attempts - 1} times and never ended"
-            tally["aside"] += control.jobs.set_aside(job, self.workspace.now_ns(), job.error or words)
+            # Every worker that took it died: the job may be the cause.
+            reason = f"started {count_noun(job.attempts - 1, 'time')} and never finished"
+            tally["aside"] += control.jobs.set_aside(job, self.workspace.now_ns(), job.error or reason)
             return
         try:
-            with self._renewing(job):
-                self.kinds[job.kind](self._workspace_of(job), payload_of(job))
-        except Exception as error:  # noqa: BLE001 - whatever a job fails of, the worker goes on with the next
-            self._failed(control, job, error, tally)
+            with self._keep_lease(job):
+                self.kinds[job.kind](self._workspace_of(job), parse_job_payload(job))
+        except Exception as error:  # noqa: BLE001 - after any failure the worker continues with the next job
+            self._handle_job_failure(control, job, error, tally)
             return
-        # Whoever took the job when our lease had ended settles it.
+        # If the lease was lost, the worker that took the job settles it.
         tally["done" if control.jobs.done(job, self.workspace.now_ns()) else "lost"] += 1
 
     def _workspace_of(self, job: Job) -> Workspace:
         return replace(self.workspace, project=job.project, bound=True, spooled=False)
 
-    def _failed(self, control: ControlTables, job: Job, error: Exception, tally: Counter[str]) -> None:
-        words = _describe_error(error)
-        self.workspace.talk(f"job {job.id} ({job.kind}) failed: {words}")
-        # What the caller got wrong does not get right by itself.
+    def _handle_job_failure(self, control: ControlTables, job: Job, error: Exception, tally: Counter[str]) -> None:
+        message = _describe_job_error(error)
+        self.workspace.talk(f"job {job.id} ({job.kind}) failed: {message}")
+        # A retry does not fix an input error.
         if isinstance(error, InputError) or job.attempts >= self.rules.attempts_max:
-            tally["aside"] += control.jobs.set_aside(job, self.workspace.now_ns(), words)
+            tally["aside"] += control.jobs.set_aside(job, self.workspace.now_ns(), message)
             return
-        waits = back_off_ns(job.attempts, self._chance(), self.rules)
+        delay = compute_job_backoff_ns(job.attempts, self._draw_backoff_jitter(), self.rules)
         if isinstance(error, RetryLater):
-            waits = max(waits, error.seconds * _SECOND_NS)
-        due = self.workspace.now_ns() + waits
-        tally["again"] += control.jobs.again(job, due, words)
+            delay = max(delay, error.seconds * _SECOND_NS)
+        due = self.workspace.now_ns() + delay
+        tally["again"] += control.jobs.again(job, due, message)
 
-    def _chance(self) -> float:
-        return int(self.workspace.token()[-_CHANCE_DIGITS:], 16) / _CHANCE_MAX
+    def _draw_backoff_jitter(self) -> float:
+        return int(self.workspace.token()[-_JITTER_DIGITS:], 16) / _JITTER_MAX
 
     @contextmanager
-    def _renewing(self, job: Job) -> Iterator[None]:
-        """Keep the lease while the block runs."""
-        ended = Event()
-        renewing = Thread(target=self._renew, args=(job, ended), name=f"lease of {job.id}", daemon=True)
-        renewing.start()
+    def _keep_lease(self, job: Job) -> Iterator[None]:
+        """Renew the lease while the block runs."""
+        finished = Event()
+        thread = Thread(target=self._renew, args=(job, finished), name=f"lease of {job.id}", daemon=True)
+        thread.start()
         try:
             yield
         finally:
-            ended.set()
-            renewing.join()
+            finished.set()
+            thread.join()
 
-    def _renew(self, job: Job, ended: Event) -> None:
-        while not ended.wait(self.rules.lease_seconds / 3):
+    def _renew(self, job: Job, finished: Event) -> None:
+        while not finished.wait(self.rules.lease_seconds / 3):
             try:
-                with control_of(self.workspace, as_service=True) as control:
+                with connect_control_tables(self.workspace, as_service=True) as control:
                     if not control.jobs.renew(job, self.workspace.now_ns() + self._lease_ns):
                         return
             except StoreError:
-                # The database is away for now; the lease may outlast that, and if not, settling finds it lost.
+                # The lease may outlast the failure; if not, settling the job detects the loss.
                 continue
 
 
-def _describe_error(error: Exception) -> str:
-    words = error.message if isinstance(error, CustodyError) else f"{type(error).__name__}: {error}"
-    return storable(words, ERROR_SIGNS_MAX)
+def _describe_job_error(error: Exception) -> str:
+    message = error.message if isinstance(error, CustodyError) else f"{type(error).__name__}: {error}"
+    return sanitize_tenancy_text(message, ERROR_CHARACTERS_MAX)

@@ -1,7 +1,7 @@
-"""Questions as a service is asked them: the reports of the verbs, within what a caller may see.
+"""Answers of the service: the reports of the commands, limited to what a caller may see.
 
-A repository answers only for the project that it belongs to. The words of conversations are left out unless the caller
-may read them, and each read of them is noted before they are handed out.
+A repository answers only for its own project. Text of conversations is left out unless the caller may read it, and
+every access is logged before the text is returned.
 """
 
 import os
@@ -13,9 +13,9 @@ from msgspec import structs
 
 from custody.attribution import Segment, TraceAttribution
 from custody.attribution.app.blame_document import SegmentOrigin, blame_segments
-from custody.attribution.app.stats import stats
+from custody.attribution.app.stats import compute_line_stats
 from custody.attribution.wire import StatsReport
-from custody.capture.claims.traces import moment
+from custody.capture.claims.traces import normalize_foreign_timestamp
 from custody.cite import SourceError, UnknownSource
 from custody.cite.app.registry import cite_show
 from custody.cite.wire import CiteShowReport
@@ -23,36 +23,36 @@ from custody.core.errors import InputError, RulesError
 from custody.core.ids import CommitSha, ContentHash
 from custody.core.paths import Lines, RepoPath
 from custody.core.wire.report import SessionReport
-from custody.core.wire.time import checked_ns, ns_from
-from custody.dupes.app.indexed_changes import check_indexed
-from custody.dupes.app.select import UnknownChange, find_change, find_indexed_change
+from custody.core.wire.time import check_timestamp_ns, parse_timestamp
+from custody.dupes.app.indexed_changes import check_indexed_change
+from custody.dupes.app.select import UnknownChange, find_change_by_name, find_indexed_change
 from custody.dupes.app.show import dupes_show
 from custody.dupes.wire import DupesCheckReport, DupesShowReport
-from custody.graph.app.questions import ViewOptions, graph_show
+from custody.graph.app.questions import ViewOptions, show_call_graph
 from custody.graph.wire.report import GraphShowReport
-from custody.ledger.queries import session_rows
-from custody.ledger.sessions import log_session
+from custody.ledger.queries import list_session_rows
+from custody.ledger.sessions import show_session_log
 from custody.server.wire.service import BlameAnswer, BlameBody, BlamedSegment, SegmentAnswer
 from custody.store import Store
 from custody.trust import UnknownAgent
-from custody.trust.app.decisions import agents_in, read_settled_decisions
+from custody.trust.app.decisions import list_agents_with_decisions, read_settled_decisions
 from custody.trust.app.show import trust_show, trust_why
 from custody.trust.wire import TrustShowReport, TrustWhyReport
 from custody.why.report import AnyLink, LineLink, PromptLink, WhyReport
 from custody.why.why import why
-from custody.workspace.workspace import Workspace, has_repository
+from custody.workspace.workspace import Workspace, has_workspace_repository
 
 Note = Callable[[str], None]
-"""Keeps that words of a conversation are read; it is told which."""
+"""Logs that text of a conversation is read; the argument names it."""
 
 
 class NameNotFound(InputError):
-    """Nothing has the name that was asked for."""
+    """An unknown name; the answer is 404."""
 
 
 @contextmanager
-def name_not_found(*errors: type[InputError], hint: str | None = None) -> Iterator[None]:
-    """Turn these errors into a ``NameNotFound``, with this hint or their own; invalid rules stay what they are."""
+def map_errors_to_404(*errors: type[InputError], hint: str | None = None) -> Iterator[None]:
+    """Turn these errors into a ``NameNotFound``, with this hint or their own; invalid rules stay as they are."""
     try:
         yield
     except RulesError:
@@ -61,12 +61,12 @@ def name_not_found(*errors: type[InputError], hint: str | None = None) -> Iterat
         raise NameNotFound(error.message, hint=hint or error.hint) from error
 
 
-def require_repository(workspace: Workspace) -> Workspace:
-    """The workspace at the root of its repository; an ``InputError`` where that is not here."""
-    if not has_repository(workspace):
+def require_project_repository(workspace: Workspace) -> Workspace:
+    """Return the workspace at the root of its repository; an ``InputError`` without one."""
+    if not has_workspace_repository(workspace):
         raise InputError(
             f"this service has no repository of the project '{workspace.project}'",
-            hint="ask a service that runs in it, or use the verb there",
+            hint="run the command in the repository",
         )
     root = workspace.repository.work_tree
     return workspace if root is None or root == workspace.folder else replace(workspace, folder=root)
@@ -75,117 +75,124 @@ def require_repository(workspace: Workspace) -> Workspace:
 # --- trust ------------------------------------------------------------------------------------------------------------
 
 
-def agent_shown(workspace: Workspace, agent: str, *, limit: int) -> TrustShowReport:
-    """Where an agent stands, with the newest decisions about it."""
-    with name_not_found(UnknownAgent, hint="/api/v1/trust lists every agent"):
+def answer_agent_request(workspace: Workspace, agent: str, *, limit: int) -> TrustShowReport:
+    """Return the score of an agent, with the newest decisions about it."""
+    with map_errors_to_404(UnknownAgent, hint="/api/v1/trust lists every agent"):
         return trust_show(workspace, agent, limit=limit)
 
 
-def agent_explained(workspace: Workspace, agent: str, *, at: str | None) -> TrustWhyReport:
-    """How an agent came to its score."""
-    with name_not_found(UnknownAgent, hint="/api/v1/trust lists every agent"):
+def answer_score_request(workspace: Workspace, agent: str, *, at: str | None) -> TrustWhyReport:
+    """Return the history of an agent's score."""
+    with map_errors_to_404(UnknownAgent, hint="/api/v1/trust lists every agent"):
         return trust_why(workspace, agent, at=at)
 
 
 # --- changes ----------------------------------------------------------------------------------------------------------
 
 
-def change_checked(workspace: Workspace, name: str, *, limit: int) -> DupesCheckReport:
-    """What an indexed change is like: by a name, a pull request's number, or digits of its head."""
-    here = require_repository(workspace)
-    with name_not_found(UnknownChange, hint="/api/v1/changes lists them"):
-        row = find_change(workspace, name)
-    return check_indexed(here, row, limit=limit)
+def answer_duplicates_request(workspace: Workspace, name: str, *, limit: int) -> DupesCheckReport:
+    """Return the duplicates of an indexed change, by name, pull request number or first digits of its head."""
+    here = require_project_repository(workspace)
+    with map_errors_to_404(UnknownChange, hint="/api/v1/changes lists them"):
+        row = find_change_by_name(workspace, name)
+    return check_indexed_change(here, row, limit=limit)
 
 
-def evidence_shown(workspace: Workspace, name: str) -> DupesShowReport:
-    """What a suggestion rests on, by its id or the head of the change that was checked."""
-    here = require_repository(workspace)
-    with name_not_found(InputError, hint="the answers of /api/v1/duplicates name their evidence"):
+def answer_evidence_request(workspace: Workspace, name: str) -> DupesShowReport:
+    """Return the evidence of a suggestion, by its id or the head of the checked change."""
+    here = require_project_repository(workspace)
+    with map_errors_to_404(InputError, hint="the answers of /api/v1/duplicates name their evidence"):
         return dupes_show(here, name)
 
 
 # --- sources ----------------------------------------------------------------------------------------------------------
 
 
-def source_shown(workspace: Workspace, source_id: str, *, note: Note | None) -> CiteShowReport:
-    """Everything about one source; the passages that were kept of it only with a ``note``."""
-    with name_not_found(SourceError, UnknownSource, hint="/api/v1/sources lists them"):
-        found = cite_show(workspace, source_id)
+def answer_source_request(workspace: Workspace, source_id: str, *, note: Note | None) -> CiteShowReport:
+    """Return one source; its stored passages only with a ``note``."""
+    with map_errors_to_404(SourceError, UnknownSource, hint="/api/v1/sources lists them"):
+        report = cite_show(workspace, source_id)
     if note is None:
-        return structs.replace(found, excerpts=[structs.replace(excerpt, text=None) for excerpt in found.excerpts])
-    if any(excerpt.text is not None for excerpt in found.excerpts):
-        note(f"excerpts of source {found.source.id}")
-    return found
+        return structs.replace(report, excerpts=[structs.replace(excerpt, text=None) for excerpt in report.excerpts])
+    if any(excerpt.text is not None for excerpt in report.excerpts):
+        note(f"excerpts of source {report.source.id}")
+    return report
 
 
 # --- sessions ---------------------------------------------------------------------------------------------------------
 
 
-def session_shown(workspace: Workspace, session: str, *, agent: str | None, note: Note | None) -> SessionReport:
-    """What happened in a session; what was asked in it only with a ``note``."""
-    return hide_session_text(log_session(workspace, session, agent=agent), note=note)
+def answer_session_request(
+    workspace: Workspace, session: str, *, agent: str | None, note: Note | None
+) -> SessionReport:
+    """Return a session; its prompts only with a ``note``."""
+    return hide_prompts_from_caller(show_session_log(workspace, session, agent=agent), note=note)
 
 
-def hide_session_text(found: SessionReport, *, note: Note | None) -> SessionReport:
-    """A session as whoever asks may see it."""
+def hide_prompts_from_caller(report: SessionReport, *, note: Note | None) -> SessionReport:
+    """Return a session as the caller may see it."""
     if note is None:
-        return structs.replace(found, prompts=[structs.replace(prompt, text=None) for prompt in found.prompts])
-    if any(prompt.text is not None for prompt in found.prompts):
-        note(f"conversation {found.session.agent} {found.session.session}")
-    return found
+        return structs.replace(
+            report,
+            session=structs.replace(report.session, prompt=None),
+            prompts=[structs.replace(prompt, text=None) for prompt in report.prompts],
+        )
+    if any(prompt.text is not None for prompt in report.prompts):
+        note(f"conversation {report.session.agent} {report.session.session}")
+    return report
 
 
-def session_calls(workspace: Workspace, look: ViewOptions) -> GraphShowReport:
-    """The calls of a session or an execution, by its id or the beginning of it."""
-    with name_not_found(InputError, hint="/api/v1/conversations lists sessions"):
-        return graph_show(workspace, look)
+def answer_calls_request(workspace: Workspace, options: ViewOptions) -> GraphShowReport:
+    """Return the calls of a session or an execution, by its id or the start of it."""
+    with map_errors_to_404(InputError, hint="/api/v1/conversations lists sessions"):
+        return show_call_graph(workspace, options)
 
 
 # --- lines ------------------------------------------------------------------------------------------------------------
 
 
-def require_tracked_file(here: Workspace, path: RepoPath) -> None:
-    """See to it that a service may show a file as it is on disk: only what git tracks; else an ``InputError``.
+def require_servable_file(here: Workspace, path: RepoPath) -> None:
+    """Check that git tracks a file; else an ``InputError``, the same for a missing and for an untracked file.
 
-    What lies in the work tree beside the repository's own files, such as secrets that git is told to ignore, is for
-    whoever sits there. A file that is not there and one that is not tracked are the same to whoever asks.
+    Untracked files in the work tree may be secrets, so a service never shows them.
     """
-    if here.repository.work_tree is not None and path not in here.repository.tracked([path]):
+    if here.repository.work_tree is not None and path not in here.repository.list_tracked_files([path]):
         raise InputError(
-            f"git does not track '{path.display}', so it is not shown from here as it is on disk",
-            hint="where the file is, 'custody blame FILE' shows it on the command line",
+            f"cannot show '{path.display}' on disk: git does not track it",
+            hint="run 'custody blame FILE' in the repository",
         )
 
 
-def line_explained(workspace: Workspace, file: str, line: int, *, revision: str | None, note: Note | None) -> WhyReport:
-    """Why a line of a file is there; what was asked only with a ``note``. On disk only what git tracks is shown."""
-    here = require_repository(workspace)
+def answer_why_request(
+    workspace: Workspace, file: str, line: int, *, revision: str | None, note: Note | None
+) -> WhyReport:
+    """Explain a line; the prompt only with a ``note``. On disk, only tracked files are shown."""
+    here = require_project_repository(workspace)
     path = RepoPath.of(file)
     if revision is None:
-        require_tracked_file(here, path)
-    found = why(here, str(path), line, revision=revision)
+        require_servable_file(here, path)
+    report = why(here, str(path), line, revision=revision)
     if note is None:
-        return structs.replace(found, chain=[_hide_link_text(link) for link in found.chain])
-    for link in found.chain:
+        return structs.replace(report, chain=[_hide_link_from_caller(link) for link in report.chain])
+    for link in report.chain:
         if isinstance(link, LineLink) and link.attribution.conversation_summary is not None:
             note(f"conversation {link.attribution.agent} {link.attribution.session_id}")
         if isinstance(link, PromptLink) and link.text is not None:
-            note(f"prompt {link.id} before {found.path}:{found.line}")
-    return found
+            note(f"prompt {link.id} before {report.path}:{report.line}")
+    return report
 
 
-def lines_counted(
+def answer_stats_request(
     workspace: Workspace, path: str | None, *, revision: str | None, agent: str | None = None
 ) -> StatsReport:
-    """Whose the lines of a file, a folder or the whole repository are."""
-    here = require_repository(workspace)
-    # A path is read as one of the repository: it never leads out of it.
-    return stats(here, None if path is None else str(RepoPath.of(path)), revision=revision, agent=agent)
+    """Count the lines of a file, a folder or the whole repository by author."""
+    here = require_project_repository(workspace)
+    # RepoPath never leads out of the repository.
+    return compute_line_stats(here, None if path is None else str(RepoPath.of(path)), revision=revision, agent=agent)
 
 
-def _hide_link_text(link: AnyLink) -> AnyLink:
-    """A link without what was asked; the first words of a session stand beside the line itself."""
+def _hide_link_from_caller(link: AnyLink) -> AnyLink:
+    """Return a link without the prompt and without the summary of the conversation."""
     if isinstance(link, PromptLink):
         return structs.replace(link, text=None)
     if isinstance(link, LineLink):
@@ -193,7 +200,7 @@ def _hide_link_text(link: AnyLink) -> AnyLink:
     return link
 
 
-# Blame as document 000 asks a service for it: the request's segments in, an answer in the document's names out.
+# Blame in the request and answer shapes of document 000.
 
 
 _NS = 1_000_000_000
@@ -201,41 +208,41 @@ _NO_HASH = ContentHash("")
 """Matches nothing."""
 
 
-def answer_blame(workspace: Workspace, asked: BlameBody, *, with_text: bool) -> BlameAnswer:
-    """Which trace wrote each segment, neighbours with the same trace and tier as one; texts only ``with_text``."""
-    path = RepoPath.of(asked.file_path)
-    segments = (_segment(path, segment) for segment in asked.blame_data)
+def answer_blame_request(workspace: Workspace, request: BlameBody, *, with_text: bool) -> BlameAnswer:
+    """Return the trace that wrote each segment; adjacent ones with the same trace and tier are merged."""
+    path = RepoPath.of(request.file_path)
+    segments = (_segment_from_request(path, segment) for segment in request.blame_data)
     origins = blame_segments(workspace, segments, with_prompt=with_text)
-    return BlameAnswer(file_path=asked.file_path, attributions=[_report_segment(origin) for origin in origins])
+    return BlameAnswer(file_path=request.file_path, attributions=[_segment_to_answer(origin) for origin in origins])
 
 
-def _segment(path: RepoPath, said: BlamedSegment) -> Segment:
-    if said.end_line < said.start_line:
-        raise InputError(f"lines {said.start_line} to {said.end_line} are no stretch")
+def _segment_from_request(path: RepoPath, segment: BlamedSegment) -> Segment:
+    if segment.end_line < segment.start_line:
+        raise InputError(f"invalid line range {segment.start_line},{segment.end_line}")
     return Segment(
         path,
-        Lines(said.start_line, said.end_line),
-        None if said.commit_sha is None else CommitSha(said.commit_sha),
-        None if said.parent_sha is None else CommitSha(said.parent_sha),
-        _at_ns(said.timestamp),
-        _NO_HASH if said.content_hash is None else ContentHash(said.content_hash.lower()),
+        Lines(segment.start_line, segment.end_line),
+        None if segment.commit_sha is None else CommitSha(segment.commit_sha),
+        None if segment.parent_sha is None else CommitSha(segment.parent_sha),
+        _parse_request_timestamp(segment.timestamp),
+        _NO_HASH if segment.content_hash is None else ContentHash(segment.content_hash.lower()),
     )
 
 
-def _at_ns(said: str | int | float | None) -> int | None:
-    """When a commit was authored: RFC 3339, or seconds since 1970."""
-    if said is None:
+def _parse_request_timestamp(value: str | int | float | None) -> int | None:
+    """Parse the author time of a commit: RFC 3339, or seconds since 1970."""
+    if value is None:
         return None
-    if isinstance(said, str):
-        return ns_from(moment(said))
-    return checked_ns(int(said * _NS))
+    if isinstance(value, str):
+        return parse_timestamp(normalize_foreign_timestamp(value))
+    return check_timestamp_ns(int(value * _NS))
 
 
-def _report_segment(origin: SegmentOrigin) -> SegmentAnswer:
-    """An answer in the document's names."""
+def _segment_to_answer(origin: SegmentOrigin) -> SegmentAnswer:
+    """Return an attribution in the field names of document 000."""
     finding, trace = origin.finding, origin.trace
     if not isinstance(finding, TraceAttribution):
-        return _nobody(origin.lines, finding.reason)
+        return _make_unknown_segment_answer(origin.lines, finding.reason)
     return SegmentAnswer(
         start_line=origin.lines.first,
         end_line=origin.lines.last,
@@ -252,7 +259,7 @@ def _report_segment(origin: SegmentOrigin) -> SegmentAnswer:
     )
 
 
-def _nobody(lines: Lines, why: str) -> SegmentAnswer:
+def _make_unknown_segment_answer(lines: Lines, why: str) -> SegmentAnswer:
     return SegmentAnswer(
         start_line=lines.first,
         end_line=lines.last,
@@ -269,11 +276,11 @@ def _nobody(lines: Lines, why: str) -> SegmentAnswer:
     )
 
 
-# What a name that somebody types is in the work tree around them, or among what is recorded.
+# Names that a user typed, looked up in the work tree and among the records.
 
 
-def in_work_tree(workspace: Workspace, name: str) -> str | None:
-    """The path of a file or folder from the repository's root, with a slash behind a folder's; None for neither."""
+def find_page_file(workspace: Workspace, name: str) -> str | None:
+    """Return the path of a file or folder from the root, with a slash behind a folder; None for neither."""
     try:
         root = workspace.repository.work_tree
     except InputError:
@@ -287,20 +294,20 @@ def in_work_tree(workspace: Workspace, name: str) -> str | None:
     return f"{below}/" if place.is_dir() else below
 
 
-def among_records(workspace: Workspace, name: str) -> tuple[str, str, str] | None:
-    """The page of a change, an agent or a session of this name, and what to ask there; None where there is none."""
+def find_record_page(workspace: Workspace, name: str) -> tuple[str, str, str] | None:
+    """Return the page, parameter and value for a change, an agent or a session of this name; None if there is none."""
     if not name.isprintable():
         return None
     with workspace.reading() as store:
-        if _is_change(store, name):
+        if _has_change_page(store, name):
             return "change", "name", name
         with read_settled_decisions(store):
-            if name in agents_in(store):
+            if name in list_agents_with_decisions(store):
                 return "agent", "name", name
-        return ("session", "id", name) if _is_session(store, name) else None
+        return ("session", "id", name) if _has_session_page(store, name) else None
 
 
-def _is_change(store: Store, name: str) -> bool:
+def _has_change_page(store: Store, name: str) -> bool:
     try:
         find_indexed_change(store, name)
     except InputError:
@@ -308,6 +315,6 @@ def _is_change(store: Store, name: str) -> bool:
     return True
 
 
-def _is_session(store: Store, name: str) -> bool:
-    """Whether a session is called so, or begins so: of several, the page says which."""
-    return bool(session_rows(store, limit=1, named=name) or session_rows(store, limit=1, starting=name))
+def _has_session_page(store: Store, name: str) -> bool:
+    """Whether a session has this id, or an id that starts with it."""
+    return bool(list_session_rows(store, limit=1, named=name) or list_session_rows(store, limit=1, starting=name))

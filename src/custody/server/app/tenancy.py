@@ -1,4 +1,4 @@
-"""Projects and tokens: who is let in and for what, and the use cases behind ``custody project`` and ``token``."""
+"""Projects and tokens: access control, and the use cases of ``custody project`` and ``custody token``."""
 
 import hashlib
 import hmac
@@ -12,10 +12,10 @@ from threading import Lock
 from typing import Protocol, TypeVar
 
 from custody.core.errors import InputError, StoreError
-from custody.core.ids import DEFAULT_PROJECT, project_name
-from custody.core.wire.time import text_from
-from custody.server.control import ControlTables, Project, TextReadRow, Token, control_in_file, control_in_postgres
-from custody.server.control.database import initialise
+from custody.core.ids import DEFAULT_PROJECT, check_project_name
+from custody.core.wire.time import format_timestamp
+from custody.server.control import ControlTables, Project, TextReadRow, Token, open_control_file, open_control_postgres
+from custody.server.control.database import initialize_control_tables
 from custody.server.wire.tenancy import (
     ProjectInitReport,
     ProjectLine,
@@ -28,91 +28,82 @@ from custody.server.wire.tenancy import (
     TokenListReport,
     TokenRevokeReport,
 )
-from custody.store import SERVICE_ROLE, drop_project, make_project
+from custody.store import SERVICE_ROLE, create_project_schema, drop_project_schema
 from custody.workspace.workspace import Workspace
-
-# What a service asks before it lets somebody in: which token is good for which project, and for what.
-# An ``AccessKeeper`` answers: that of a service on this machine, or the one that stores projects and tokens.
 
 
 class TokenScope(Enum):
-    """What a token is good for; none of them includes another."""
+    """A right of a token; no scope includes another."""
 
     READ = "read"
     WRITE = "write"
     TEXT = "text"
-    """The texts of conversations; each read of one is noted."""
+    """Text of conversations; every read is logged."""
     ADMIN = "admin"
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a token that was presented is good for, until when if it ends."""
+    """The project and scopes of a valid token, and its expiry."""
 
     project: str
     scopes: frozenset[TokenScope]
     token_id: str
-    """Names the token, in logs and in the list of reads; it opens nothing."""
+    """The public id of the token, for logs and the list of reads."""
     expires_ns: int | None
 
 
 class AccessKeeper(Protocol):
-    """Knows the tokens and the projects; safe to ask from several threads."""
+    """Checks tokens and opens projects; safe to call from several threads."""
 
     def grant(self, presented: str, now_ns: int) -> Grant | None:
-        """What this token is good for now; None of one that is unknown, revoked or past its time."""
+        """Return the rights of a token; None if it is unknown, revoked or expired."""
         ...
 
     def workspace(self, project: str) -> Workspace:
-        """Where the project's evidence is kept."""
+        """Return the workspace of a project."""
         ...
 
-    def noted_read(self, grant: Grant, what: str) -> None:
-        """Keeps, before the text is handed out, that this token read the text of ``what``."""
+    def record_text_read(self, grant: Grant, what: str) -> None:
+        """Log that this token reads the text of ``what``; called before the text is returned."""
         ...
 
 
-# Open the control tables of a workspace: projects, tokens, reads and jobs.
-
-
-def control_of(workspace: Workspace, *, as_service: bool = False) -> ControlTables:
-    """The control tables of the team database or of this repository's store; ``as_service`` with its few rights."""
+def connect_control_tables(workspace: Workspace, *, as_service: bool = False) -> ControlTables:
+    """Open the control tables of the team database or this repository; ``as_service`` with the service's rights."""
     if workspace.database is not None:
-        return control_in_postgres(workspace.database, as_service=as_service)
-    control = control_in_file(workspace.service_file)
+        return open_control_postgres(workspace.database, as_service=as_service)
+    control = open_control_file(workspace.service_file)
     if control.projects.named(DEFAULT_PROJECT) is None:
         control.projects.put_default(workspace.now_ns())
     return control
 
 
-def storable(text: str, signs_max: int) -> str:
-    """``text`` as any database holds it: no zero sign, no half of a pair, no longer than it may be.
+def sanitize_tenancy_text(text: str, characters_max: int) -> str:
+    """Return ``text`` as every database can store it: no NUL, no lone surrogate, cut to the maximum length.
 
-    >>> storable("a\\0b\\ud800", 10)
+    >>> sanitize_tenancy_text("a\\0b\\ud800", 10)
     'a?b?'
     """
-    return text[:signs_max].replace("\0", "?").encode("utf-8", "replace").decode()
+    return text[:characters_max].replace("\0", "?").encode("utf-8", "replace").decode()
 
 
-def project_of(control: ControlTables, name: str) -> Project:
-    """The project of that name; an ``InputError`` when there is none."""
-    found = control.projects.named(name)
-    if found is None:
+def require_project(control: ControlTables, name: str) -> Project:
+    """Return the project of this name; an ``InputError`` if there is none."""
+    project = control.projects.named(name)
+    if project is None:
         raise InputError(
-            f"there is no project '{name}'",
-            hint="'custody project list' shows those that there are, 'custody project create' makes one",
+            f"unknown project '{name}'",
+            hint="'custody project list' lists projects, 'custody project create' creates one",
         )
-    return found
-
-
-# Tokens: made once, shown once, kept as a hash, revoked by their id.
+    return project
 
 
 PREFIX = "cdy_"
-"""So that a token is known for one wherever it turns up: redaction takes it out."""
+"""Marks tokens in any text, so that redaction removes them."""
 SECRET_DIGITS = 64
 ID_DIGITS = 16
-NAME_SIGNS_MAX = 100
+NAME_CHARACTERS_MAX = 100
 NEVER = "never"
 
 _SECRET = re.compile(rf"{PREFIX}[0-9a-f]{{{SECRET_DIGITS}}}", re.ASCII)
@@ -123,7 +114,7 @@ _TERM_NS = {"h": _HOUR_NS, "d": 24 * _HOUR_NS, "w": 7 * 24 * _HOUR_NS, "y": 365 
 
 @dataclass(frozen=True, slots=True)
 class TokenRequest:
-    """What a new token is to be good for, and for how long: ``90d``, ``12h``, ``never``."""
+    """The project, scopes, lifetime (``90d``, ``12h``, ``never``) and name of a new token."""
 
     project: str
     scopes: Sequence[TokenScope]
@@ -131,119 +122,121 @@ class TokenRequest:
     name: str
 
 
-def create_token(workspace: Workspace, wanted: TokenRequest) -> TokenCreateReport:
-    """Make a token; the report is the only place where it is ever shown."""
+def create_token(workspace: Workspace, request: TokenRequest) -> TokenCreateReport:
+    """Create a token; only this report ever contains its secret."""
     now = workspace.now_ns()
     secret = PREFIX + workspace.token() + workspace.token()  # each half has 128 random bits
-    if len(wanted.name) > NAME_SIGNS_MAX:
-        raise InputError(f"the name of a token has at most {NAME_SIGNS_MAX} signs")
-    made = Token(
+    if len(request.name) > NAME_CHARACTERS_MAX:
+        raise InputError(f"the name of a token is too long: the maximum is {NAME_CHARACTERS_MAX} characters")
+    token = Token(
         id=workspace.token()[:ID_DIGITS],
-        hash=hash_of(secret),
-        project=wanted.project,
-        name=storable(wanted.name, NAME_SIGNS_MAX),
-        scopes=tuple(scope.value for scope in TokenScope if scope in wanted.scopes),
+        hash=hash_token_secret(secret),
+        project=request.project,
+        name=sanitize_tenancy_text(request.name, NAME_CHARACTERS_MAX),
+        scopes=tuple(scope.value for scope in TokenScope if scope in request.scopes),
         created_ns=now,
-        expires_ns=expiry(wanted.expires, now),
+        expires_ns=parse_token_expiry(request.expires, now),
     )
-    with control_of(workspace) as control:
-        project_of(control, wanted.project)
-        control.tokens.put(made)
-    return TokenCreateReport(token=_token_line(made, now), secret=secret)
+    with connect_control_tables(workspace) as control:
+        require_project(control, request.project)
+        control.tokens.put(token)
+    return TokenCreateReport(token=_make_token_line(token, now), secret=secret)
 
 
 def list_tokens(workspace: Workspace, project: str | None) -> TokenListReport:
-    """Every token that was made, or those of one project, oldest first."""
-    with control_of(workspace) as control:
+    """List all tokens, or those of one project, oldest first."""
+    with connect_control_tables(workspace) as control:
         if project is not None:
-            project_of(control, project)
-        return TokenListReport(tokens=[_token_line(token, workspace.now_ns()) for token in control.tokens.all(project)])
+            require_project(control, project)
+        return TokenListReport(
+            tokens=[_make_token_line(token, workspace.now_ns()) for token in control.tokens.all(project)]
+        )
 
 
 def revoke_token(workspace: Workspace, id_: str) -> TokenRevokeReport:
-    """Have a token open nothing from now on."""
-    with control_of(workspace) as control:
+    """Revoke a token."""
+    with connect_control_tables(workspace) as control:
         token = control.tokens.revoke(id_, workspace.now_ns())
     if token is None:
-        raise InputError(f"there is no token '{id_}'", hint="'custody token list' shows the ids")
-    return TokenRevokeReport(token=_token_line(token, workspace.now_ns()))
+        raise InputError(f"unknown token '{id_}'", hint="'custody token list' lists the ids")
+    return TokenRevokeReport(token=_make_token_line(token, workspace.now_ns()))
 
 
-def is_good(token: Token, presented: str, now_ns: int) -> bool:
-    """Whether what was presented is this token, and it still opens something."""
-    same = hmac.compare_digest(token.hash, hash_of(presented))
+def is_token_valid(token: Token, presented: str, now_ns: int) -> bool:
+    """Whether ``presented`` is this token, and it is neither revoked nor expired."""
+    same = hmac.compare_digest(token.hash, hash_token_secret(presented))
     return same and token.revoked_ns is None and (token.expires_ns is None or now_ns < token.expires_ns)
 
 
-def has_shape(presented: str) -> bool:
-    """Whether this could be a token at all."""
+def has_token_format(presented: str) -> bool:
+    """Whether a text has the format of a token."""
     return _SECRET.fullmatch(presented) is not None
 
 
-def hash_of(secret: str) -> bytes:
-    """What is kept of a token: 256 random bits need no slow hash."""
+def hash_token_secret(secret: str) -> bytes:
+    """Return the stored hash of a token; 256 random bits need no slow hash."""
     return hashlib.sha256(secret.encode()).digest()
 
 
-def expiry(text: str, now_ns: int) -> int | None:
-    """The moment that lies ``text`` from now; None for never.
+def parse_token_expiry(text: str, now_ns: int) -> int | None:
+    """Parse a lifetime and return the expiry; None for never.
 
-    >>> expiry("2h", 0)
+    >>> parse_token_expiry("2h", 0)
     7200000000000
     """
     if text == NEVER:
         return None
     term = _TERM.fullmatch(text)
     if term is None:
-        raise InputError(f"'{text[:40]}' is no length of time", hint="write 12h, 90d, 4w, 1y or never")
+        raise InputError(f"invalid lifetime '{text[:40]}'", hint="use 12h, 90d, 4w, 1y or never")
     return now_ns + int(term[1]) * _TERM_NS[term[2]]
 
 
-def _token_line(token: Token, now_ns: int) -> TokenLine:
-    ended = token.expires_ns is not None and token.expires_ns <= now_ns
+def _make_token_line(token: Token, now_ns: int) -> TokenLine:
+    is_expired = token.expires_ns is not None and token.expires_ns <= now_ns
     return TokenLine(
         id=token.id,
         name=token.name,
         project=token.project,
         scopes=list(token.scopes),
-        state="revoked" if token.revoked_ns is not None else "expired" if ended else "active",
-        created=text_from(token.created_ns),
-        expires=_text(token.expires_ns),
-        last_used=_text(token.used_ns),
-        revoked=_text(token.revoked_ns),
+        state="revoked" if token.revoked_ns is not None else "expired" if is_expired else "active",
+        created=format_timestamp(token.created_ns),
+        expires=_format_token_time(token.expires_ns),
+        last_used=_format_token_time(token.used_ns),
+        revoked=_format_token_time(token.revoked_ns),
     )
 
 
-def _text(ns: int | None) -> str | None:
-    return None if ns is None else text_from(ns)
+def _format_token_time(ns: int | None) -> str | None:
+    return None if ns is None else format_timestamp(ns)
 
 
 USED_NS = 3_600 * 1_000_000_000
-"""A token's last use is kept to the hour, so that asking seldom writes."""
+"""The last use of a token is stored to the hour, so that requests seldom write."""
 IDLE_MAX = 8
-"""Connections that are kept open between questions."""
-WHAT_SIGNS_MAX = 1_000
+"""Maximum idle connections."""
+WHAT_CHARACTERS_MAX = 1_000
 
 T = TypeVar("T")
 
 
 class StoredTenancy:
-    """The ``Keeper`` of projects and tokens that are kept; asked from any thread, it never answers from memory."""
+    """The ``AccessKeeper`` of stored projects and tokens; it checks the database at every call."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._controls = _Controls(lambda: control_of(workspace, as_service=True))
+        self._controls = _Controls(lambda: connect_control_tables(workspace, as_service=True))
         with self._controls.connect():
-            pass  # a database that was not initialised is refused now, not at the first question
+            pass  # fail now, not at the first request, if the database is not initialized
 
     def grant(self, presented: str, now_ns: int) -> Grant | None:
-        """What this token is good for now; None of one that is unknown, revoked or past its time."""
-        if not has_shape(presented):
+        """Return the rights of a token; None if it is unknown, revoked or expired."""
+        if not has_token_format(presented):
             return None
-        return self._controls.ask(lambda control: _grant(control, presented, now_ns))
+        return self._controls.ask(lambda control: _grant_token_access(control, presented, now_ns))
 
     def workspace(self, project: str) -> Workspace:
-        """Where the project's evidence is kept, as a role that sees no other project."""
+        """Return the workspace of a project, with a role that sees no other project."""
         return replace(
             self._workspace,
             project=project,
@@ -251,22 +244,22 @@ class StoredTenancy:
             spooled=self._workspace.spooled and project == self._workspace.project,
         )
 
-    def noted_read(self, grant: Grant, what: str) -> None:
-        """Keeps, before the text is handed out, that this token read the text of ``what``."""
+    def record_text_read(self, grant: Grant, what: str) -> None:
+        """Log that this token reads the text of ``what``; called before the text is returned."""
         id_, read = (
             self._workspace.token(),
-            TextReadRow(grant.token_id, storable(what, WHAT_SIGNS_MAX), self._workspace.now_ns()),
+            TextReadRow(grant.token_id, sanitize_tenancy_text(what, WHAT_CHARACTERS_MAX), self._workspace.now_ns()),
         )
         self._controls.ask(lambda control: control.reads.put(id_, grant.project, read))
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close every connection."""
         self._controls.close()
 
 
-def _grant(control: ControlTables, presented: str, now_ns: int) -> Grant | None:
-    token = control.tokens.hashed(hash_of(presented))
-    if token is None or not is_good(token, presented, now_ns):
+def _grant_token_access(control: ControlTables, presented: str, now_ns: int) -> Grant | None:
+    token = control.tokens.find_by_hash(hash_token_secret(presented))
+    if token is None or not is_token_valid(token, presented, now_ns):
         return None
     if token.used_ns is None or token.used_ns + USED_NS <= now_ns:
         control.tokens.used(token.id, now_ns)
@@ -279,17 +272,17 @@ class _Controls:
     def __init__(self, open_: Callable[[], ControlTables]) -> None:
         self._open = open_
         self._idle: list[ControlTables] = []
-        self._alone = Lock()
+        self._lock = Lock()
 
     def ask(self, question: Callable[[ControlTables], T]) -> T:
-        """Ask on a connection that waits; if that has died, once more on a new one."""
-        with self._alone:
-            waited = bool(self._idle)
+        """Run a query on an idle connection; if that one is dead, once more on a new one."""
+        with self._lock:
+            is_reused = bool(self._idle)
         try:
             with self.connect() as control:
                 return question(control)
         except StoreError:
-            if not waited:
+            if not is_reused:
                 raise
             self.close()
             with self.connect() as control:
@@ -297,8 +290,8 @@ class _Controls:
 
     @contextmanager
     def connect(self) -> Iterator[ControlTables]:
-        """A connection for one question; one that failed is not used again."""
-        with self._alone:
+        """Borrow a connection; after an error it is closed."""
+        with self._lock:
             control = self._idle.pop() if self._idle else None
         control = control or self._open()
         try:
@@ -309,100 +302,99 @@ class _Controls:
         self._put_back(control)
 
     def close(self) -> None:
-        """Close what waits."""
-        with self._alone:
+        """Close the idle connections."""
+        with self._lock:
             idle, self._idle = self._idle, []
         for control in idle:
             control.close()
 
     def _put_back(self, control: ControlTables) -> None:
-        with self._alone:
+        with self._lock:
             if len(self._idle) < IDLE_MAX:
                 self._idle.append(control)
                 return
         control.close()
 
 
-# Projects: made, listed, removed; how long their conversations are kept, and who read them.
-
-
-def init_database(workspace: Workspace, login: str | None) -> ProjectInitReport:
-    """As the owner of a team database: make the role, the tables and the rights that a service needs."""
+def init_team_database(workspace: Workspace, login: str | None) -> ProjectInitReport:
+    """Create the role, tables and rights of a service; needs the owner of the team database."""
     if workspace.database is None:
-        raise InputError(
-            "only a team database is initialised", hint="add --database URL; the embedded store needs nothing"
-        )
+        raise InputError("only a team database needs initializing", hint="pass --database URL")
     return ProjectInitReport(
-        role=SERVICE_ROLE, login=login, projects=initialise(workspace.database, workspace.now_ns(), login)
+        role=SERVICE_ROLE,
+        login=login,
+        projects=initialize_control_tables(workspace.database, workspace.now_ns(), login),
     )
 
 
 def create_project(workspace: Workspace, name: str) -> ProjectReport:
-    """Make a project with a store of its own; one that a killed attempt left half made is finished."""
-    with control_of(workspace) as control:
-        if control.projects.named(project_name(name)) is not None:
-            raise InputError(f"there is a project '{name}' already")
-        # The store first: a project that is listed can be used.
-        _make_store(workspace, name)
+    """Create a project with its own store, or finish one that an interrupted attempt left."""
+    with connect_control_tables(workspace) as control:
+        if control.projects.named(check_project_name(name)) is not None:
+            raise InputError(f"project '{name}' already exists")
+        # The store first, so that every listed project can be used.
+        _make_project_store(workspace, name)
         if not control.projects.put(name, workspace.now_ns()):
-            raise InputError(f"there is a project '{name}' already")
-        return ProjectReport(done="created", project=_project_line(project_of(control, name)))
+            raise InputError(f"project '{name}' already exists")
+        return ProjectReport(done="created", project=_make_project_line(require_project(control, name)))
 
 
 def list_projects(workspace: Workspace) -> ProjectListReport:
-    """Every project, by name."""
-    with control_of(workspace) as control:
-        return ProjectListReport(projects=[_project_line(project) for project in control.projects.all()])
+    """List all projects by name."""
+    with connect_control_tables(workspace) as control:
+        return ProjectListReport(projects=[_make_project_line(project) for project in control.projects.all()])
 
 
-def retain_project(workspace: Workspace, name: str, days: int | None) -> ProjectReport:
-    """Say after how many days the texts of a project's conversations are erased; None for never."""
-    with control_of(workspace) as control:
-        project_of(control, name)
+def set_project_retention(workspace: Workspace, name: str, days: int | None) -> ProjectReport:
+    """Set after how many days the conversations of a project are erased; None for never."""
+    with connect_control_tables(workspace) as control:
+        require_project(control, name)
         control.projects.retain(name, days)
-        return ProjectReport(done="retained", project=_project_line(project_of(control, name)))
+        return ProjectReport(done="retained", project=_make_project_line(require_project(control, name)))
 
 
 def remove_project(workspace: Workspace, name: str) -> ProjectReport:
-    """Drop a project with its evidence, tokens and jobs; only who read its conversations stays."""
+    """Remove a project with its evidence, tokens and jobs; the log of reads stays."""
     if name == DEFAULT_PROJECT:
-        raise InputError("the default project stays", hint="erase what it holds with 'custody erase'")
-    with control_of(workspace) as control:
-        project = project_of(control, name)
-        # The tokens first, so that nobody is let in who would find half a store. The name last: killed before, the
-        # project is still listed and can be removed again, and nobody makes a new one around what is left of it.
+        raise InputError("cannot remove the default project", hint="erase its content with 'custody erase'")
+    with connect_control_tables(workspace) as control:
+        project = require_project(control, name)
+        # The tokens first, so that no caller sees half a store. The name last: if this is interrupted, the project is
+        # still listed and can be removed again, and its name cannot be reused.
         control.projects.close(name)
-        _drop_store(workspace, name)
+        _drop_project_store(workspace, name)
         control.projects.remove(name)
-        return ProjectReport(done="removed", project=_project_line(project))
+        return ProjectReport(done="removed", project=_make_project_line(project))
 
 
-def project_reads(workspace: Workspace, name: str, limit: int) -> ProjectReadsReport:
-    """Who read texts of a project's conversations, newest first; also of one that was removed."""
-    with control_of(workspace) as control:
+def list_project_reads(workspace: Workspace, name: str, limit: int) -> ProjectReadsReport:
+    """List who read conversations of a project, newest first; works for removed projects too."""
+    with connect_control_tables(workspace) as control:
         total = control.reads.count(name)
         if not total:
-            project_of(control, name)
-        reads = [ReadLine(read.token, read.what, text_from(read.at_ns)) for read in control.reads.of(name, limit)]
+            require_project(control, name)
+        reads = [
+            ReadLine(read.token, read.what, format_timestamp(read.at_ns)) for read in control.reads.of(name, limit)
+        ]
         return ProjectReadsReport(project=name, reads=reads, total=total)
 
 
-def _make_store(workspace: Workspace, name: str) -> None:
+def _make_project_store(workspace: Workspace, name: str) -> None:
     if workspace.database is not None:
-        make_project(workspace.database, name)
+        create_project_schema(workspace.database, name)
         return
     folder = replace(workspace, project=name).folder_of_project
     if folder is None:
-        raise InputError("there is no repository here")
+        raise InputError("not in a git repository")
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise StoreError(f"cannot make '{folder}': {error.strerror}", hint="check who owns it") from error
+        raise StoreError(f"cannot create '{folder}': {error.strerror}", hint="check who owns it") from error
 
 
-def _drop_store(workspace: Workspace, name: str) -> None:
+def _drop_project_store(workspace: Workspace, name: str) -> None:
     if workspace.database is not None:
-        drop_project(workspace.database, name)
+        drop_project_schema(workspace.database, name)
         return
     folder = replace(workspace, project=name).folder_of_project
     try:
@@ -412,5 +404,5 @@ def _drop_store(workspace: Workspace, name: str) -> None:
         raise StoreError(f"cannot remove '{folder}': {error.strerror}", hint="remove it by hand") from error
 
 
-def _project_line(project: Project) -> ProjectLine:
-    return ProjectLine(project.name, text_from(project.created_ns), project.retain_days)
+def _make_project_line(project: Project) -> ProjectLine:
+    return ProjectLine(project.name, format_timestamp(project.created_ns), project.retain_days)

@@ -1,4 +1,4 @@
-"""The verbs of a team's service.
+"""The commands of a team's service.
 
-May touch the terminal. Asks use cases and renders their reports.
+May touch the terminal. Calls use cases and renders their reports.
 """

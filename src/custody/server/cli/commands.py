@@ -1,4 +1,4 @@
-"""The commands of those groups."""
+"""The commands of the groups github, project, token and worker."""
 
 import sys
 
@@ -6,44 +6,57 @@ import click
 
 from custody.core.errors import InputError
 from custody.core.ids import DEFAULT_PROJECT
-from custody.server.app.github_deliveries import backfill, connect, disconnect, list_connections
-from custody.server.app.github_jobs import github_settings
+from custody.core.plural import count_noun
+from custody.server.app.github_deliveries import (
+    backfill_github_pulls,
+    connect_github_repository,
+    disconnect_github_repository,
+    list_github_connections,
+)
+from custody.server.app.github_jobs import read_github_settings
 from custody.server.app.jobs import list_jobs, retry_job
 from custody.server.app.tenancy import (
     TokenRequest,
     TokenScope,
     create_project,
     create_token,
-    init_database,
+    init_team_database,
+    list_project_reads,
     list_projects,
     list_tokens,
-    project_reads,
     remove_project,
-    retain_project,
     revoke_token,
+    set_project_retention,
 )
 from custody.server.github.shapes import GitHubLine
 from custody.server.wire.tenancy import JobLine, ProjectLine, TokenLine
-from custody.terminal.frame import answer, database_option, json_option, open_workspace, printable, say
+from custody.terminal.frame import (
+    database_option,
+    escape_terminal_text,
+    json_option,
+    open_command_workspace,
+    print_command_report,
+    print_terminal_notice,
+)
 
 
 @click.command("connect")
 @click.argument("repository", metavar="OWNER/NAME")
-@click.option("--project", default=DEFAULT_PROJECT, show_default=True, help="Where its evidence is kept.")
+@click.option("--project", default=DEFAULT_PROJECT, show_default=True, help="Project that stores its evidence.")
 @database_option
 @json_option
 @click.pass_context
 def connect_command(ctx: click.Context, repository: str, *, project: str, as_json: bool) -> int:
-    """Say which project a repository's evidence belongs to.
+    """Connect a repository to a project.
 
-    Deliveries about a repository that is not connected do nothing.
+    Webhook deliveries of repositories that are not connected are ignored.
 
     \b
     Examples:
       custody github connect octo-org/hello-world --project web-shop
     """
-    report = connect(open_workspace(ctx), repository, project)
-    return answer(report, _repository_line(report.repository), as_json=as_json)
+    report = connect_github_repository(open_command_workspace(ctx), repository, project)
+    return print_command_report(report, _render_github_repository(report.repository), as_json=as_json)
 
 
 @click.command("disconnect")
@@ -52,16 +65,16 @@ def connect_command(ctx: click.Context, repository: str, *, project: str, as_jso
 @json_option
 @click.pass_context
 def disconnect_command(ctx: click.Context, repository: str, *, as_json: bool) -> int:
-    """Have deliveries about a repository do nothing.
+    """Ignore webhook deliveries of a repository.
 
-    What was recorded of it stays.
+    Its records stay.
 
     \b
     Examples:
       custody github disconnect octo-org/hello-world
     """
-    report = disconnect(open_workspace(ctx), repository)
-    return answer(report, f"{report.repository.name} is not connected any more", as_json=as_json)
+    report = disconnect_github_repository(open_command_workspace(ctx), repository)
+    return print_command_report(report, f"Disconnected {report.repository.name}", as_json=as_json)
 
 
 @click.command("list")
@@ -69,17 +82,18 @@ def disconnect_command(ctx: click.Context, repository: str, *, as_json: bool) ->
 @json_option
 @click.pass_context
 def list_repositories_command(ctx: click.Context, *, as_json: bool) -> int:
-    """List the repositories that are connected.
+    """List the connected repositories.
 
     \b
     Examples:
       custody github list
     """
-    report = list_connections(open_workspace(ctx))
-    words = (
-        "\n".join(_repository_line(repository) for repository in report.repositories) or "no repository is connected"
+    report = list_github_connections(open_command_workspace(ctx))
+    text = (
+        "\n".join(_render_github_repository(repository) for repository in report.repositories)
+        or "No repositories connected"
     )
-    return answer(report, words, as_json=as_json)
+    return print_command_report(report, text, as_json=as_json)
 
 
 @click.command("backfill")
@@ -88,26 +102,24 @@ def list_repositories_command(ctx: click.Context, *, as_json: bool) -> int:
 @json_option
 @click.pass_context
 def backfill_command(ctx: click.Context, repository: str, *, as_json: bool) -> int:
-    """Take over the pull requests that a repository had before.
+    """Import the existing pull requests of a repository.
 
-    For each a job is added, which 'custody worker' does: open ones are judged, of closed ones it is kept what became of
-    them, and all are indexed for the search for duplicates. Run again, it adds only what is new since.
+    Adds a job for each, which 'custody worker' runs: it checks open ones, records the outcome of closed ones, and
+    indexes all of them to find duplicates. A second run adds only what is new.
 
     \b
     Examples:
       custody github backfill octo-org/hello-world && custody worker --once
     """
-    report = backfill(open_workspace(ctx), repository, github_settings())
-    words = f"{report.open} open and {report.closed} closed pull request(s), {report.added} job(s) added"
-    return answer(report, words, as_json=as_json)
+    report = backfill_github_pulls(open_command_workspace(ctx), repository, read_github_settings())
+    pulls = count_noun(report.open + report.closed, "pull request")
+    text = f"Added {count_noun(report.added, 'job')} for {pulls} ({report.open:,} open, {report.closed:,} closed)"
+    return print_command_report(report, text, as_json=as_json)
 
 
-def _repository_line(line: GitHubLine) -> str:
+def _render_github_repository(line: GitHubLine) -> str:
     app = "" if line.installation is None else f", installation {line.installation}"
     return f"{line.name}: project {line.project}{app}"
-
-
-# The parts of ``custody project``.
 
 
 DAYS_MAX = 36_500
@@ -119,17 +131,17 @@ DAYS_MAX = 36_500
 @json_option
 @click.pass_context
 def create_project_command(ctx: click.Context, name: str, *, as_json: bool) -> int:
-    """Make a project with a store of its own.
+    """Create a project with its own store.
 
-    NAME has up to 40 small letters, digits and hyphens. Verbs work on a project by --project NAME or CUSTODY_PROJECT.
+    NAME has up to 40 lowercase letters, digits and hyphens. Select a project with --project NAME or CUSTODY_PROJECT.
 
     \b
     Examples:
       custody project create web-shop
       custody --database postgresql://owner@db/custody project create web-shop
     """
-    report = create_project(open_workspace(ctx), name)
-    return answer(report, f"project {report.project.name} is there", as_json=as_json)
+    report = create_project(open_command_workspace(ctx), name)
+    return print_command_report(report, f"Created project {report.project.name}", as_json=as_json)
 
 
 @click.command("list")
@@ -144,22 +156,24 @@ def list_projects_command(ctx: click.Context, *, as_json: bool) -> int:
       custody project list
       custody project list --json | jq -r '.projects[].name'
     """
-    report = list_projects(open_workspace(ctx))
-    return answer(report, "\n".join(_project_line(project) for project in report.projects), as_json=as_json)
+    report = list_projects(open_command_workspace(ctx))
+    return print_command_report(
+        report, "\n".join(_render_project_line(project) for project in report.projects), as_json=as_json
+    )
 
 
 @click.command("retain")
 @click.argument("name")
-@click.option("--days", type=click.IntRange(1, DAYS_MAX), help="Erase texts of conversations that are older.")
-@click.option("--forever", is_flag=True, help="Erase none.")
+@click.option("--days", type=click.IntRange(1, DAYS_MAX), help="Erase prompts that are older.")
+@click.option("--forever", is_flag=True, help="Erase nothing.")
 @database_option
 @json_option
 @click.pass_context
 def retain_command(ctx: click.Context, name: str, *, days: int | None, forever: bool, as_json: bool) -> int:
-    """Say for how long the texts of conversations are kept.
+    """Set how long conversations are stored.
 
-    'custody worker' carries it out once a day: prompts, and what records of a session hold that nothing rests on, are
-    erased as by 'custody erase'. Edits, calls, sources, commits and decisions stay. This cannot be undone.
+    'custody worker' applies it once a day: it erases prompts and session records that no other record needs, like
+    'custody erase'. Edits, calls, sources, commits and decisions stay. This cannot be undone.
 
     \b
     Examples:
@@ -167,47 +181,47 @@ def retain_command(ctx: click.Context, name: str, *, days: int | None, forever: 
       custody project retain web-shop --forever
     """
     if (days is None) != forever:
-        raise InputError("say either --days or --forever")
-    report = retain_project(open_workspace(ctx), name, days)
-    return answer(report, _project_line(report.project), as_json=as_json)
+        raise InputError("pass either --days or --forever")
+    report = set_project_retention(open_command_workspace(ctx), name, days)
+    return print_command_report(report, _render_project_line(report.project), as_json=as_json)
 
 
 @click.command("reads")
 @click.argument("name")
-@click.option("-n", "--limit", type=click.IntRange(min=1), default=50, help="How many to list.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), default=50, help="Maximum number to list.")
 @database_option
 @json_option
 @click.pass_context
 def reads_command(ctx: click.Context, name: str, *, limit: int, as_json: bool) -> int:
-    """Say who read texts of conversations.
+    """List who read conversations.
 
-    Each read through the service is noted before the text is handed out: with which token, what, when.
+    The service logs every read before it returns the text: the token, the text, the time.
 
     \b
     Examples:
       custody project reads web-shop
       custody project reads web-shop --json | jq -r '.reads[].token' | sort | uniq -c
     """
-    report = project_reads(open_workspace(ctx), name, limit)
+    report = list_project_reads(open_command_workspace(ctx), name, limit)
     lines = [f"{read.at}  token {read.token}  {read.what}" for read in report.reads]
     if not lines:
-        lines = [f"nobody read a text of project {name}"]
+        lines = [f"No reads of conversations of project {name}"]
     elif report.total > len(lines):
-        lines.append(f"{report.total - len(lines)} more")
-    return answer(report, "\n".join(lines), as_json=as_json)
+        lines.append(f"{report.total - len(lines):,} more")
+    return print_command_report(report, "\n".join(lines), as_json=as_json)
 
 
 @click.command("remove")
 @click.argument("name")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @database_option
 @json_option
 @click.pass_context
 def remove_project_command(ctx: click.Context, name: str, *, yes: bool, as_json: bool) -> int:
-    """Remove a project with everything that it holds.
+    """Remove a project with everything in it.
 
-    Its evidence, tokens and jobs are gone; who read its conversations stays. This cannot be undone. The default project
-    cannot be removed.
+    Deletes its evidence, tokens and jobs; the log of who read its conversations stays. This cannot be undone. The
+    default project cannot be removed.
 
     \b
     Examples:
@@ -216,43 +230,42 @@ def remove_project_command(ctx: click.Context, name: str, *, yes: bool, as_json:
     """
     if not yes:
         if not sys.stdin.isatty():
-            raise InputError("removing cannot be undone and nobody is here to ask", hint="add --yes")
-        click.confirm(f"remove project {name} with all its evidence?", abort=True, err=True)
-    report = remove_project(open_workspace(ctx), name)
-    return answer(report, f"project {report.project.name} is gone", as_json=as_json)
+            raise InputError(
+                "cannot ask for confirmation without a terminal", hint="pass --yes; removing cannot be undone"
+            )
+        click.confirm(f"Remove project {name} with all its evidence?", abort=True, err=True)
+    report = remove_project(open_command_workspace(ctx), name)
+    return print_command_report(report, f"Removed project {report.project.name}", as_json=as_json)
 
 
 @click.command("init-database")
-@click.option("--login", metavar="ROLE", help="A role of the server that a service logs in as; it is let in.")
+@click.option("--login", metavar="ROLE", help="Database role that the service logs in as.")
 @database_option
 @json_option
 @click.pass_context
 def init_database_command(ctx: click.Context, *, login: str | None, as_json: bool) -> int:
-    """Prepare a team database for projects and for a service.
+    """Prepare a team database for projects and a service.
 
-    Run with the address of the database's owner, again after each upgrade: it makes the role 'custody_service', which
-    owns nothing and is held by row-level security, gives it the rights that a service needs, and brings every project
-    up to date. The service itself connects with the address of the login.
+    Run it with the URL of the database owner, and again after each upgrade. It creates the role 'custody_service',
+    which owns nothing and is limited by row-level security, grants it the rights of a service, and migrates every
+    project. The service itself connects with the URL of the login role.
 
     \b
     Examples:
       custody --database postgresql://owner@db/custody project init-database --login custody_web
     """
-    report = init_database(open_workspace(ctx), login)
-    words = f"initialised for the role {report.role}; projects: {', '.join(report.projects)}"
-    return answer(report, words if login is None else f"{words}; {login} may work as it", as_json=as_json)
+    report = init_team_database(open_command_workspace(ctx), login)
+    text = f"Initialized for the role {report.role}; projects: {', '.join(report.projects)}"
+    return print_command_report(report, text if login is None else f"{text}; {login} may use it", as_json=as_json)
 
 
-def _project_line(project: ProjectLine) -> str:
-    kept = "for ever" if project.retain_days is None else f"for {project.retain_days} days"
-    return f"{project.name}  since {project.created}  conversations kept {kept}"
-
-
-# The parts of ``custody token``.
+def _render_project_line(project: ProjectLine) -> str:
+    term = "forever" if project.retain_days is None else f"for {count_noun(project.retain_days, 'day')}"
+    return f"{project.name}  since {project.created}  conversations stored {term}"
 
 
 @click.command("create")
-@click.option("--project", default=DEFAULT_PROJECT, show_default=True, help="The one project that it opens.")
+@click.option("--project", default=DEFAULT_PROJECT, show_default=True, help="Project that the token is for.")
 @click.option(
     "--scope",
     "scopes",
@@ -260,49 +273,49 @@ def _project_line(project: ProjectLine) -> str:
     type=click.Choice([scope.value for scope in TokenScope]),
     default=(TokenScope.READ.value,),
     show_default=True,
-    help="What it is good for; give it several times for several.",
+    help="Scope of the token; can be repeated.",
 )
-@click.option("--expires", default="90d", show_default=True, help="After how long: 12h, 90d, 4w, 1y, or never.")
-@click.option("--name", default="", help="What people call it.")
+@click.option("--expires", default="90d", show_default=True, help="Lifetime: 12h, 90d, 4w, 1y, or never.")
+@click.option("--name", default="", help="Name to recognize it by.")
 @database_option
 @json_option
 @click.pass_context
 def create_token_command(
     ctx: click.Context, *, project: str, scopes: tuple[str, ...], expires: str, name: str, as_json: bool
 ) -> int:
-    """Make a token for one project and show it, once.
+    """Create a token for one project and show it once.
 
-    read: everything but texts of conversations. write: ingest. text: texts of conversations, each read noted. admin:
-    erase. None includes another. The token is on stdout and is kept nowhere: if it is lost, make another.
+    read: everything but conversations. write: send records. text: conversations, every read is logged. admin: erase.
+    No scope includes another. The token is printed to stdout and not stored: if it is lost, create another.
 
     \b
     Examples:
       custody token create --name laptop
       custody token create --project web-shop --scope read --scope write --expires 30d --name ci
     """
-    wanted = TokenRequest(project, [TokenScope(scope) for scope in scopes], expires, name)
-    report = create_token(open_workspace(ctx), wanted)
+    request = TokenRequest(project, [TokenScope(scope) for scope in scopes], expires, name)
+    report = create_token(open_command_workspace(ctx), request)
     if not as_json:
-        say(printable(f"token {_token_line(report.token)}; it is shown this once"))
-    return answer(report, report.secret, as_json=as_json)
+        print_terminal_notice(escape_terminal_text(f"token {_render_token_line(report.token)}; it is shown only once"))
+    return print_command_report(report, report.secret, as_json=as_json)
 
 
 @click.command("list")
-@click.option("--project", help="Only those of this project.")
+@click.option("--project", help="Only tokens of this project.")
 @database_option
 @json_option
 @click.pass_context
 def list_tokens_command(ctx: click.Context, *, project: str | None, as_json: bool) -> int:
-    """List tokens, without what they open with.
+    """List tokens, without their secrets.
 
     \b
     Examples:
       custody token list
       custody token list --project web-shop --json | jq '.tokens[] | select(.state == "active")'
     """
-    report = list_tokens(open_workspace(ctx), project)
-    words = "\n".join(_token_line(token) for token in report.tokens) or "there are no tokens"
-    return answer(report, words, as_json=as_json)
+    report = list_tokens(open_command_workspace(ctx), project)
+    text = "\n".join(_render_token_line(token) for token in report.tokens) or "No tokens"
+    return print_command_report(report, text, as_json=as_json)
 
 
 @click.command("revoke")
@@ -311,44 +324,43 @@ def list_tokens_command(ctx: click.Context, *, project: str | None, as_json: boo
 @json_option
 @click.pass_context
 def revoke_token_command(ctx: click.Context, id_: str, *, as_json: bool) -> int:
-    """Have a token open nothing from now on.
+    """Revoke a token.
 
-    ID is the token's id, as 'custody token list' shows it. It holds from the next request on.
+    ID is the id from 'custody token list'. It takes effect with the next request.
 
     \b
     Examples:
       custody token revoke 5f0c3a8e91d2b746
     """
-    report = revoke_token(open_workspace(ctx), id_)
-    return answer(report, _token_line(report.token), as_json=as_json)
+    report = revoke_token(open_command_workspace(ctx), id_)
+    return print_command_report(report, _render_token_line(report.token), as_json=as_json)
 
 
-def _token_line(token: TokenLine) -> str:
+def _render_token_line(token: TokenLine) -> str:
     name = f" ({token.name})" if token.name else ""
-    used = "never used" if token.last_used is None else f"last used {token.last_used}"
-    until = "for ever" if token.expires is None else f"until {token.expires}"
-    return f"{token.id}{name}: {token.state}, project {token.project}, {' '.join(token.scopes)}, {until}, {used}"
-
-
-# The parts of ``custody worker``.
+    last_use = "never used" if token.last_used is None else f"last used {token.last_used}"
+    expiry = "never expires" if token.expires is None else f"until {token.expires}"
+    return f"{token.id}{name}: {token.state}, project {token.project}, {' '.join(token.scopes)}, {expiry}, {last_use}"
 
 
 @click.command("list")
-@click.option("-n", "--limit", type=click.IntRange(min=1), default=50, help="How many to list.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), default=50, help="Maximum number to list.")
 @database_option
 @json_option
 @click.pass_context
 def list_jobs_command(ctx: click.Context, *, limit: int, as_json: bool) -> int:
-    """List jobs that are set aside, run or wait.
+    """List failed, running and waiting jobs.
 
     \b
     Examples:
       custody worker list
       custody worker list --json | jq '.jobs[] | select(.state == "aside")'
     """
-    report = list_jobs(open_workspace(ctx), limit)
-    counts = f"{report.aside} set aside, {report.leased} running, {report.waiting} waiting, {report.done} done"
-    return answer(report, "\n".join((*(_job_line(job) for job in report.jobs), counts)), as_json=as_json)
+    report = list_jobs(open_command_workspace(ctx), limit)
+    counts = f"{report.aside:,} failed, {report.leased:,} running, {report.waiting:,} waiting, {report.done:,} done"
+    return print_command_report(
+        report, "\n".join((*(_render_job_line(job) for job in report.jobs), counts)), as_json=as_json
+    )
 
 
 @click.command("retry")
@@ -357,19 +369,19 @@ def list_jobs_command(ctx: click.Context, *, limit: int, as_json: bool) -> int:
 @json_option
 @click.pass_context
 def retry_job_command(ctx: click.Context, id_: str, *, as_json: bool) -> int:
-    """Have a job that was set aside taken again.
+    """Retry a failed job.
 
-    ID is the job's id, as 'custody worker list' shows it.
+    ID is the id from 'custody worker list'.
 
     \b
     Examples:
       custody worker retry 0f3a9c51d2e84b76a1c09e5572d4b8f3
     """
-    report = retry_job(open_workspace(ctx), id_)
-    return answer(report, _job_line(report.job), as_json=as_json)
+    report = retry_job(open_command_workspace(ctx), id_)
+    return print_command_report(report, _render_job_line(report.job), as_json=as_json)
 
 
-def _job_line(job: JobLine) -> str:
-    tried = f", begun {job.attempts} times" if job.attempts else ""
+def _render_job_line(job: JobLine) -> str:
+    attempts = f", {count_noun(job.attempts, 'attempt')}" if job.attempts else ""
     error = f": {job.error}" if job.error else ""
-    return f"{job.id}  {job.state}  {job.kind} {job.key} of project {job.project}{tried}{error}"
+    return f"{job.id}  {job.state}  {job.kind} {job.key} of project {job.project}{attempts}{error}"

@@ -1,4 +1,4 @@
-"""The groups of verbs for a team: github, project, token and worker."""
+"""The command groups for a team: github, project, token and worker."""
 
 import signal
 from types import FrameType, MappingProxyType
@@ -7,25 +7,33 @@ import click
 
 from custody.server.app.jobs import KINDS, JobWorker
 from custody.server.wire.tenancy import WorkerReport
-from custody.terminal.frame import CommandGroup, CommandTable, answer, database_option, json_option, open_workspace, say
+from custody.terminal.frame import (
+    CommandGroup,
+    CommandTable,
+    database_option,
+    json_option,
+    open_command_workspace,
+    print_command_report,
+    print_terminal_notice,
+)
 
 GITHUB_PARTS: CommandTable = MappingProxyType(
     {
         "connect": (
             "custody.server.cli.commands:connect_command",
-            "Say which project a repository's evidence belongs to.",
+            "Connect a repository to a project.",
         ),
         "disconnect": (
             "custody.server.cli.commands:disconnect_command",
-            "Have deliveries about a repository do nothing.",
+            "Ignore webhook deliveries of a repository.",
         ),
         "list": (
             "custody.server.cli.commands:list_repositories_command",
-            "List the repositories that are connected.",
+            "List the connected repositories.",
         ),
         "backfill": (
             "custody.server.cli.commands:backfill_command",
-            "Take over the pull requests that a repository had before.",
+            "Import the existing pull requests of a repository.",
         ),
     }
 )
@@ -33,10 +41,10 @@ GITHUB_PARTS: CommandTable = MappingProxyType(
 
 @click.group("github", cls=CommandGroup, parts=GITHUB_PARTS)
 def github_command() -> None:
-    """Judge pull requests on GitHub, and learn from what becomes of them.
+    """Check pull requests on GitHub.
 
-    GitHub tells the service of pull requests by a webhook; 'custody worker' judges them and writes a check run.
-    docs/github.md says how to set this up, and which action does without a server.
+    GitHub sends pull requests to the service by a webhook; 'custody worker' checks them and writes a check run.
+    docs/github.md describes the setup, and an action that works without a server.
     """
 
 
@@ -44,21 +52,21 @@ PROJECT_PARTS: CommandTable = MappingProxyType(
     {
         "create": (
             "custody.server.cli.commands:create_project_command",
-            "Make a project with a store of its own.",
+            "Create a project with its own store.",
         ),
         "list": ("custody.server.cli.commands:list_projects_command", "List the projects."),
         "retain": (
             "custody.server.cli.commands:retain_command",
-            "Say for how long the texts of conversations are kept.",
+            "Set how long conversations are stored.",
         ),
-        "reads": ("custody.server.cli.commands:reads_command", "Say who read texts of conversations."),
+        "reads": ("custody.server.cli.commands:reads_command", "List who read conversations."),
         "remove": (
             "custody.server.cli.commands:remove_project_command",
-            "Remove a project with everything that it holds.",
+            "Remove a project with everything in it.",
         ),
         "init-database": (
             "custody.server.cli.commands:init_database_command",
-            "Prepare a team database for projects and for a service.",
+            "Prepare a team database for projects and a service.",
         ),
     }
 )
@@ -66,10 +74,10 @@ PROJECT_PARTS: CommandTable = MappingProxyType(
 
 @click.group("project", cls=CommandGroup, parts=PROJECT_PARTS)
 def project_command() -> None:
-    """Keep projects apart, each with its own store, tokens and retention.
+    """Manage projects, each with its own store, tokens and retention.
 
-    Nothing of one project can be seen from another. In PostgreSQL each has a schema of its own, and row-level security
-    on top. docs/team.md says how a team sets this up.
+    No project can see another. In PostgreSQL each has its own schema, and row-level security on top. docs/team.md
+    describes the setup for a team.
     """
 
 
@@ -77,48 +85,48 @@ TOKEN_PARTS: CommandTable = MappingProxyType(
     {
         "create": (
             "custody.server.cli.commands:create_token_command",
-            "Make a token for one project and show it, once.",
+            "Create a token for one project and show it once.",
         ),
-        "list": ("custody.server.cli.commands:list_tokens_command", "List tokens, without what they open with."),
-        "revoke": ("custody.server.cli.commands:revoke_token_command", "Have a token open nothing from now on."),
+        "list": ("custody.server.cli.commands:list_tokens_command", "List tokens, without their secrets."),
+        "revoke": ("custody.server.cli.commands:revoke_token_command", "Revoke a token."),
     }
 )
 
 
 @click.group("token", cls=CommandGroup, parts=TOKEN_PARTS)
 def token_command() -> None:
-    """Make, list and revoke the tokens that open a service.
+    """Manage access tokens for a service.
 
-    A token opens one project, for what its scopes say, until it expires. Only a hash of it is kept.
+    A token is for one project, with some scopes, until it expires. Only its hash is stored.
     """
 
 
 WORKER_PARTS: CommandTable = MappingProxyType(
     {
-        "list": ("custody.server.cli.commands:list_jobs_command", "List jobs that are set aside, run or wait."),
-        "retry": ("custody.server.cli.commands:retry_job_command", "Have a job that was set aside taken again."),
+        "list": ("custody.server.cli.commands:list_jobs_command", "List failed, running and waiting jobs."),
+        "retry": ("custody.server.cli.commands:retry_job_command", "Retry a failed job."),
     }
 )
 
 
 @click.group("worker", cls=CommandGroup, parts=WORKER_PARTS, invoke_without_command=True)
-@click.option("--once", is_flag=True, help="Do what is due now, then end.")
+@click.option("--once", is_flag=True, help="Run the jobs that are due now, then exit.")
 @click.option(
     "--kinds",
     "kinds",
     multiple=True,
     type=click.Choice(list(KINDS)),
-    help="Only jobs of this kind; give it several times for several.",
+    help="Only jobs of this kind; can be repeated.",
 )
 @database_option
 @json_option
 @click.pass_context
 def worker_command(ctx: click.Context, *, once: bool, kinds: tuple[str, ...], as_json: bool) -> int:
-    """Do what waits to be done: retention, and jobs of a service.
+    """Run background jobs.
 
-    Any number of workers may run. Each job has a lease, which a worker renews while it works; when a worker is killed,
-    another takes the job once the lease has ended. A job that fails is tried again, later each time; one that fails too
-    often is set aside. SIGTERM and SIGINT let the job that runs end first.
+    Any number of workers can run. A worker renews the lease of its job while it works; if the worker is killed,
+    another takes the job when the lease expires. A failed job is retried with growing delays, up to a maximum.
+    SIGTERM and SIGINT let the running job finish first.
 
     \b
     Examples:
@@ -127,19 +135,19 @@ def worker_command(ctx: click.Context, *, once: bool, kinds: tuple[str, ...], as
     """
     if ctx.invoked_subcommand is not None:
         return 0
-    chosen = {kind: does for kind, does in KINDS.items() if kind in (kinds or KINDS)}
-    worker = JobWorker(open_workspace(ctx, is_service=True), MappingProxyType(chosen))
+    selected = {kind: function for kind, function in KINDS.items() if kind in (kinds or KINDS)}
+    worker = JobWorker(open_command_workspace(ctx, is_service=True), MappingProxyType(selected))
 
     def stop(_number: int, _frame: FrameType | None) -> None:
-        say("stopping when the job that runs has ended")
+        print_terminal_notice("stopping after the running job")
         worker.stop.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
     report = worker.run(once=once)
-    return answer(report, _render_jobs(report), as_json=as_json)
+    return print_command_report(report, _render_worker_jobs(report), as_json=as_json)
 
 
-def _render_jobs(report: WorkerReport) -> str:
-    lost = f", {report.lost} that others settled" if report.lost else ""
-    return f"{report.done} done, {report.again} to be tried again, {report.aside} set aside{lost}"
+def _render_worker_jobs(report: WorkerReport) -> str:
+    lost = f", {report.lost:,} taken over by another worker" if report.lost else ""
+    return f"{report.done:,} done, {report.again:,} to retry, {report.aside:,} failed{lost}"

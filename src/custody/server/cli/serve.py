@@ -5,30 +5,35 @@ from typing import TYPE_CHECKING
 
 import click
 
-from custody.core.errors import MissingExtra
-from custody.server.app.questions import among_records, in_work_tree
+from custody.server.app.questions import find_page_file, find_record_page
 from custody.server.wire.tenancy import ServeReport
-from custody.terminal.frame import answer, database_option, json_option, open_workspace, say
+from custody.terminal.frame import (
+    database_option,
+    json_option,
+    open_command_workspace,
+    print_command_report,
+    print_terminal_notice,
+)
 
 if TYPE_CHECKING:
     from custody.server.listener import ListenAddress
 from pathlib import Path
 
-from custody.core.wire.time import text_from
+from custody.core.plural import count_noun
+from custody.core.wire.time import format_timestamp
 from custody.server.wire.tenancy import PagesReport
 
 PORT = 8787
-PARTS = ("litestar", "uvicorn", "uvloop", "httptools", "prometheus_client")
 
 
 @click.command("serve")
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to answer at.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Host name or IP address to listen on.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     default=PORT,
     show_default=True,
-    help="The port; 0 takes one that is free.",
+    help="Port to listen on; 0 for a free port.",
 )
 @database_option
 @click.option(
@@ -40,15 +45,15 @@ PARTS = ("litestar", "uvicorn", "uvloop", "httptools", "prometheus_client")
 @json_option
 @click.pass_context
 def serve_command(ctx: click.Context, host: str, port: int, page: str | None, *, as_json: bool) -> int:
-    """Answer over HTTP, for programs and for a team.
+    """Serve the pages and the HTTP API.
 
-    Without --database this repository's own store is served, to this machine only: a token is made for this start and
-    printed once, with the address, on stderr: open it in a browser for the pages. Everybody else needs a token of
-    'custody token create', and so does everybody with --database. /openapi.json describes what programs can ask;
-    /health needs no token. SIGTERM or Ctrl-C ends it after what was begun is answered and written.
+    Without --database it serves the store of this repository. On a loopback address it prints a URL with a token on
+    stderr, which is valid until the server stops: open it in a browser. On other addresses, and with --database,
+    callers need a token from 'custody token create'. /openapi.json describes the API; /health needs no token.
+    SIGTERM or Ctrl-C stops the server after it has finished open requests.
 
     --open takes the name of a page (overview, blame, why, changes, trust, sources, graph, sessions, state), a file, a
-    line of one as FILE:LINE, a change (its branch, number or head), an agent, a source such as S3, or a session.
+    line as FILE:LINE, a change (branch, number or head), an agent, a source such as S3, or a session.
 
     \b
     Examples:
@@ -58,24 +63,21 @@ def serve_command(ctx: click.Context, host: str, port: int, page: str | None, *,
       custody serve --open src/app.py:12
       custody serve --database postgresql://custody@db.example/custody --host 0.0.0.0
     """
-    try:
-        from custody.server.listener import serve
-        from custody.server.pages.book import page_for
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in PARTS:
-            raise
-        raise MissingExtra(error.name, "server") from error
+    from custody.server.listener import serve
+    from custody.server.pages.book import resolve_page_url
 
     def announce(address: "ListenAddress") -> None:
         report = ServeReport(url=address.url, host=address.host, port=address.port)
-        say(f"serving at {address.at('')}")
-        answer(report, "", as_json=as_json)
+        print_terminal_notice(f"serving at {address.at('')}")
+        print_command_report(report, "", as_json=as_json)
 
-    workspace = open_workspace(ctx, is_service=True)
-    opened = (
-        None if page is None else page_for(page, partial(in_work_tree, workspace), partial(among_records, workspace))
+    workspace = open_command_workspace(ctx, is_service=True)
+    page_url = (
+        None
+        if page is None
+        else resolve_page_url(page, partial(find_page_file, workspace), partial(find_record_page, workspace))
     )
-    serve(workspace, host=host, port=port, announce=announce, page=opened)
+    serve(workspace, host=host, port=port, announce=announce, page=page_url)
     return 0
 
 
@@ -89,7 +91,7 @@ PAGES, PAGES_MAX = 500, 100_000
     metavar="DIR",
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
-    help="The folder to write: new, empty, or an earlier report.",
+    help="Folder to write: new, empty, or an earlier report.",
 )
 @click.option(
     "--pages",
@@ -97,51 +99,50 @@ PAGES, PAGES_MAX = 500, 100_000
     type=click.IntRange(10, PAGES_MAX),
     default=PAGES,
     show_default=True,
-    help="How many pages at most; others are named without a link.",
+    help="Maximum number of pages; others are shown without a link.",
 )
-@click.option("--texts", is_flag=True, help="What was asked in conversations, too: think of who will read it.")
+@click.option("--texts", is_flag=True, help="Include prompts. Check who will read the report.")
 @json_option
 @click.pass_context
 def report_command(ctx: click.Context, folder: Path, most: int, *, texts: bool, as_json: bool) -> int:
-    """Write the pages of 'custody serve' as files that work without a server.
+    """Write the pages of 'custody serve' as static files.
 
-    Everything that can be reached from the first page is written, the nearest first: whose lines are, why, changes and
-    their likes, agents' records, sources, the graph, sessions, health. The files need no network and send nothing
-    anywhere; open index.html, or keep the folder as an artifact of a build.
+    It writes every page that links lead to from the overview, the nearest first: blame, why, changes, trust, sources,
+    the graph, sessions, health. The files need no network; open index.html, or store the folder as a build artifact.
 
     \b
     Examples:
       custody report --html report
       custody report --html report --pages 2000 --json
     """
-    from custody.server.app.report_folder import write_folder
-    from custody.server.pages.files import ExportSummary, report_files
+    from custody.server.app.report_folder import write_html_report
+    from custody.server.pages.files import ExportSummary, export_page_files
 
-    workspace, written = open_workspace(ctx), ExportSummary()
-    made = text_from(workspace.now_ns())
-    note = _read if texts else None
-    count = write_folder(folder, report_files(workspace, most=most, made=made, note=note, written=written))
+    workspace, summary = open_command_workspace(ctx), ExportSummary()
+    made = format_timestamp(workspace.now_ns())
+    note = _ignore_page_text_read if texts else None
+    count = write_html_report(folder, export_page_files(workspace, most=most, made=made, note=note, summary=summary))
     report = PagesReport(
         folder=str(folder),
         first=str(folder / "index.html"),
         files=count,
-        pages=written.pages,
-        left_out=written.left_out,
-        failed=written.failed,
+        pages=summary.pages,
+        left_out=summary.left_out,
+        failed=summary.failed,
         texts=texts,
     )
-    return answer(report, _render_pages(report), as_json=as_json)
+    return print_command_report(report, _render_html_pages(report), as_json=as_json)
 
 
-def _read(_what: str) -> None:
-    """Whoever runs this on their own store reads their own conversations."""
+def _ignore_page_text_read(_what: str) -> None:
+    """Log nothing: users of their own store read their own conversations."""
 
 
-def _render_pages(report: PagesReport) -> str:
-    lines = [f"{report.pages:,} page(s) in {report.folder}: open {report.first}"]
+def _render_html_pages(report: PagesReport) -> str:
+    lines = [f"Wrote {count_noun(report.pages, 'page')} to {report.folder}: open {report.first}"]
     if report.left_out:
-        lines.append(f"{report.left_out:,} page(s) left out; --pages takes more")
-    lines += [f"could not be made: {text}" for text in report.failed[:10]]
+        lines.append(f"Left out {count_noun(report.left_out, 'page')}; --pages raises the maximum")
+    lines += [f"Failed: {text}" for text in report.failed[:10]]
     if len(report.failed) > 10:
-        lines.append(f"and {len(report.failed) - 10:,} more that could not be made")
+        lines.append(f"and {len(report.failed) - 10:,} more failed")
     return "\n".join(lines)

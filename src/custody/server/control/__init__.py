@@ -1,10 +1,10 @@
-"""Projects, tokens, reads of texts and jobs: in a schema of their own, or in a file beside the embedded store.
+"""Control tables: projects, tokens, reads and jobs, in their own schema or in a file beside the embedded store.
 
-May touch: that schema or file, and the schemas of projects and the service's role when a database is initialised. It
-holds no evidence. Moments and chance are handed in.
+May touch: that schema or file, and the schemas of projects and the service's role when a database is initialized. It
+contains no evidence. Time and randomness are passed in.
 """
 
-from custody.server.control.database import ControlTables, control_in_file, control_in_postgres
+from custody.server.control.database import ControlTables, open_control_file, open_control_postgres
 from custody.server.control.jobs import GitHubConnection, Job, Jobs, JobState
 from custody.server.control.tokens import Project, TextReadRow, Token
 
@@ -17,6 +17,6 @@ __all__ = [
     "Project",
     "TextReadRow",
     "Token",
-    "control_in_file",
-    "control_in_postgres",
+    "open_control_file",
+    "open_control_postgres",
 ]

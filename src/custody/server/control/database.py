@@ -1,4 +1,4 @@
-"""Open the control tables, made or brought up to date by whoever may."""
+"""Opening and migrating the control tables."""
 
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -7,26 +7,26 @@ from types import TracebackType
 from custody.core.errors import StoreError
 from custody.server.control.jobs import GitHubTables, Jobs
 from custody.server.control.tokens import Projects, Reads, Tokens
-from custody.store.db import Db, migrate, migrations
-from custody.store.postgres import CONTROL_SCHEMA, PostgresDb, connect
+from custody.store.db import Db, load_schema_migrations, migrate_store_schema
+from custody.store.postgres import CONTROL_SCHEMA, PostgresDb, connect_postgres
 from custody.store.sqlite import open_sqlite
 from custody.store.team import (
     INITIALISE,
-    has_service,
-    let_log_in_as_service,
-    make_project,
+    assume_service_role,
+    create_project_schema,
+    grant_control_tables,
+    grant_service_login,
+    has_service_role,
     make_service_role,
-    open_control_tables,
     read_role_rights,
-    step_down,
 )
 
 CONTROL_VERSION = 1
-"""The newest step of the control tables; a test holds it to the files."""
+"""The newest migration of the control tables; a test compares it with the files."""
 
 
 class ControlTables:
-    """Who may ask, of what, and what is to be done."""
+    """Projects, tokens, reads, jobs and GitHub repositories of one database."""
 
     def __init__(self, db: Db) -> None:
         self.db = db
@@ -53,65 +53,65 @@ class ControlTables:
         self.db.close()
 
 
-def control_in_file(path: Path) -> ControlTables:
-    """The control tables in a file, made if it is not there; several threads may use it, one at a time."""
+def open_control_file(path: Path) -> ControlTables:
+    """Open the control tables in a file, created if missing; several threads may use it, one at a time."""
     db = open_sqlite(path, shared=True)
     try:
-        _migrate(db)
+        _migrate_control_tables(db)
     except BaseException:
         db.close()
         raise
     return ControlTables(db)
 
 
-def control_in_postgres(url: str, *, as_service: bool) -> ControlTables:
-    """The control tables of a team's database, as the service's role or as whoever ``url`` names."""
-    db = connect(url, CONTROL_SCHEMA)
+def open_control_postgres(url: str, *, as_service: bool) -> ControlTables:
+    """Open the control tables of a team database, as the service's role or as the user of ``url``."""
+    db = connect_postgres(url, CONTROL_SCHEMA)
     try:
-        found = read_role_rights(db)
-        if found.owns and found.there and db.version() < CONTROL_VERSION:
-            _migrate(db)
-            open_control_tables(db)
-        if not has_service(db) or not found.usable or db.version() != CONTROL_VERSION:
-            raise StoreError("the team database was not initialised for projects and tokens", hint=INITIALISE)
-        if as_service and found.can_step_down:
-            step_down(db)
+        rights = read_role_rights(db)
+        if rights.owns and rights.there and db.version() < CONTROL_VERSION:
+            _migrate_control_tables(db)
+            grant_control_tables(db)
+        if not has_service_role(db) or not rights.usable or db.version() != CONTROL_VERSION:
+            raise StoreError("the team database is not initialized", hint=INITIALISE)
+        if as_service and rights.can_step_down:
+            assume_service_role(db)
     except BaseException:
         db.close()
         raise
     return ControlTables(db)
 
 
-def initialise(url: str, now_ns: int, login: str | None) -> list[str]:
-    """As the owner: make the service's role and the control tables, bring every project up to date, and name them."""
-    db = connect(url, CONTROL_SCHEMA)
+def initialize_control_tables(url: str, now_ns: int, login: str | None) -> list[str]:
+    """Create the service's role and the control tables, migrate every project, and return their names."""
+    db = connect_postgres(url, CONTROL_SCHEMA)
     try:
         make_service_role(db)
         with db.writing():
             db.run(f"CREATE SCHEMA IF NOT EXISTS {CONTROL_SCHEMA}")
-        _migrate(db)
-        open_control_tables(db)
-        _let_in(db, login)
+        _migrate_control_tables(db)
+        grant_control_tables(db)
+        _grant_service_login(db, login)
         control = ControlTables(db)
         control.projects.put_default(now_ns)
         names = [project.name for project in control.projects.all()]
     finally:
         db.close()
     for name in names:
-        make_project(url, name)
+        create_project_schema(url, name)
     return names
 
 
-def _let_in(db: PostgresDb, login: str | None) -> None:
+def _grant_service_login(db: PostgresDb, login: str | None) -> None:
     if login is not None:
-        let_log_in_as_service(db, login)
+        grant_service_login(db, login)
     try:
-        let_log_in_as_service(db, None)
+        grant_service_login(db, None)
     except StoreError:
-        # The owner may have no right to grant the role, or be it. It then works as itself, under the same policies.
+        # The owner may lack the right to grant the role. It then works as itself, under the same policies.
         return
 
 
-def _migrate(db: Db) -> None:
+def _migrate_control_tables(db: Db) -> None:
     if db.version() != CONTROL_VERSION:
-        migrate(db, migrations(__package__))
+        migrate_store_schema(db, load_schema_migrations(__package__))

@@ -1,6 +1,6 @@
-"""GitHub's shapes, as far as custody reads them: webhook deliveries, pull requests, check runs, comments.
+"""The JSON of GitHub that custody reads: webhook deliveries, pull requests, check runs, comments.
 
-What GitHub adds to its payloads later is passed over; what custody needs and does not find is an error that names it.
+Unknown fields are ignored; a missing field that custody needs is an error that names it.
 """
 
 import hashlib
@@ -13,38 +13,37 @@ import msgspec
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.core.wire.report import Report
-from custody.gate.wire.forms import to_the_second
 
 _T = TypeVar("_T")
 
 SIGNATURE_PREFIX: Final = "sha256="
 REPOSITORY = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/[A-Za-z0-9._-]{1,100}")
-"""``owner/name`` as GitHub allows it; ``.`` and ``..`` are no names."""
+"""``owner/name`` as GitHub allows it; ``.`` and ``..`` are not names."""
 SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 class NamedRepository(msgspec.Struct, frozen=True):
-    """A repository as payloads name it."""
+    """A repository in a payload."""
 
     full_name: str
     default_branch: str = ""
 
 
 class Login(msgspec.Struct, frozen=True):
-    """An account; ``type`` is ``Bot`` for an app's."""
+    """An account; ``type`` is ``Bot`` for an app."""
 
     login: str
     type: str = "User"
 
 
 class PullRequestSide(msgspec.Struct, frozen=True):
-    """One end of a pull request."""
+    """The base or the head of a pull request."""
 
     sha: str
 
 
 class Pull(msgspec.Struct, frozen=True, kw_only=True):
-    """A pull request: what webhooks carry and the API answers."""
+    """A pull request, from a webhook or the API."""
 
     number: int
     state: str
@@ -52,7 +51,7 @@ class Pull(msgspec.Struct, frozen=True, kw_only=True):
     body: str | None = None
     merged: bool = False
     merged_at: str | None = None
-    """Lists of pull requests have only this; ``merged`` is of a single one."""
+    """In lists of pull requests; ``merged`` is only in single ones."""
     merge_commit_sha: str | None = None
     created_at: str | None = None
     merged_by: Login | None = None
@@ -61,7 +60,7 @@ class Pull(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_merged(self) -> bool:
-        """Whether it was merged, whichever of the two shapes this is."""
+        """Whether it was merged, in a list or alone."""
         return self.merged or self.merged_at is not None
 
 
@@ -72,20 +71,20 @@ class Installation(msgspec.Struct, frozen=True):
 
 
 class CheckRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A check run as the API answers it."""
+    """A check run from the API."""
 
     id: int
     pull_requests: list[dict[str, object]] = []
 
 
 class CheckRuns(msgspec.Struct, frozen=True):
-    """The API's answer to which check runs a commit has."""
+    """The check runs of a commit, from the API."""
 
     check_runs: list[CheckRun]
 
 
 class Comment(msgspec.Struct, frozen=True):
-    """A comment below a pull request."""
+    """A comment on a pull request."""
 
     id: int
     body: str | None = None
@@ -100,7 +99,7 @@ class AccessToken(msgspec.Struct, frozen=True):
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
-    """One webhook delivery: of all events the fields that any of them needs."""
+    """A webhook delivery, with the fields that any event needs."""
 
     action: str = ""
     repository: NamedRepository | None = None
@@ -112,73 +111,51 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     after: str = ""
 
 
-def is_signed(body: bytes, secret: bytes, signature: str | None) -> bool:
-    """Whether ``X-Hub-Signature-256`` was made over exactly these bytes with the secret.
+def has_valid_webhook_signature(body: bytes, secret: bytes, signature: str | None) -> bool:
+    """Whether ``X-Hub-Signature-256`` is valid for these bytes and the secret.
 
-    >>> is_signed(b"Hello, World!", b"It's a Secret to Everybody",
+    >>> has_valid_webhook_signature(b"Hello, World!", b"It's a Secret to Everybody",
     ...     "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17")
     True
     """
     if not secret:
-        raise InputError("a webhook's secret cannot be empty")
+        raise InputError("the webhook secret cannot be empty")
     if signature is None or not signature.startswith(SIGNATURE_PREFIX):
         return False
     expected = hmac.new(secret, body, hashlib.sha256).hexdigest()
     return hmac.compare_digest(expected.encode(), signature.removeprefix(SIGNATURE_PREFIX).encode("utf-8", "replace"))
 
 
-def decode_delivery(body: bytes) -> Delivery:
-    """A delivery's payload."""
-    return decode_payload(body, Delivery, "the delivery")
+def decode_webhook_delivery(body: bytes) -> Delivery:
+    """Decode the payload of a delivery."""
+    return decode_github_payload(body, Delivery, "the delivery")
 
 
-def decode_payload(body: bytes, shape: type[_T], what: str) -> _T:
-    """An answer or payload of GitHub's as a value."""
+def decode_github_payload(body: bytes, shape: type[_T], label: str) -> _T:
+    """Decode an answer or a payload of GitHub; ``label`` names it in errors."""
     try:
         return msgspec.json.decode(body, type=shape)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"{what} is not what GitHub sends: {error}") from error
+        raise InputError(f"cannot parse {label} from GitHub: {error}") from error
 
 
-def parse_repository_name(typed: str) -> str:
-    """``owner/name``, checked; nothing else ever becomes part of an address or a path."""
-    owner, _, name = typed.partition("/")
-    if REPOSITORY.fullmatch(typed) is None or name in (".", "..") or owner.endswith("-"):
-        raise InputError(f"{typed!r} is no repository of GitHub's", hint="give it as OWNER/NAME")
-    return typed
+def parse_github_repository(text: str) -> str:
+    """Parse ``owner/name``; nothing else ever becomes part of a URL or a path."""
+    owner, _, name = text.partition("/")
+    if REPOSITORY.fullmatch(text) is None or name in (".", "..") or owner.endswith("-"):
+        raise InputError(f"invalid GitHub repository {text!r}", hint="write it as OWNER/NAME")
+    return text
 
 
-def parse_commit_name(typed: str) -> CommitSha:
-    """A commit's full name, checked."""
-    if SHA.fullmatch(typed) is None:
-        raise InputError(f"{typed!r} is no commit's full name")
-    return CommitSha(typed)
-
-
-class _CommentText(msgspec.Struct, frozen=True):
-    title: str
-    summary: str
-
-
-class _SkippedReview(msgspec.Struct, frozen=True, kw_only=True):
-    name: str
-    head_sha: str
-    status: str = "completed"
-    conclusion: str = "action_required"
-    completed_at: str
-    output: _CommentText
-
-
-def encode_unjudged(name: str, head: CommitSha, as_of: str, why: str) -> bytes:
-    """The body of a check run for a change that could not be judged: somebody has to act, it is not let pass."""
-    output = _CommentText("could not be judged", f"custody could not judge this change: {why}")
-    return msgspec.json.encode(
-        _SkippedReview(name=name, head_sha=head, completed_at=to_the_second(as_of), output=output)
-    )
+def parse_github_sha(text: str) -> CommitSha:
+    """Parse the full id of a commit."""
+    if SHA.fullmatch(text) is None:
+        raise InputError(f"invalid commit id {text!r}")
+    return CommitSha(text)
 
 
 class JobPayload(msgspec.Struct, frozen=True, kw_only=True):
-    """What a job about a repository of GitHub's is handed."""
+    """The payload of a job about a GitHub repository."""
 
     repository: str
     number: int = 0
@@ -186,19 +163,19 @@ class JobPayload(msgspec.Struct, frozen=True, kw_only=True):
     after: str = ""
 
 
-def payload_from(value: object) -> JobPayload:
-    """A job's payload as a value."""
+def job_payload_from_json(value: object) -> JobPayload:
+    """Parse the payload of a job."""
     try:
         return msgspec.convert(value, JobPayload)
     except msgspec.ValidationError as error:
-        raise InputError(f"the job is none of ours: {error}") from error
+        raise InputError(f"invalid job payload: {error}") from error
 
 
-# What ``custody github`` and the webhook answer.
+# Reports of ``custody github`` and the webhook.
 
 
 class GitHubLine(msgspec.Struct, frozen=True):
-    """A repository, the project that it belongs to, and the app's installation if deliveries named one."""
+    """A repository, its project, and the installation of the app if a delivery named one."""
 
     name: str
     project: str
@@ -206,20 +183,20 @@ class GitHubLine(msgspec.Struct, frozen=True):
 
 
 class GitHubConnectReport(Report, frozen=True, kw_only=True, tag="github-connect"):
-    """What was done with a repository."""
+    """A repository that was connected or disconnected."""
 
     done: Literal["connected", "disconnected"]
     repository: GitHubLine
 
 
 class GitHubListReport(Report, frozen=True, kw_only=True, tag="github-list"):
-    """Every repository that is connected, by name."""
+    """The connected repositories by name."""
 
     repositories: list[GitHubLine]
 
 
 class GitHubBackfillReport(Report, frozen=True, kw_only=True, tag="github-backfill"):
-    """The pull requests that a repository has, and how many jobs were added for them."""
+    """The number of pull requests of a repository, and of jobs added for them."""
 
     repository: GitHubLine
     open: int
@@ -228,7 +205,7 @@ class GitHubBackfillReport(Report, frozen=True, kw_only=True, tag="github-backfi
 
 
 class WebhookReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a delivery, and how many jobs it made."""
+    """The result of a delivery, and the number of jobs added."""
 
     taken: str
     said: str

@@ -1,4 +1,4 @@
 """The values that each page shows.
 
-May touch the store and git, through the workspace that it is given, and asks the questions for answers.
+May touch the store and git, through the workspace.
 """

@@ -1,4 +1,4 @@
-"""Answers that take seconds, remembered for pages while what they follow from stays the same."""
+"""A cache for answers that take seconds, valid while the state of the store is the same."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -14,18 +14,18 @@ from custody.workspace.workspace import Workspace
 T = TypeVar("T")
 
 WAIT_SECONDS_MAX = 30.0
-"""So long somebody waits while the same is made for another."""
+"""Maximum wait while another request computes the same answer."""
 
 CacheKey = tuple[str | None, ...]
 
 
-def place_of(workspace: Workspace) -> CacheKey:
-    """Which store a workspace works with."""
+def make_page_cache_key(workspace: Workspace) -> CacheKey:
+    """Return a key for the store of a workspace."""
     return workspace.database, str(workspace.folder_of_project), workspace.project
 
 
-def chains_of(store: Store) -> tuple[str, ...]:
-    """Where every chain of a store stands: each new record moves one of them, an erasure too."""
+def read_page_cache_state(store: Store) -> tuple[str, ...]:
+    """Return the heads of all chains: every new record changes one, an erasure too."""
     return tuple(sorted(f"{head.store} {head.seq} {head.link.hex()}" for head in store.tables.chains()))
 
 
@@ -38,68 +38,65 @@ class _CacheEntry(Generic[T]):
 
 @dataclass(slots=True)
 class _Turn:
-    """Whose turn it is at a place, and how many are there or wait."""
+    """The lock of a key, and how many hold it or wait for it."""
 
     lock: Lock = field(default_factory=Lock)
-    wanted: int = 0
+    users: int = 0
 
 
 class Turns:
-    """One at a time at each place."""
+    """One lock per key, which exists only while it is used."""
 
     def __init__(self) -> None:
         self._turns: dict[CacheKey, _Turn] = {}
         self._lock = Lock()
 
     @contextmanager
-    def at(self, place: CacheKey) -> Iterator[None]:
-        """Be the only one at a place; its lock is forgotten with the last one who wants it.
-
-        An ``InputError`` where somebody else takes too long.
-        """
+    def at(self, key: CacheKey) -> Iterator[None]:
+        """Hold the lock of a key; an ``InputError`` if another request holds it too long."""
         with self._lock:
-            turn = self._turns.setdefault(place, _Turn())
-            turn.wanted += 1
+            turn = self._turns.setdefault(key, _Turn())
+            turn.users += 1
         try:
             if not turn.lock.acquire(timeout=WAIT_SECONDS_MAX):
-                raise InputError("somebody else asked for something that takes long", hint="try again in a moment")
+                raise InputError("the server is working on another long request", hint="try again")
             try:
                 yield
             finally:
                 turn.lock.release()
         finally:
             with self._lock:
-                turn.wanted -= 1
-                if not turn.wanted:
-                    del self._turns[place]
+                turn.users -= 1
+                if not turn.users:
+                    del self._turns[key]
 
 
 class StateCache(Generic[T]):
-    """One answer for each of a few places; ``ns_max`` is how old one may become although nothing seems to be new."""
+    """One answer for each of the last ``most`` keys; ``ns_max`` is the maximum age of an answer."""
 
     def __init__(self, *, most: int = 4, ns_max: int | None = None) -> None:
         self._most = most
         self._ns_max = ns_max
-        self._kept: OrderedDict[CacheKey, _CacheEntry[T]] = OrderedDict()
+        self._entries: OrderedDict[CacheKey, _CacheEntry[T]] = OrderedDict()
         self._turns = Turns()
         self._lock = Lock()
 
-    def get(self, place: CacheKey, state: object, now_ns: int, make: Callable[[], T]) -> T:
-        """The answer for this state, made by one at a time: whoever comes second finds what the first one made.
+    def get(self, key: CacheKey, state: object, now_ns: int, make: Callable[[], T]) -> T:
+        """Return the answer for this state; concurrent requests for one key compute it once.
 
-        Nobody waits for what is made for another place.
+        Requests for different keys do not wait for each other.
         """
-        with self._turns.at(place):
+        with self._turns.at(key):
             with self._lock:
-                kept = self._kept.get(place)
-            if kept is None or kept.state != state or self._is_old(kept, now_ns):
-                kept = _CacheEntry(state, now_ns, make())
+                entry = self._entries.get(key)
+            if entry is None or entry.state != state or self._is_old(entry, now_ns):
+                entry = _CacheEntry(state, now_ns, make())
             with self._lock:
-                self._kept[place] = kept
-                self._kept.move_to_end(place)
-                while len(self._kept) > self._most:
-                    self._kept.popitem(last=False)
-            return kept.answer
+                self._entries[key] = entry
+                self._entries.move_to_end(key)
+                while len(self._entries) > self._most:
+                    self._entries.popitem(last=False)
+            return entry.answer
 
-    def _is_old(self, kept: _CacheEntry[T], now_ns: int) -> bool:
-        return self._ns_max is not None and not 0 <= now_ns - kept.made_ns <= self._ns_max
+    def _is_old(self, entry: _CacheEntry[T], now_ns: int) -> bool:
+        return self._ns_max is not None and not 0 <= now_ns - entry.made_ns <= self._ns_max

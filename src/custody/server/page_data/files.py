@@ -1,4 +1,4 @@
-"""Files for pages: the tree of a commit to browse, blamed lines, documents with their citation findings."""
+"""Files for pages: the tree of a commit, blamed lines, documents with their citation findings."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -16,45 +16,45 @@ from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
 from custody.core.views import FileEdit, TracedFile
 from custody.git import FileAt, NoObject, NoWorkFile, Repository
-from custody.ledger.queries import paths_in
+from custody.ledger.queries import list_recorded_paths
 from custody.server.app.questions import (
     NameNotFound,
     Note,
-    line_explained,
-    name_not_found,
-    require_repository,
-    require_tracked_file,
+    answer_why_request,
+    map_errors_to_404,
+    require_project_repository,
+    require_servable_file,
 )
 from custody.why.report import WhyReport
 from custody.workspace.workspace import Workspace
 
 EDITED = (FileEdit, TracedFile)
-"""The views that say that an agent wrote in a file."""
+"""The views that record an edit by an agent."""
 FOLDER, FILE = "0", "1"
-"""Folders stand before files."""
+"""Folders are listed before files."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """A file, or a folder with how many files are in it and how many of those agents wrote in."""
+    """A file, or a folder with the number of its files and of those that agents edited."""
 
     path: str
-    """As an address says it."""
+    """As in a URL."""
     name: str
-    """As it is shown, below the folder that is looked at."""
+    """As shown, relative to the listed folder."""
     is_folder: bool
     files: int
     edited: int
 
     @property
     def key(self) -> str:
-        """Where it stands in the list."""
+        """The sort key."""
         return (FOLDER if self.is_folder else FILE) + self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileFilter:
-    """Which files: of which folder, with what in their names, only those that agents wrote in; how many from where."""
+    """The files to list: a folder, a part of the name, only edited ones, and the page."""
 
     folder: str | None = None
     revision: str = "HEAD"
@@ -66,7 +66,7 @@ class FileFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileListing:
-    """The entries of one page; ``more`` is where the next page begins, ``total`` counts those on every page."""
+    """The entries of one page; ``more`` is the cursor of the next page, ``total`` counts all pages."""
 
     folder: str | None
     shown: str | None
@@ -78,48 +78,50 @@ class FileListing:
     more: str | None
 
 
-def files_listed(workspace: Workspace, wish: FileFilter) -> FileListing:
-    """The folder's entries: its own, or every file below it where names or agents are asked for."""
-    repository = require_repository(workspace).repository
-    commit = repository.resolve(wish.revision)
-    folder = None if wish.folder is None else resolve_file(repository, commit, wish.folder)
-    files = _files(repository, commit, folder)
+def read_file_list_page(workspace: Workspace, query: FileFilter) -> FileListing:
+    """Return the entries of a folder; with a name or edit filter, every file below it."""
+    repository = require_project_repository(workspace).repository
+    commit = repository.resolve(query.revision)
+    folder = None if query.folder is None else path_from_url_param(repository, commit, query.folder)
+    files = _list_page_folder_files(repository, commit, folder)
     if folder is not None and (not files or files == [folder]):
-        raise InputError(
-            f"'{folder.display}' is no folder with files in {commit[:12]}", hint="choose one from the list above it"
-        )
-    edited = edited_files(workspace)
+        raise InputError(f"cannot find folder '{folder.display}' in {commit[:12]}", hint="choose one from the list")
+    edited = list_edited_files_for_page(workspace)
     start = 0 if folder is None else len(folder.raw) + 1
-    if wish.part is None and not wish.edited:
-        found = _children(files, edited, start)
+    if query.part is None and not query.edited:
+        entries = _make_folder_page_entries(files, edited, start)
     else:
-        part = (wish.part or "").casefold()
-        wanted = (path for path in files if not wish.edited or path in edited)
-        found = [_file(path, edited, start) for path in wanted if part in _shown(path, start).casefold()]
-    ordered = sorted(found, key=lambda entry: entry.key)
-    rest = [entry for entry in ordered if entry.key > wish.after]
+        part = (query.part or "").casefold()
+        candidates = (path for path in files if not query.edited or path in edited)
+        entries = [
+            _make_file_page_entry(path, edited, start)
+            for path in candidates
+            if part in _format_page_file_name(path, start).casefold()
+        ]
+    ordered = sorted(entries, key=lambda entry: entry.key)
+    rest = [entry for entry in ordered if entry.key > query.after]
     return FileListing(
-        folder=None if folder is None else format_path(folder),
+        folder=None if folder is None else path_to_url_param(folder),
         shown=None if folder is None else folder.display,
         commit=commit,
-        entries=rest[: wish.most],
+        entries=rest[: query.most],
         total=len(ordered),
         files=len(files),
         edited=sum(path in edited for path in files),
-        more=rest[wish.most - 1].key if len(rest) > wish.most else None,
+        more=rest[query.most - 1].key if len(rest) > query.most else None,
     )
 
 
-def edited_files(workspace: Workspace) -> frozenset[RepoPath]:
-    """The files that agents are known to have written in, under the names that they had then."""
+def list_edited_files_for_page(workspace: Workspace) -> frozenset[RepoPath]:
+    """Return the files that agents edited, under their names at that time."""
     with workspace.reading() as store:
-        return frozenset(paths_in(store, EDITED))
+        return frozenset(list_recorded_paths(store, EDITED))
 
 
-def format_path(path: RepoPath) -> str:
-    r"""A path as an address says it: as it is, or where that is no UTF-8, as it is shown.
+def path_to_url_param(path: RepoPath) -> str:
+    r"""Return a path for a URL: unchanged, or in display form if it is not UTF-8.
 
-    >>> format_path(RepoPath(b"a\xff")), format_path(RepoPath("ä".encode()))
+    >>> path_to_url_param(RepoPath(b"a\xff")), path_to_url_param(RepoPath("ä".encode()))
     ('a\\xff', 'ä')
     """
     try:
@@ -128,65 +130,76 @@ def format_path(path: RepoPath) -> str:
         return path.display
 
 
-def resolve_file(repository: Repository, commit: CommitSha, said: str) -> RepoPath:
-    """The file or folder that an address names: of that name, else the one in ``commit`` that is shown so."""
-    path = RepoPath.of(said)
-    if "\\" not in said:
+def path_from_url_param(repository: Repository, commit: CommitSha, text: str) -> RepoPath:
+    """Return the file or folder with this name, else the one in ``commit`` with this display form."""
+    path = RepoPath.of(text)
+    if "\\" not in text:
         return path
     with repository.tree(commit) as entries:
         paths = [entry.path for entry in entries]
     if any(tree_path == path or tree_path.raw.startswith(path.raw + b"/") for tree_path in paths):
         return path
-    deep = said.count("/") + 1
+    depth = text.count("/") + 1
     for tree_path in paths:
-        if tree_path.display == said or tree_path.display.startswith(f"{said}/"):
-            return RepoPath(b"/".join(tree_path.raw.split(b"/")[:deep]))
+        if tree_path.display == text or tree_path.display.startswith(f"{text}/"):
+            return RepoPath(b"/".join(tree_path.raw.split(b"/")[:depth]))
     return path
 
 
-def _files(repository: Repository, commit: CommitSha, folder: RepoPath | None) -> list[RepoPath]:
+def _list_page_folder_files(repository: Repository, commit: CommitSha, folder: RepoPath | None) -> list[RepoPath]:
     with repository.tree(commit, [] if folder is None else [folder]) as entries:
         return [entry.path for entry in entries if entry.kind == "blob"]
 
 
-def _children(files: Iterable[RepoPath], edited: frozenset[RepoPath], start: int) -> list[FileEntry]:
-    """What is in a folder itself: its files, and the folders below it with what is in them."""
+def _make_folder_page_entries(files: Iterable[RepoPath], edited: frozenset[RepoPath], start: int) -> list[FileEntry]:
+    """Return the files of a folder and its subfolders with their counts."""
     folders: dict[bytes, tuple[int, int]] = {}
-    found: list[FileEntry] = []
+    entries: list[FileEntry] = []
     for path in files:
         slash = path.raw.find(b"/", start)
         if slash < 0:
-            found.append(_file(path, edited, start))
+            entries.append(_make_file_page_entry(path, edited, start))
         else:
             count, by_agents = folders.get(path.raw[:slash], (0, 0))
             folders[path.raw[:slash]] = (count + 1, by_agents + (path in edited))
     for raw, (count, by_agents) in folders.items():
         below = RepoPath(raw)
-        found.append(FileEntry(format_path(below), _shown(below, start), is_folder=True, files=count, edited=by_agents))
-    return found
+        entries.append(
+            FileEntry(
+                path_to_url_param(below),
+                _format_page_file_name(below, start),
+                is_folder=True,
+                files=count,
+                edited=by_agents,
+            )
+        )
+    return entries
 
 
-def _file(path: RepoPath, edited: frozenset[RepoPath], start: int) -> FileEntry:
-    return FileEntry(format_path(path), _shown(path, start), is_folder=False, files=1, edited=int(path in edited))
+def _make_file_page_entry(path: RepoPath, edited: frozenset[RepoPath], start: int) -> FileEntry:
+    return FileEntry(
+        path_to_url_param(path),
+        _format_page_file_name(path, start),
+        is_folder=False,
+        files=1,
+        edited=int(path in edited),
+    )
 
 
-def _shown(path: RepoPath, start: int) -> str:
+def _format_page_file_name(path: RepoPath, start: int) -> str:
     return RepoPath(path.raw[start:]).display
 
 
-# Documents of the repository with what is wrong with their citations, each finding where it stands.
-
-
 ENDINGS = (".md", ".markdown", ".mdx")
-NAMED_MAX = 500
-LISTED = "/sources lists the documents"
+LISTED_MAX = 500
+DOCUMENTS_HINT = "/sources lists the documents"
 BYTES_MAX = 4 * 1024 * 1024
-"""Of a document that is shown with its findings; 'custody cite audit' takes larger ones."""
+"""Maximum size of a document on a page; 'custody cite audit' reads larger ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """The documents of the last commit by path; ``more`` is how many are not named."""
+    """The documents of the last commit by path; ``more`` counts those that are not listed."""
 
     paths: list[str]
     more: int
@@ -194,69 +207,63 @@ class Documents:
 
 @dataclass(frozen=True, slots=True)
 class AuditedDocument:
-    """A document's lines, its audit, and the findings of each line."""
+    """A document with its audit and the findings of each line."""
 
     path: str
     lines: list[str]
     audit: CiteAuditReport
-    found: dict[int, list[CiteFinding]]
+    findings_by_line: dict[int, list[CiteFinding]]
 
 
-def documents(workspace: Workspace, text: str | None) -> Documents:
-    """The Markdown documents of the last commit, perhaps only those whose path has ``text`` in it."""
-    here = require_repository(workspace)
+def read_document_list_page(workspace: Workspace, text: str | None) -> Documents:
+    """Return the Markdown documents of the last commit whose path contains ``text``."""
+    here = require_project_repository(workspace)
     head = here.repository.head().commit
     if head is None:
         return Documents([], 0)
-    wanted = (text or "").casefold()
+    part = (text or "").casefold()
     with here.repository.tree(head) as entries:
-        named = sorted(
-            format_path(entry.path)
+        paths = sorted(
+            path_to_url_param(entry.path)
             for entry in entries
             if entry.kind == "blob" and str(entry.path).lower().endswith(ENDINGS)
-            if wanted in entry.path.display.casefold()
+            if part in entry.path.display.casefold()
         )
-    return Documents(named[:NAMED_MAX], max(0, len(named) - NAMED_MAX))
+    return Documents(paths[:LISTED_MAX], max(0, len(paths) - LISTED_MAX))
 
 
-def audited(workspace: Workspace, file: str) -> AuditedDocument:
-    """One Markdown document that git tracks, as it is on disk, with what is wrong with its citations.
-
-    No link is followed.
-    """
-    here = require_repository(workspace)
-    path = _resolve_document(here, file)
+def audit_document_for_page(workspace: Workspace, file: str) -> AuditedDocument:
+    """Return a tracked Markdown document on disk with its citation findings; no link is followed."""
+    here = require_project_repository(workspace)
+    path = _document_from_url_param(here, file)
     if not str(path).lower().endswith(ENDINGS):
-        raise NameNotFound(f"'{path.display}' is no Markdown document", hint=LISTED)
-    with name_not_found(InputError, hint=LISTED):
-        require_tracked_file(here, path)
-    # Read through the door, which follows no symbolic link: what is shown is the repository's.
-    found = here.repository.work_file(path, BYTES_MAX)
-    if isinstance(found, NoWorkFile):
-        raise NameNotFound(f"'{path.display}' cannot be shown: {found.reason}", hint=LISTED)
+        raise NameNotFound(f"'{path.display}' is not a Markdown document", hint=DOCUMENTS_HINT)
+    with map_errors_to_404(InputError, hint=DOCUMENTS_HINT):
+        require_servable_file(here, path)
+    # The git adapter follows no symbolic link out of the repository.
+    file_content = here.repository.work_file(path, BYTES_MAX)
+    if isinstance(file_content, NoWorkFile):
+        raise NameNotFound(f"cannot show '{path.display}': {file_content.reason}", hint=DOCUMENTS_HINT)
     audit = cite_audit(here, [str(path)])
     by_line: dict[int, list[CiteFinding]] = defaultdict(list)
     for finding in audit.findings:
         by_line[finding.line].append(finding)
     try:
-        lines = found.content.decode().splitlines()
+        lines = file_content.content.decode().splitlines()
     except UnicodeDecodeError as error:
         raise InputError(f"'{path.display}' is not UTF-8 text") from error
     return AuditedDocument(path.display, lines, audit, dict(by_line))
 
 
-def _resolve_document(workspace: Workspace, file: str) -> RepoPath:
-    """The document that an address names, which may say it as it is shown."""
+def _document_from_url_param(workspace: Workspace, file: str) -> RepoPath:
+    """Return the path of a document from a URL parameter."""
     head = workspace.repository.head().commit
-    return RepoPath.of(file) if head is None else resolve_file(workspace.repository, head, file)
-
-
-# A file with who wrote each of its lines, as the pages show it: without the words of any conversation.
+    return RepoPath.of(file) if head is None else path_from_url_param(workspace.repository, head, file)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilePlace:
-    """A file as an address names it: of a commit, or (``revision`` is None) as it is on disk, where git tracks it."""
+    """A file of a commit, or with ``revision`` None a tracked file on disk."""
 
     file: str
     revision: str | None = "HEAD"
@@ -264,51 +271,51 @@ class FilePlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlamePageFile:
-    """The report on a file, and its lines; ``file`` is how an address names it."""
+    """The report on a file, and its lines; ``file`` is its name in URLs."""
 
     file: str
     report: BlameReport
     texts: Sequence[str]
 
 
-def file_blamed(workspace: Workspace, place: FilePlace) -> BlamePageFile:
-    """Every line of a file in order, each with who wrote it and on what evidence."""
-    here = require_repository(workspace)
-    path, commit = _found(here.repository, place)
+def blame_file_for_page(workspace: Workspace, place: FilePlace) -> BlamePageFile:
+    """Return the lines of a file with their authors and evidence, without text of conversations."""
+    here = require_project_repository(workspace)
+    path, commit = _locate_page_file(here.repository, place)
     if commit is None:
-        require_tracked_file(here, path)
+        require_servable_file(here, path)
     with open_attribution(here) as evidence:
-        blamed = BlameReporter(evidence).blamed(path, commit, ())
+        blamed = BlameReporter(evidence).blame_file(path, commit, ())
         evidence.save()
     silent = [structs.replace(attribution, conversation_summary=None) for attribution in blamed.report.attributions]
     return BlamePageFile(
-        file=format_path(path), report=structs.replace(blamed.report, attributions=silent), texts=blamed.texts
+        file=path_to_url_param(path), report=structs.replace(blamed.report, attributions=silent), texts=blamed.texts
     )
 
 
-def place_explained(workspace: Workspace, place: FilePlace, line: int, *, note: Note | None) -> WhyReport:
-    """Why a line is there; what was asked only with a ``note``."""
-    here = require_repository(workspace)
-    path, commit = _found(here.repository, place)
-    return line_explained(here, str(path), line, revision=commit, note=note)
+def explain_line_for_page(workspace: Workspace, place: FilePlace, line: int, *, note: Note | None) -> WhyReport:
+    """Explain a line; the prompt only with a ``note``."""
+    here = require_project_repository(workspace)
+    path, commit = _locate_page_file(here.repository, place)
+    return answer_why_request(here, str(path), line, revision=commit, note=note)
 
 
-def has_disk(workspace: Workspace) -> bool:
-    """Whether files can be looked at as they are on disk: not in a bare repository."""
-    return require_repository(workspace).repository.work_tree is not None
+def can_show_disk_page(workspace: Workspace) -> bool:
+    """Whether files on disk can be shown: not in a bare repository."""
+    return require_project_repository(workspace).repository.work_tree is not None
 
 
-def _found(repository: Repository, place: FilePlace) -> tuple[RepoPath, CommitSha | None]:
+def _locate_page_file(repository: Repository, place: FilePlace) -> tuple[RepoPath, CommitSha | None]:
     if place.revision is None:
         return RepoPath.of(place.file), None
     if place.revision == "HEAD" and repository.head().commit is None:
-        raise InputError("nothing is committed here yet", hint="lines have authors from the first commit on")
+        raise InputError("this repository has no commits yet", hint="commit a file first")
     commit = repository.resolve(place.revision)
-    path = resolve_file(repository, commit, place.file)
-    (found,) = repository.look_up([FileAt(commit, path)])
-    if isinstance(found, NoObject):
+    path = path_from_url_param(repository, commit, place.file)
+    (entry,) = repository.look_up([FileAt(commit, path)])
+    if isinstance(entry, NoObject):
         raise InputError(
-            f"cannot find '{path.display}' in {commit[:12]}: it is {found.reason}",
-            hint="it may have had another name then, or not be committed: choose a file from the list",
+            f"cannot find '{path.display}' in {commit[:12]}: {entry.reason}",
+            hint="it may have had another name then; choose a file from the list",
         )
     return path, commit

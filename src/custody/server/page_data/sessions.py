@@ -1,47 +1,61 @@
-"""Sessions as pages show them: a list that is quick in a store of any size, and one session as a tree of its calls."""
+"""Sessions for pages: a list that is fast in a store of any size, and one session with its call tree."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from custody.core.errors import InputError
 from custody.core.ids import AgentName, SessionId
+from custody.core.plural import count_noun
 from custody.core.views import Prompt, Session, ToolCall
 from custody.core.wire.report import SessionReport
-from custody.core.wire.time import text_from
+from custody.core.wire.time import format_timestamp
 from custody.graph.app.call_tree import CallRow, CallTree, build_call_tree
-from custody.graph.app.learn import graph_rules
-from custody.ledger.queries import ReadRows, SessionRow, first_prompt, locators_read_by, session_rows, was_open
-from custody.ledger.sessions import ANY_NUMBER, report_session, session_named, session_read
-from custody.server.app.listing import cursor, is_storable_name, make_cursor_error, number_in, parts_of
-from custody.server.app.questions import NameNotFound, Note, hide_session_text, name_not_found
-from custody.server.page_data.cache import StateCache, chains_of, place_of
+from custody.graph.app.learn import load_graph_rules
+from custody.ledger.queries import (
+    ReadRows,
+    SessionRow,
+    find_first_session_prompt,
+    list_session_rows,
+    list_session_source_locators,
+    was_session_open,
+)
+from custody.ledger.sessions import ANY_NUMBER, find_session_by_name, read_session_views, report_session_log
+from custody.server.app.listing import (
+    check_cursor_number,
+    decode_page_cursor,
+    encode_page_cursor,
+    is_storable_param,
+    make_cursor_error,
+)
+from custody.server.app.questions import NameNotFound, Note, hide_prompts_from_caller, map_errors_to_404
+from custody.server.page_data.cache import StateCache, make_page_cache_key, read_page_cache_state
 from custody.server.queries import ActiveSession, ActivityTables
 from custody.store import ObservedView, Store
 from custody.workspace.workspace import Workspace
 
 ENDS_READ_MAX = 2
-"""Records of a session that are read at either end for its model."""
+"""Records read at the start and the end of a session to find its model."""
 ROWS_MAX = 50_000
-"""Calls of one session that a page takes; the rest is counted."""
+"""Maximum calls of one session on a page."""
 SOURCES_MAX = 200
-ASKED_SIGNS_MAX = 400
+PROMPT_CHARACTERS_MAX = 400
 ACTIVE_NS = 10 * 60 * 1_000_000_000
-"""Something of a session that came so lately says that it may be under way."""
+"""A session with an event within this time counts as active."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionListRow:
-    """A session in a list. Counts are exact below ``COUNTED_MAX``, else at least so many."""
+    """A session in a list; counts are exact below ``COUNTED_MAX``, else lower bounds."""
 
     agent: str
     session: str
     began: str
     last: str
     state: str
-    """``ended``, ``active`` when something came of it lately, ``open`` when nobody saw it end."""
+    """``ended``, ``active`` with a recent event, or ``open`` without a recorded end."""
     model: str | None
-    asked: str | None
-    """What was asked first, as far as it may be read."""
+    prompt: str | None
+    """The first prompt; None if the caller may not read it."""
     calls: int
     files: int
 
@@ -54,7 +68,7 @@ class SessionListPage:
     next: str | None
 
 
-def sessions_listed(
+def read_session_list_page(
     workspace: Workspace,
     *,
     limit: int,
@@ -63,40 +77,44 @@ def sessions_listed(
     text: str | None = None,
     note: Note | None = None,
 ) -> SessionListPage:
-    """The sessions that were active last, newest first; what was asked in them only with a ``note``."""
-    _check_text(agent, text)
+    """Return the last active sessions, newest first; prompts only with a ``note``."""
+    _check_page_search_text(agent, text)
     with workspace.reading() as store, store.reading():
-        looked = ActivityTables(store)
-        rows = looked.sessions(_behind(after), limit + 1, agent=agent, text=text)
-        items = [_listed(workspace, store, looked, row, with_text=note is not None) for row in rows[:limit]]
+        activity = ActivityTables(store)
+        rows = activity.sessions(_parse_session_page_cursor(after), limit + 1, agent=agent, text=text)
+        items = [
+            _make_session_list_row(workspace, store, activity, row, with_text=note is not None) for row in rows[:limit]
+        ]
     last = rows[limit - 1] if len(rows) > limit else None
-    told = sorted(f"{item.agent} {item.session}" for item in items if item.asked is not None)
-    if note is not None and told:
-        note(f"first prompts of {len(told)} session(s): {', '.join(told)}")
-    return SessionListPage(items, None if last is None else cursor(last.last_ns, [last.agent, last.session]))
-
-
-def _listed(
-    workspace: Workspace, store: Store, looked: ActivityTables, row: ActiveSession, *, with_text: bool
-) -> SessionListRow:
-    counted = looked.counted(row.agent, row.session)
-    said = _read_session_facts(store, row)
-    first = first_prompt(store, row.agent, row.session) if with_text else None
-    return SessionListRow(
-        agent=row.agent,
-        session=row.session,
-        began=text_from(counted.first_ns),
-        last=text_from(row.last_ns),
-        state=_state(workspace, store, row, said.ended_ns),
-        model=said.model,
-        asked=_read_prompt(first),
-        calls=counted.calls,
-        files=counted.files,
+    names = sorted(f"{item.agent} {item.session}" for item in items if item.prompt is not None)
+    if note is not None and names:
+        note(f"first prompts of {count_noun(len(names), 'session')}: {', '.join(names)}")
+    return SessionListPage(
+        items, None if last is None else encode_page_cursor(last.last_ns, [last.agent, last.session])
     )
 
 
-def _read_session_facts(store: Store, row: ActiveSession) -> Session:
-    """What the first and the last records of a session say of it; what was said last wins."""
+def _make_session_list_row(
+    workspace: Workspace, store: Store, activity: ActivityTables, row: ActiveSession, *, with_text: bool
+) -> SessionListRow:
+    counts = activity.count_session(row.agent, row.session)
+    facts = _read_page_session_facts(store, row)
+    first = find_first_session_prompt(store, row.agent, row.session) if with_text else None
+    return SessionListRow(
+        agent=row.agent,
+        session=row.session,
+        began=format_timestamp(counts.first_ns),
+        last=format_timestamp(row.last_ns),
+        state=_read_session_page_state(workspace, store, row, facts.ended_ns),
+        model=facts.model,
+        prompt=_shorten_prompt_for_page(first),
+        calls=counts.calls,
+        files=counts.files,
+    )
+
+
+def _read_page_session_facts(store: Store, row: ActiveSession) -> Session:
+    """Return the model and the end of a session from its first and last records; later records win."""
     whole = Session(agent=row.agent, id=row.session, started_ns=row.last_ns)
     for record in ActivityTables(store).ends(row.agent, row.session, ENDS_READ_MAX):
         for view in store.views.of(record):
@@ -108,34 +126,34 @@ def _read_session_facts(store: Store, row: ActiveSession) -> Session:
     return whole
 
 
-def _state(workspace: Workspace, store: Store, row: ActiveSession, ended_ns: int | None) -> str:
-    """How a session stands; one that went on after it had ended has not ended."""
+def _read_session_page_state(workspace: Workspace, store: Store, row: ActiveSession, ended_ns: int | None) -> str:
+    """Return the state of a session; one with events after its end has not ended."""
     if ended_ns is not None and ended_ns >= row.last_ns:
         return "ended"
-    if not was_open(store, row.agent, row.session, row.last_ns, 1):
+    if not was_session_open(store, row.agent, row.session, row.last_ns, 1):
         return "ended"
     return "active" if workspace.now_ns() - row.last_ns < ACTIVE_NS else "open"
 
 
-def _read_prompt(seen: ObservedView[Prompt] | None) -> str | None:
-    text = None if seen is None else seen.view.text.content
-    return None if text is None else text[:ASKED_SIGNS_MAX]
+def _shorten_prompt_for_page(prompt: ObservedView[Prompt] | None) -> str | None:
+    text = None if prompt is None else prompt.view.text.content
+    return None if text is None else text[:PROMPT_CHARACTERS_MAX]
 
 
-def _behind(word: str | None) -> ActiveSession | None:
-    if word is None:
+def _parse_session_page_cursor(cursor: str | None) -> ActiveSession | None:
+    if cursor is None:
         return None
-    last, names = parts_of(word)
+    last, names = decode_page_cursor(cursor)
     if not isinstance(names, list) or len(names) != 2 or not all(isinstance(name, str) for name in names):
         raise make_cursor_error()
     agent, session = str(names[0]), str(names[1])
-    _check_text(agent, session)
-    return ActiveSession(AgentName(agent), SessionId(session), number_in(last))
+    _check_page_search_text(agent, session)
+    return ActiveSession(AgentName(agent), SessionId(session), check_cursor_number(last))
 
 
-def _check_text(*words: str | None) -> None:
-    if not all(is_storable_name(word) for word in words if word is not None):
-        raise InputError("a name holds a sign that no name has")
+def _check_page_search_text(*names: str | None) -> None:
+    if not all(is_storable_param(name) for name in names if name is not None):
+        raise InputError("invalid character in a name")
 
 
 # --- one session ------------------------------------------------------------------------------------------------------
@@ -143,7 +161,7 @@ def _check_text(*words: str | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SessionContent:
-    """All that the records of a session say, whoever may read it."""
+    """Everything recorded of a session, before anything is hidden from the caller."""
 
     report: SessionReport
     tree: CallTree
@@ -152,64 +170,61 @@ class SessionContent:
 
 @dataclass(frozen=True, slots=True)
 class SessionPage(SessionContent):
-    """A session as whoever asks may see it, with its calls in the order in which a tree is read.
-
-    Of ``total`` rows at most ``ROWS_MAX`` are here.
-    """
+    """A session as the caller may see it, with the calls in tree order: at most ``ROWS_MAX`` of ``total`` rows."""
 
     rows: Sequence[CallRow]
     total: int
 
 
 SessionMemory = StateCache[SessionContent]
-"""A session of ten thousand calls takes seconds to read, and is looked at again and again."""
+"""A session of ten thousand calls takes seconds to read."""
 
 
 def read_session_page(
     workspace: Workspace, memory: SessionMemory, session: str, *, agent: str | None, note: Note | None
 ) -> SessionPage:
-    """A session with its call tree; what was asked, and what calls were about, only with a ``note``."""
-    _check_text(session, agent)
+    """Return a session with its call tree; prompts and details of calls only with a ``note``."""
+    _check_page_search_text(session, agent)
     with workspace.reading() as store, store.reading():
-        with name_not_found(InputError, hint="the list of sessions has every one"):
-            row = session_named(store, session, agent)
-        rules = graph_rules(workspace)
+        with map_errors_to_404(InputError, hint="see the list of sessions"):
+            row = find_session_by_name(store, session, agent)
+        rules = load_graph_rules(workspace)
         content = memory.get(
-            (*place_of(workspace), row.agent, row.session),
-            (chains_of(store), row, rules),
+            (*make_page_cache_key(workspace), row.agent, row.session),
+            (read_page_cache_state(store), row, rules),
             workspace.now_ns(),
-            lambda: _read_content(workspace, store, row),
+            lambda: _read_session_page_content(workspace, store, row),
         )
-    report = hide_session_text(content.report, note=note)
-    words = {prompt.id: prompt.text for prompt in report.prompts}
-    rows = list(content.tree.rows(words if note is not None else None))
-    if note is not None and not any(words.values()) and any(row.detail is not None for row in rows):
+    report = hide_prompts_from_caller(content.report, note=note)
+    texts = {prompt.id: prompt.text for prompt in report.prompts}
+    rows = list(content.tree.rows(texts if note is not None else None))
+    if note is not None and not any(texts.values()) and any(row.detail is not None for row in rows):
         note(f"calls of {row.agent} {row.session}")
     return SessionPage(report, content.tree, content.read, rows[:ROWS_MAX], len(rows))
 
 
-def _read_content(workspace: Workspace, store: Store, row: SessionRow) -> SessionContent:
-    seen = session_read(store, row)
+def _read_session_page_content(workspace: Workspace, store: Store, row: SessionRow) -> SessionContent:
+    views = read_session_views(store, row)
     return SessionContent(
-        report_session(row, seen),
-        build_call_tree(store, row, seen),
-        locators_read_by(store, [row.session], row.last_ns, SOURCES_MAX),
+        report_session_log(row, views),
+        build_call_tree(store, row, views),
+        list_session_source_locators(store, [row.session], row.last_ns, SOURCES_MAX),
     )
 
 
-def session_now(workspace: Workspace, session: str, agent: str) -> tuple[SessionRow, str]:
-    """How much was captured of a session by now, and its state, without reading what it says."""
-    _check_text(session, agent)
+def poll_session_for_page(workspace: Workspace, session: str, agent: str) -> tuple[SessionRow, str]:
+    """Return the counts and the state of a session, without reading its content."""
+    _check_page_search_text(session, agent)
     with workspace.reading() as store, store.reading():
         row = next(
             (
                 session_row
-                for session_row in session_rows(store, limit=ANY_NUMBER, named=session)
+                for session_row in list_session_rows(store, limit=ANY_NUMBER, named=session)
                 if session_row.agent == agent
             ),
             None,
         )
         if row is None:
-            raise NameNotFound("no session has this name", hint="the list of sessions has every one")
+            raise NameNotFound("unknown session", hint="see the list of sessions")
         active = ActiveSession(row.agent, row.session, row.last_ns)
-        return row, _state(workspace, store, active, _read_session_facts(store, active).ended_ns)
+        return row, _read_session_page_state(workspace, store, active, _read_page_session_facts(store, active).ended_ns)

@@ -1,120 +1,140 @@
-"""Agents for pages: unknown names become ``NameNotFound``; answers that read every decision are bounded and cached."""
+"""Agents for pages: unknown names become ``NameNotFound``; answers from all decisions are limited and cached."""
 
 from collections.abc import Mapping
 
 from custody.core.errors import InputError
-from custody.server.app.questions import name_not_found
-from custody.server.page_data.cache import StateCache, place_of
+from custody.server.app.questions import map_errors_to_404
+from custody.server.page_data.cache import StateCache, make_page_cache_key
 from custody.store import Store
 from custody.trust import Account, UnknownAgent
+from custody.trust.app.acceptance import AcceptanceEstimator, make_acceptance_estimator
 from custody.trust.app.account import (
     TrustAccount,
     TrustAgentState,
     describe_account,
     describe_agent,
     list_recent_scores,
-    read_current_standing,
+    read_current_score,
 )
-from custody.trust.app.chance import ChanceEstimator, make_chance_estimator
 from custody.trust.app.decisions import (
     TrustQuery,
     count_decisions,
-    known_account,
+    load_trust_rules,
     make_trust_query,
     read_settled_decisions,
-    trust_rules,
+    require_trust_account,
 )
-from custody.trust.app.simulate import PolicyTrial, SimulationSource, begin_trial, gather, try_policy
+from custody.trust.app.simulate import (
+    PolicyTrial,
+    SimulationSource,
+    begin_policy_trial,
+    gather_simulation_input,
+    try_policy,
+)
 from custody.trust.wire import ChanceReport, TrustSimulateReport
-from custody.workspace.workspace import Workspace, has_repository
+from custody.workspace.workspace import Workspace, has_workspace_repository
 
 DECISIONS_MAX = 20_000
-"""With more decisions than this, nothing that folds all of them is made for a page: that many take ten seconds."""
+"""Maximum decisions that a page computes with: this many take ten seconds."""
 
-EstimatorMemory = StateCache[ChanceEstimator]
+EstimatorMemory = StateCache[AcceptanceEstimator]
 
 
-def agent_recent(workspace: Workspace, agent: str) -> tuple[float, ...]:
-    """The agent's scores after its newest decisions."""
-    return list_recent_scores(_account(workspace, agent, make_trust_query(workspace)))
+def list_agent_page_scores(workspace: Workspace, agent: str) -> tuple[float, ...]:
+    """Return the agent's scores after its newest decisions."""
+    return list_recent_scores(_read_account_for_page(workspace, agent, make_trust_query(workspace)))
 
 
 def read_agent_page(workspace: Workspace, agent: str, *, at: str | None) -> TrustAgentState:
-    """Where an agent stands, now or at a past moment."""
-    asked = make_trust_query(workspace, at)
+    """Return the score of an agent, now or at a past time."""
+    query = make_trust_query(workspace, at)
     if at is not None:
-        standing = _account(workspace, agent, asked).standing
+        standing = _read_account_for_page(workspace, agent, query).state
     else:
-        with name_not_found(UnknownAgent):
-            standing = read_current_standing(workspace, agent, asked)
-    return describe_agent(workspace, agent, standing, asked)
+        with map_errors_to_404(UnknownAgent):
+            standing = read_current_score(workspace, agent, query)
+    return describe_agent(workspace, agent, standing, query)
 
 
-def agent_account(workspace: Workspace, agent: str, *, at: str | None, before: int | None, limit: int) -> TrustAccount:
-    """Every record about an agent and what it did, those before place ``before`` first, and how the score moved."""
-    asked = make_trust_query(workspace, at)
-    return describe_account(agent, _account(workspace, agent, asked), asked, before=before, limit=limit)
+def read_agent_account_page(
+    workspace: Workspace, agent: str, *, at: str | None, before: int | None, limit: int
+) -> TrustAccount:
+    """Return the records about an agent before position ``before``, and how each changed the score."""
+    query = make_trust_query(workspace, at)
+    return describe_account(agent, _read_account_for_page(workspace, agent, query), query, before=before, limit=limit)
 
 
-def agent_chance(workspace: Workspace, memory: EstimatorMemory, agent: str, *, at: str | None) -> ChanceReport:
-    """The chance of a change of the agent's of which nothing else is known, from everything that was decided."""
-    asked = make_trust_query(workspace, at)
+def estimate_acceptance_for_page(
+    workspace: Workspace, memory: EstimatorMemory, agent: str, *, at: str | None
+) -> ChanceReport:
+    """Estimate the acceptance probability of a change of the agent without further facts, from all decisions."""
+    query = make_trust_query(workspace, at)
     with workspace.reading() as store, read_settled_decisions(store):
-        few_enough(count_decisions(store))
-        state = (heads_of(store), asked.rules, asked.until_ns)
-        estimator = memory.get(place_of(workspace), state, asked.now_ns, lambda: make_chance_estimator(store, asked))
-    return estimator.estimate(agent, asked.now_ns).to_report()
+        check_page_decision_count(count_decisions(store))
+        state = (read_trust_cache_state(store), query.rules, query.until_ns)
+        estimator = memory.get(
+            make_page_cache_key(workspace), state, query.now_ns, lambda: make_acceptance_estimator(store, query)
+        )
+    return estimator.estimate(agent, query.now_ns).to_report()
 
 
-def heads_of(store: Store) -> tuple[tuple[str, int], ...]:
-    """How far every chain reaches: whatever is recorded later gives another answer."""
+def read_trust_cache_state(store: Store) -> tuple[tuple[str, int], ...]:
+    """Return the length of every chain: every new record may change the answer."""
     return tuple((str(head.store), int(head.seq)) for head in store.tables.chains())
 
 
-def few_enough(decisions: int) -> None:
-    """Refuse to fold more decisions than a page can wait for."""
+def check_page_decision_count(decisions: int) -> None:
+    """Raise an ``InputError`` for more decisions than a page can compute with."""
     if decisions > DECISIONS_MAX:
         raise InputError(
-            f"there are {decisions:,} decisions, too many to go through for a page",
-            hint="ask on the command line: 'custody trust why AGENT', 'custody trust simulate'",
+            f"{decisions:,} decisions are too many for a page",
+            hint="run 'custody trust why AGENT' or 'custody trust simulate'",
         )
 
 
-def _account(workspace: Workspace, agent: str, asked: TrustQuery) -> Account:
+def _read_account_for_page(workspace: Workspace, agent: str, query: TrustQuery) -> Account:
     with workspace.reading() as store:
-        few_enough(count_decisions(store, agent))
-    with name_not_found(UnknownAgent):
-        return known_account(workspace, agent, asked)
+        check_page_decision_count(count_decisions(store, agent))
+    with map_errors_to_404(UnknownAgent):
+        return require_trust_account(workspace, agent, query)
 
 
-# Policies tried on the past for a page: the past is gathered once, and judged again as sliders move.
+# The past is gathered once, and evaluated again when a slider moves.
 
 
 NS_PER_DAY = 86_400 * 1_000_000_000
 TrialMemory = StateCache[PolicyTrial]
 
 
-def policy_tried(
-    workspace: Workspace, memory: TrialMemory, wished: Mapping[str, float], *, days: int, source: SimulationSource
+def simulate_policy_for_page(
+    workspace: Workspace, memory: TrialMemory, values: Mapping[str, float], *, days: int, source: SimulationSource
 ) -> TrustSimulateReport:
-    """What the rules in force, and the same with the ``wished`` numbers, would have let land in the last ``days``."""
-    return try_policy(_trial(workspace, memory, days, source), trust_rules(workspace), wished)
+    """Compare what the current rules and the rules with ``values`` would have merged in the last ``days``."""
+    return try_policy(_prepare_trial_for_page(workspace, memory, days, source), load_trust_rules(workspace), values)
 
 
-def _trial(workspace: Workspace, memory: TrialMemory, days: int, source: SimulationSource) -> PolicyTrial:
-    rules = trust_rules(workspace)
-    here = has_repository(workspace)
+def _prepare_trial_for_page(
+    workspace: Workspace, memory: TrialMemory, days: int, source: SimulationSource
+) -> PolicyTrial:
+    rules = load_trust_rules(workspace)
+    here = has_workspace_repository(workspace)
     if source == "git" and not here:
-        raise InputError("this service has no repository of the project", hint="look at records instead")
+        raise InputError("this service has no repository of the project", hint="choose records as the source")
     with workspace.reading() as store:
-        few_enough(count_decisions(store))
-        state = (heads_of(store), workspace.repository.head().commit if here else None, rules, days, source)
+        check_page_decision_count(count_decisions(store))
+        state = (
+            read_trust_cache_state(store),
+            workspace.repository.head().commit if here else None,
+            rules,
+            days,
+            source,
+        )
     now_ns = workspace.now_ns()
     since_ns = now_ns - days * NS_PER_DAY
 
-    def made() -> PolicyTrial:
-        gathered = gather(workspace, rules, since_ns, now_ns, source if here else "records")
-        few_enough(len(gathered.pasts))
-        return begin_trial(gathered, rules, since_ns, now_ns)
+    def make_trial() -> PolicyTrial:
+        gathered = gather_simulation_input(workspace, rules, since_ns, now_ns, source if here else "records")
+        check_page_decision_count(len(gathered.pasts))
+        return begin_policy_trial(gathered, rules, since_ns, now_ns)
 
-    return memory.get(place_of(workspace), state, now_ns, made)
+    return memory.get(make_page_cache_key(workspace), state, now_ns, make_trial)

@@ -1,4 +1,4 @@
-"""A blamed file as a page holds it: its first rows as they are read, and all of it for the island that draws it."""
+"""A blamed file on a page: its first rows as HTML, and all lines as data for the script."""
 
 import json
 from collections import Counter
@@ -8,31 +8,32 @@ from itertools import islice
 from typing import Any
 
 from custody.attribution.wire import TIER_WORDS, Attribution, CompetingClaim, SignalReport
+from custody.core.plural import count_noun
 from custody.server.page_data.files import BlamePageFile
 from custody.server.pages.charts import BarPart
-from custody.server.pages.phrases import SIGNS_MAX, count, day, escape_control_characters, percent
+from custody.server.pages.phrases import TEXT_CHARACTERS_MAX, escape_page_text, format_day, format_percent
 
 ROWS = 150
-"""Lines that are in the page itself, for readers without script."""
+"""Lines in the HTML itself, for readers without JavaScript."""
 LINES_MAX = 20_000
-"""Lines that an island is handed at once; a longer file comes in pieces."""
-PIECE_SIGNS_MAX, LINE_SIGNS_LEAST = 4_000_000, 200
-"""Signs that an island is handed at once. Where lines have more, each is cut at its share, but never below so many."""
+"""Maximum lines in the data of one page; a longer file is split."""
+PIECE_CHARACTERS_MAX, LINE_CHARACTERS_LEAST = 4_000_000, 200
+"""Maximum characters in the data of one page. Longer lines are cut, but never below ``LINE_CHARACTERS_LEAST``."""
 STRIPES = 60
-"""Pieces of the picture of a whole file."""
+"""Parts of the bar that shows a whole file."""
 CHAINS_MAX = 10
-"""Chains behind lines of one file that a report has."""
+"""Maximum chains of lines of one file in a report."""
 CLASSES = {
-    "agent": "an agent's",
-    "mixed": "partly an agent's",
-    "person": "a person's, as a record says",
-    "none": "not known",
+    "agent": "agent",
+    "mixed": "both",
+    "person": "person",
+    "none": "unknown",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class BlameRow:
-    """A line as it stands in the page; ``about`` says whose it is, and ``first`` that this begins with it."""
+    """A line of the page; ``about`` describes its author, ``first`` marks the first line of a block."""
 
     number: int
     text: str
@@ -43,7 +44,7 @@ class BlameRow:
 
 @dataclass(frozen=True, slots=True)
 class LineCount:
-    """How many lines somebody has."""
+    """The number and share of lines of an author or a class."""
 
     name: str
     lines: int
@@ -51,27 +52,27 @@ class LineCount:
 
     @property
     def shown(self) -> str:
-        """The name as an island has it."""
-        return escape_control_characters(self.name)
+        """The name as the script has it."""
+        return escape_page_text(self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineHighlight:
-    """Which lines stand out: those of a class, of an agent; the others fade."""
+    """The lines to highlight, by class or agent; the others fade."""
 
     kind: str | None = None
     agent: str | None = None
 
     def fades(self, about: dict[str, Any]) -> bool:
-        """Whether lines of which this is known are others."""
+        """Whether lines with this author fade."""
         return not (
             self.kind in (None, about["kind"])
-            and (self.agent is None or escape_control_characters(self.agent) == about.get("agent"))
+            and (self.agent is None or escape_page_text(self.agent) == about.get("agent"))
         )
 
 
 class FileLines:
-    """What a page shows of a file, of which every number and text is worked out once."""
+    """The lines of a file with their authors, computed once for a page."""
 
     def __init__(self, blamed: BlamePageFile, start: int, only: LineHighlight) -> None:
         self.total = len(blamed.texts)
@@ -109,29 +110,29 @@ class FileLines:
         ]
 
     def _describe_attribution(self, attribution: Attribution) -> dict[str, Any]:
-        """What an island says of a stretch, in words that are fit to be shown; nothing where there is nothing."""
-        told: dict[str, Any] = {
+        """Describe a block for the script, with escaped text and without empty values."""
+        facts: dict[str, Any] = {
             "kind": attribution.kind,
             "agent": attribution.agent,
             "model": attribution.model_id,
-            "share": percent(attribution.share) if attribution.kind == "mixed" else None,
+            "share": format_percent(attribution.share) if attribution.kind == "mixed" else None,
             "sure": None if attribution.tier is None else TIER_WORDS[attribution.tier - 1],
             "tier": attribution.tier,
             "confidence": None if attribution.tier is None else f"{attribution.confidence:.2f}",
             "grade": attribution.grade,
             "call": attribution.tool_call_id,
             "reason": attribution.reason,
-            "searched": _searched(attribution),
+            "searched": _describe_search_for_page(attribution),
             "signals": [self._signal(signal) for signal in attribution.evidence],
-            "claims": [_claim(claim) for claim in attribution.claims],
+            "claims": [_describe_claim_for_page(claim) for claim in attribution.claims],
             "commits": list(dict.fromkeys((*attribution.commits[:1], *attribution.commits[-1:]))),
             "session": self._session(attribution),
         }
-        return {name: _clean(value) for name, value in told.items() if value is not None and value != []}
+        return {name: _escape_page_values(value) for name, value in facts.items() if value is not None and value != []}
 
-    def _signal(self, seen: SignalReport) -> int:
-        """Where a signal stands among those of the file: most are seen again and again."""
-        return self._signals.setdefault((seen.name, f"{seen.points:+g}", seen.why), len(self._signals))
+    def _signal(self, signal: SignalReport) -> int:
+        """Return the index of a signal; most signals repeat, so each is stored once."""
+        return self._signals.setdefault((signal.name, f"{signal.points:+g}", signal.why), len(self._signals))
 
     def _session(self, attribution: Attribution) -> int | None:
         if attribution.agent is None or attribution.session_id is None:
@@ -141,106 +142,104 @@ class FileLines:
             self.sessions.append(pair)
         return self.sessions.index(pair)
 
-    # --- what is shown ------------------------------------------------------------------------------------------------
-
     @property
     def rows(self) -> Iterator[BlameRow]:
-        """The lines that are in the page itself."""
+        """The lines in the HTML itself."""
         for first, last, place in self._runs:
             for number in range(max(first, self.start), min(last, self.end) + 1):
                 about = self._about[place]
-                text = escape_control_characters(self._blamed.texts[number - 1])
+                text = escape_page_text(self._blamed.texts[number - 1])
                 yield BlameRow(number, text, about, number in (first, self.start), self.only.fades(about))
 
     @property
     def end(self) -> int:
-        """The last of the lines that are in the page itself."""
+        """The last line in the HTML itself."""
         return min(self.total, self.start + ROWS - 1)
 
     @property
     def chains(self) -> list[int]:
-        """The first lines of the first stretches of which something is known: a report has the chains behind these."""
+        """The first lines of the first attributed blocks; a report has the chains of these."""
         known = (first for first, _, place in self._runs if self._about[place]["kind"] != "none")
         return list(islice(known, CHAINS_MAX))
 
     @property
     def before(self) -> int | None:
-        """Where the rows before these begin."""
+        """The first line of the previous rows."""
         return max(1, self.start - ROWS) if self.start > 1 else None
 
     @property
     def after(self) -> int | None:
-        """Where the rows after these begin."""
+        """The first line of the next rows."""
         return self.start + ROWS if self.start + ROWS <= self.total else None
 
     @property
     def pieces(self) -> list[tuple[int, int]]:
-        """The stretches that a long file comes in."""
+        """The line ranges that a long file is split into."""
         return [(first, min(self.total, first + LINES_MAX - 1)) for first in range(1, self.total + 1, LINES_MAX)]
 
     @property
     def data(self) -> dict[str, Any]:
-        """All lines of this piece for the island, with runs of those of which the same is known."""
+        """All lines of this piece for the script, and the blocks with the same author."""
         texts = self._blamed.texts[self.first - 1 : self.last]
-        most = _line_signs(texts)
+        most = _limit_page_line_length(texts)
         return {
             "first": self.first,
             "total": self.total,
-            "texts": [escape_control_characters(text, most) for text in texts],
+            "texts": [escape_page_text(text, most) for text in texts],
             "runs": [
                 [max(first, self.first), min(last, self.last), place]
                 for first, last, place in self._runs
                 if first <= self.last and last >= self.first
             ],
             "about": self._about,
-            "signals": [[escape_control_characters(words) for words in signal] for signal in self._signals],
-            "sessions": [escape_control_characters(session) for _, session in self.sessions],
+            "signals": [[escape_page_text(text) for text in signal] for signal in self._signals],
+            "sessions": [escape_page_text(session) for _, session in self.sessions],
         }
 
     @property
     def stripes(self) -> list[BarPart]:
-        """The whole file from its first line to its last, in pieces; in each the classes that its lines are."""
+        """The whole file from top to bottom as parts of a bar, by class."""
         step = max(1, -(-self.total // STRIPES))
         pieces = [Counter[str]() for _ in range(0, self.total, step)]
         for first, last, place in self._runs:
             for piece in range((first - 1) // step, (last - 1) // step + 1):
                 lines = min(last, (piece + 1) * step) - max(first, piece * step + 1) + 1
                 pieces[piece][str(self._about[place]["kind"])] += lines
-        found: list[BarPart] = []
-        for held in pieces:
-            for kind in filter(held.__getitem__, CLASSES):
-                colour, size = f"k-{kind}", held[kind]
-                if found and found[-1].colour == colour:
-                    size += int(found.pop().size)
-                found.append(BarPart(CLASSES[kind], size, colour))
-        return found
+        parts: list[BarPart] = []
+        for counts in pieces:
+            for kind in filter(counts.__getitem__, CLASSES):
+                color, size = f"k-{kind}", counts[kind]
+                if parts and parts[-1].color == color:
+                    size += int(parts.pop().size)
+                parts.append(BarPart(CLASSES[kind], size, color))
+        return parts
 
 
-def _line_signs(texts: Sequence[str]) -> int:
-    """How much of a line is shown: the lines together may not be more than a browser can take in without a pause."""
-    if sum(min(len(text), SIGNS_MAX) for text in texts) <= PIECE_SIGNS_MAX:
-        return SIGNS_MAX
-    return max(LINE_SIGNS_LEAST, PIECE_SIGNS_MAX // len(texts))
+def _limit_page_line_length(texts: Sequence[str]) -> int:
+    """Return the maximum characters of a line, so that a browser can load all lines without a pause."""
+    if sum(min(len(text), TEXT_CHARACTERS_MAX) for text in texts) <= PIECE_CHARACTERS_MAX:
+        return TEXT_CHARACTERS_MAX
+    return max(LINE_CHARACTERS_LEAST, PIECE_CHARACTERS_MAX // len(texts))
 
 
-def _searched(attribution: Attribution) -> str | None:
+def _describe_search_for_page(attribution: Attribution) -> str | None:
     if attribution.searched is None:
         return None
     since = (
-        "nothing has been captured here"
+        "nothing recorded yet"
         if attribution.searched.since is None
-        else f"since {day(attribution.searched.since)}"
+        else f"since {format_day(attribution.searched.since)}"
     )
-    records = count(attribution.searched.records, "record")
-    return f"looked in {records} of this file and {count(attribution.searched.commits, 'commit')}; {since}"
+    records = count_noun(attribution.searched.records, "record")
+    return f"searched {records} of this file and {count_noun(attribution.searched.commits, 'commit')}; {since}"
 
 
-def _claim(claim: CompetingClaim) -> str:
-    by = claim.producer or "a trace that does not say by which tool"
-    return f"{claim.agent}, {claim.model_id or 'model unknown'}, session {claim.session_id}; says {by}"
+def _describe_claim_for_page(claim: CompetingClaim) -> str:
+    by = claim.producer or "a trace of an unknown tool"
+    return f"{claim.agent}, {claim.model_id or 'model unknown'}, session {claim.session_id}, according to {by}"
 
 
-def _clean(value: Any) -> Any:
+def _escape_page_values(value: Any) -> Any:
     if isinstance(value, str):
-        return escape_control_characters(value)
-    return [_clean(entry) for entry in value] if isinstance(value, list) else value
+        return escape_page_text(value)
+    return [_escape_page_values(entry) for entry in value] if isinstance(value, list) else value

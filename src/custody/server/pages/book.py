@@ -1,4 +1,4 @@
-"""Every page, in the order of the navigation."""
+"""Every page in the order of the navigation, and the page for a name that a user typed."""
 
 import re
 from collections.abc import Callable
@@ -36,60 +36,61 @@ PAGES: tuple[Page, ...] = (
 BY_NAME = {page.name: page for page in PAGES}
 
 
-# What somebody wants to see, as they type it, and the page that shows it.
-
-
 _LINE = re.compile(r"(?P<file>.+):(?P<line>[1-9][0-9]{0,8})", re.DOTALL)
 _SOURCE = re.compile(r"S[1-9][0-9]{0,8}")
-_SIGNS_MAX = 4096
+_NAME_CHARACTERS_MAX = 4096
 
 FileLookup = Callable[[str], str | None]
 NameLookup = Callable[[str], tuple[str, str, str] | None]
 
 
-def page_for(what: str, found: FileLookup = lambda _name: None, named: NameLookup = lambda _name: None) -> str:
-    """The address, from its first slash on: of a page by its name, a file, a line, a source, or what is recorded.
+def resolve_page_url(
+    name: str, find_file: FileLookup = lambda _name: None, find_record: NameLookup = lambda _name: None
+) -> str:
+    """Return the URL path for a page, file, line, source or recorded object.
 
-    ``found`` says what a name is in the work tree: its path from the root, with a slash behind a folder's. ``named``
-    says what is recorded under it: the page of that, and what to ask there.
+    ``find_file`` returns the path of a name in the work tree from its root, with a slash behind a folder.
+    ``find_record`` returns the page, parameter and value for a recorded name.
 
-    >>> page_for("graph"), page_for("Health"), page_for("src/a.py"), page_for("src/a.py:12")
-    ('/graph', '/state', '/blame?file=src%2Fa.py', '/why?file=src%2Fa.py&line=12')
-    >>> page_for("S3"), page_for("openapi.json"), page_for("#7", named=lambda name: ("change", "name", name))
-    ('/source?id=S3', '/openapi.json', '/change?name=%237')
+    >>> [resolve_page_url(name) for name in ("graph", "Health", "src/a.py", "src/a.py:12")]
+    ['/graph', '/state', '/blame?file=src%2Fa.py', '/why?file=src%2Fa.py&line=12']
+    >>> resolve_page_url("#7", find_record=lambda name: ("change", "name", name))
+    '/change?name=%237'
+    >>> resolve_page_url("S3"), resolve_page_url("openapi.json")
+    ('/source?id=S3', '/openapi.json')
     """
-    if not what or len(what) > _SIGNS_MAX:
-        raise InputError("there is nothing to open", hint=_HINT.format(_names()))
-    if (page := _page(what)) is not None:
+    if not name or len(name) > _NAME_CHARACTERS_MAX:
+        raise InputError("nothing to open", hint=_HINT.format(_list_page_names()))
+    if (page := _find_navigation_page(name)) is not None:
         return f"/{page}"
-    if what == "openapi.json":
+    if name == "openapi.json":
         return "/openapi.json"
-    if what.startswith("/"):
-        path, _, questions = what.lstrip("/\\").partition("?")
-        return f"/{quote(path)}?{questions}" if questions else f"/{quote(path)}"
-    if place := found(what):
+    if name.startswith("/"):
+        path, _, query = name.lstrip("/\\").partition("?")
+        return f"/{quote(path)}?{query}" if query else f"/{quote(path)}"
+    if place := find_file(name):
         return "/blame?" + urlencode({"folder": place[:-1]} if place.endswith("/") else {"file": place})
-    if line := _LINE.fullmatch(what):
-        return "/why?" + urlencode({"file": found(line["file"]) or line["file"], "line": line["line"]})
-    if _SOURCE.fullmatch(what):
-        return "/source?" + urlencode({"id": what})
-    if (known := named(what)) is not None:
-        page, name, value = known
-        return f"/{page}?" + urlencode({name: value})
-    if "/" in what or "." in what:
-        return "/blame?" + urlencode({"file": what})
-    raise InputError(f"nothing here is called '{what}'", hint=_HINT.format(_names()))
+    if line := _LINE.fullmatch(name):
+        return "/why?" + urlencode({"file": find_file(line["file"]) or line["file"], "line": line["line"]})
+    if _SOURCE.fullmatch(name):
+        return "/source?" + urlencode({"id": name})
+    if (record := find_record(name)) is not None:
+        page, param, value = record
+        return f"/{page}?" + urlencode({param: value})
+    if "/" in name or "." in name:
+        return "/blame?" + urlencode({"file": name})
+    raise InputError(f"cannot find '{name}'", hint=_HINT.format(_list_page_names()))
 
 
-_HINT = "name a file, FILE:LINE, a session, a change, an agent, a source such as S3, or one of {}"
+_HINT = "open a file, FILE:LINE, a session, a change, an agent, a source such as S3, or one of {}"
 
 
-def _page(what: str) -> str | None:
-    """The page in the navigation that is called so there or in addresses; one of a single object needs that object."""
-    word = what.lower()
+def _find_navigation_page(text: str) -> str | None:
+    """Return the page in the navigation with this label or name."""
+    word = text.lower()
     names = {name: page.name for page in BY_NAME.values() if page.label for name in (page.name, page.label.lower())}
     return names.get(word) or ("simulate" if word == "simulate" else None)
 
 
-def _names() -> str:
+def _list_page_names() -> str:
     return ", ".join(page.name for page in BY_NAME.values() if page.label is not None)

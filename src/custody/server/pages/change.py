@@ -1,80 +1,83 @@
-"""One change: what it is and does, what it is like, and its verdict; and two changes beside each other."""
+"""One change with its verdict, duplicates and files; and two changes side by side."""
 
 from custody.core.errors import InputError
-from custody.dupes.app.indexed_changes import change_like
-from custody.dupes.app.overlap import PairPage, compare_changes, compare_stored
+from custody.dupes.app.indexed_changes import preview_change_duplicates
+from custody.dupes.app.overlap import PairPage, compare_indexed_changes, compare_stored_evidence
 from custody.dupes.app.select import UnknownChange
 from custody.dupes.app.show import dupes_show
-from custody.server.app.questions import name_not_found, require_repository
-from custody.server.page_data.changes import change_judged, find_indexed, read_change_page
-from custody.server.pages.attempt import attempt_question
-from custody.server.pages.page import Page, PageParams, PageView
-from custody.workspace.workspace import Workspace, has_repository
+from custody.server.app.questions import map_errors_to_404, require_project_repository
+from custody.server.page_data.changes import find_change_for_page, judge_change_for_page, read_change_page
+from custody.server.pages.page import Page, PageParams, PageView, attempt_page_part
+from custody.workspace.workspace import Workspace, has_workspace_repository
 
 WHOLE = ("no", "yes", "word")
-NAMED = "its ref, the number of its pull request, or the first digits of its head"
+NAME = "the ref, pull request number, or first digits of the head commit"
 
 
-def change(workspace: Workspace, asked: PageParams) -> PageView:
-    """One change."""
-    name = asked.needed("name")
-    seen = read_change_page(workspace, name)
+def view_change(workspace: Workspace, params: PageParams) -> PageView:
+    """Show one change."""
+    name = params.require_text("name")
+    detail = read_change_page(workspace, name)
     return PageView(
-        title=seen.change.title or seen.change.head,
+        title=detail.change.title or detail.change.head,
         template="change.html",
         fields={
-            "seen": seen,
-            "repository": has_repository(workspace),
-            "like": attempt_question(lambda: change_like(require_repository(workspace), find_indexed(workspace, name))),
+            "detail": detail,
+            "repository": has_workspace_repository(workspace),
+            "duplicates": attempt_page_part(
+                lambda: preview_change_duplicates(
+                    require_project_repository(workspace), find_change_for_page(workspace, name)
+                )
+            ),
         },
     )
 
 
-def change_verdict(workspace: Workspace, asked: PageParams) -> PageView:
-    """What the gate says of an open change; it takes a second, so pages ask for it later."""
-    name = asked.needed("change")
+def view_change_verdict(workspace: Workspace, params: PageParams) -> PageView:
+    """Show the verdict on an open change; it takes a second, so pages load it later."""
+    name = params.require_text("change")
     fields = {
-        "verdict": attempt_question(lambda: change_judged(workspace, asked.memory.verdicts, name)),
-        "whole": asked.choice("whole", WHOLE),
+        "verdict": attempt_page_part(lambda: judge_change_for_page(workspace, params.memory.verdicts, name)),
+        "whole": params.choice("whole", WHOLE),
     }
     return PageView(title="Verdict", template="change_verdict.html", fields=fields)
 
 
-def evidence(workspace: Workspace, asked: PageParams) -> PageView:
-    """Two changes beside each other: of stored evidence, or any two that are indexed."""
-    seen = _pair(workspace, asked)
-    title = f"{seen.this.title} beside {seen.other.title}"
-    return PageView(title=title, template="evidence.html", fields={"seen": seen, "found": seen.evidence})
+def view_evidence(workspace: Workspace, params: PageParams) -> PageView:
+    """Show two changes side by side: of stored evidence, or any two indexed changes."""
+    pair = _read_change_pair(workspace, params)
+    title = f"{pair.this.title} and {pair.other.title}"
+    return PageView(title=title, template="evidence.html", fields={"pair_page": pair, "evidence": pair.evidence})
 
 
-def _pair(workspace: Workspace, asked: PageParams) -> PairPage:
-    id_ = asked.text("id")
+def _read_change_pair(workspace: Workspace, params: PageParams) -> PairPage:
+    id_ = params.text("id")
     if id_ is not None:
-        here = require_repository(workspace)
-        with name_not_found(InputError):
+        here = require_project_repository(workspace)
+        with map_errors_to_404(InputError):
             report = dupes_show(here, id_)
-        return compare_stored(here, report)
-    if asked.text("change") is None:
-        raise InputError("the address does not say which changes are meant", hint="follow a link to this page")
-    name, other = asked.needed("change"), asked.needed("other")
-    with name_not_found(UnknownChange):
-        return compare_changes(require_repository(workspace), name, other)
+        return compare_stored_evidence(here, report)
+    if params.text("change") is None:
+        raise InputError("missing parameter 'change'", hint="follow a link to this page")
+    name, other = params.require_text("change"), params.require_text("other")
+    with map_errors_to_404(UnknownChange):
+        return compare_indexed_changes(require_project_repository(workspace), name, other)
 
 
 PAGES = (
-    Page(name="change", section="changes", view=change, takes={"name": NAMED}, long=True),
+    Page(name="change", section="changes", view=view_change, takes={"name": NAME}, long=True),
     Page(
         name="change-verdict",
-        view=change_verdict,
-        takes={"change": NAMED, "whole": "yes to have the reasons unfolded, word to have the word alone"},
+        view=view_change_verdict,
+        takes={"change": NAME, "whole": "yes for expanded reasons, word for the verdict alone"},
         part=True,
         long=True,
     ),
     Page(
         name="evidence",
         section="changes",
-        view=evidence,
-        takes={"change": NAMED, "other": f"the other change: {NAMED}", "id": "stored evidence, by its id"},
+        view=view_evidence,
+        takes={"change": NAME, "other": f"the other change: {NAME}", "id": "the id of stored evidence"},
         long=True,
     ),
 )

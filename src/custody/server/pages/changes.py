@@ -1,24 +1,23 @@
-"""Changes: the clusters of those that should not all land, and everything that is indexed."""
+"""Changes: clusters of duplicates, and every indexed change."""
 
-from custody.dupes.app.indexed_changes import STATES, ChangeListPage, changes_listed
-from custody.server.page_data.changes import cluster_of, clusters_listed, read_cluster_page
-from custody.server.pages.attempt import attempt_question
-from custody.server.pages.page import Page, PageParams, PageView
-from custody.workspace.workspace import Workspace, has_repository
+from custody.dupes.app.indexed_changes import STATES, ChangeListPage, list_change_page
+from custody.server.page_data.changes import find_cluster_for_page, read_cluster_list_page, read_cluster_page
+from custody.server.pages.page import Page, PageParams, PageView, attempt_page_part
+from custody.workspace.workspace import Workspace, has_workspace_repository
 
 CHANGES_SHOWN = 40
 CLUSTERS_SHOWN = 500
 NUMBER_MAX = 999_999_999
-ASKED = {
-    "state": "open, landed or all: which changes",
-    "words": "words in what a change is called",
+TAKES = {
+    "state": "open, landed (merged) or all",
+    "words": "words in the title, ref or commit",
 }
 
 
-def changes(workspace: Workspace, asked: PageParams) -> PageView:
-    """Clusters, which come later where a service answers, and a list of changes."""
-    state, words = asked.choice("state", STATES), asked.text("words") or ""
-    found = _listed(workspace, asked, state, words)
+def view_changes(workspace: Workspace, params: PageParams) -> PageView:
+    """Show clusters and the list of changes."""
+    state, words = params.choice("state", STATES), params.text("words") or ""
+    listing = _list_changes_for_page(workspace, params, state, words)
     return PageView(
         title="Changes",
         template="changes.html",
@@ -26,50 +25,50 @@ def changes(workspace: Workspace, asked: PageParams) -> PageView:
             "state": state,
             "states": STATES,
             "words": words,
-            "found": found,
-            "at_first": asked.text("before") is None,
-            "repository": has_repository(workspace),
+            "listing": listing,
+            "at_first": params.text("before") is None,
+            "repository": has_workspace_repository(workspace),
         },
     )
 
 
-def _listed(workspace: Workspace, asked: PageParams, state: str, words: str) -> ChangeListPage:
-    before = asked.number("before", 0, least=0, most=NUMBER_MAX) or None
-    return changes_listed(workspace, state=state, words=words, before=before, limit=CHANGES_SHOWN)
+def _list_changes_for_page(workspace: Workspace, params: PageParams, state: str, words: str) -> ChangeListPage:
+    before = params.number("before", 0, least=0, most=NUMBER_MAX) or None
+    return list_change_page(workspace, state=state, text=words, before=before, limit=CHANGES_SHOWN)
 
 
-def changes_clusters(workspace: Workspace, asked: PageParams) -> PageView:
-    """The list of clusters alone."""
-    state, words = asked.choice("state", STATES), asked.text("words") or ""
-    start = asked.number("start", 0, least=0, most=NUMBER_MAX)
+def view_clusters(workspace: Workspace, params: PageParams) -> PageView:
+    """Show the clusters alone."""
+    state, words = params.choice("state", STATES), params.text("words") or ""
+    start = params.number("start", 0, least=0, most=NUMBER_MAX)
     fields = {
         "state": state,
         "words": words,
         "start": start,
-        "found": attempt_question(
-            lambda: clusters_listed(
-                workspace, asked.memory.clusters, state=state, words=words, start=start, limit=CLUSTERS_SHOWN
+        "clusters": attempt_page_part(
+            lambda: read_cluster_list_page(
+                workspace, params.memory.clusters, state=state, words=words, start=start, limit=CLUSTERS_SHOWN
             )
         ),
     }
     return PageView(title="Clusters", template="changes_clusters.html", fields=fields)
 
 
-def cluster(workspace: Workspace, asked: PageParams) -> PageView:
-    """The cluster that a change belongs to."""
-    return _cluster(workspace, asked, "cluster.html")
+def view_cluster(workspace: Workspace, params: PageParams) -> PageView:
+    """Show the cluster of a change."""
+    return _make_cluster_view(workspace, params, "cluster.html")
 
 
-def cluster_members(workspace: Workspace, asked: PageParams) -> PageView:
-    """The same, to be taken in by another page."""
-    return _cluster(workspace, asked, "cluster_members.html")
+def view_cluster_members(workspace: Workspace, params: PageParams) -> PageView:
+    """Show the same as a part of another page."""
+    return _make_cluster_view(workspace, params, "cluster_members.html")
 
 
-def _cluster(workspace: Workspace, asked: PageParams, template: str) -> PageView:
-    name = asked.needed("name")
-    group = cluster_of(workspace, asked.memory.clusters, name)
-    told = None if group is None else attempt_question(lambda: read_cluster_page(workspace, group))
-    fields = {"name": name, "group": group, "told": told}
+def _make_cluster_view(workspace: Workspace, params: PageParams, template: str) -> PageView:
+    name = params.require_text("name")
+    group = find_cluster_for_page(workspace, params.memory.clusters, name)
+    cluster = None if group is None else attempt_page_part(lambda: read_cluster_page(workspace, group))
+    fields = {"name": name, "group": group, "cluster": cluster}
     return PageView(title="Cluster" if group is None else group.members[0].title, template=template, fields=fields)
 
 
@@ -77,26 +76,26 @@ PAGES = (
     Page(
         name="changes",
         label="Changes",
-        view=changes,
-        takes={**ASKED, "before": "list what was indexed before this change"},
+        view=view_changes,
+        takes={**TAKES, "before": "list changes indexed before this one"},
     ),
     Page(
         name="changes-clusters",
-        view=changes_clusters,
-        takes={**ASKED, "start": "how many clusters to pass over"},
+        view=view_clusters,
+        takes={**TAKES, "start": "the number of clusters to skip"},
         part=True,
         long=True,
     ),
     Page(
         name="cluster",
         section="changes",
-        view=cluster,
+        view=view_cluster,
         takes={"name": "a change of the cluster: its ref, number or head"},
         long=True,
     ),
     Page(
         name="cluster-members",
-        view=cluster_members,
+        view=view_cluster_members,
         takes={"name": "a change of the cluster: its ref, number or head"},
         part=True,
         long=True,

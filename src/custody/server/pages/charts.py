@@ -1,7 +1,7 @@
-"""Pictures of numbers as SVG: no script, no style of their own, the same in a service and in a report.
+"""Charts as SVG, without scripts and inline styles, so that they work in a service and in a report.
 
-Colours are classes of the style sheet (``s0`` to ``s7`` for series, ``k-agent`` and such for classes), so that light,
-dark and print each have their own. What a picture says is in its title, and beside it as a table where it matters.
+Colors are classes of the style sheet (``s0`` to ``s7`` for series, ``k-agent`` and such for classes), so that light,
+dark and print each have their own.
 """
 
 from collections.abc import Sequence
@@ -9,64 +9,64 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from custody.server.pages.phrases import percent, short
+from custody.server.pages.phrases import format_percent, shorten_page_text
 
 WIDTH, HEIGHT = 720, 220
 LEFT, RIGHT, TOP, BOTTOM = 58, 12, 10, 26
-SERIES_COLOURS = 8
+SERIES_COLORS = 8
 LABELS_MAX = 8
 LABEL_HALF = 34
-"""Room for half of a label at the right end."""
-NAME_SIGNS = 60
+"""Space for half of a label at the right end."""
+NAME_CHARACTERS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class BarPart:
-    """A part of a bar: what it is, how much, and the class of its colour."""
+    """A part of a bar: its name, size, and the class of its color."""
 
     name: str
     size: float
-    colour: str
+    color: str
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A line of a picture: one value for each place below it; None where there is none.
+    """A series of values, one for each label of the x axis; None for a missing value.
 
-    A ``colour`` is the class of one that means something; without it a series has the next of the series' own.
+    Without a ``color`` class it gets the next of the series colors.
     """
 
     name: str
     values: Sequence[float | None]
-    colour: str | None = None
+    color: str | None = None
 
 
-def bar(parts: Sequence[BarPart], words: str) -> Markup:
-    """A bar of parts side by side."""
+def render_bar_chart(parts: Sequence[BarPart], label: str) -> Markup:
+    """Return a bar of parts side by side."""
     total = sum(part.size for part in parts) or 1.0
     drawn, at = [], 0.0
     for part in parts:
         wide = 100 * part.size / total
         if wide > 0:
-            title = f"{short(part.name, NAME_SIGNS)}: {percent(part.size / total)}"
+            title = f"{shorten_page_text(part.name, NAME_CHARACTERS)}: {format_percent(part.size / total)}"
             drawn.append(
                 Markup('<rect class="{}" x="{:.2f}" y="0" width="{:.2f}" height="10"><title>{}</title></rect>').format(
-                    part.colour, at, wide, title
+                    part.color, at, wide, title
                 )
             )
             at += wide
     return Markup(
         '<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" role="img" aria-label="{}">'
-    ).format(short(words, 300)) + Markup("{}</svg>").format(Markup("").join(drawn))
+    ).format(shorten_page_text(label, 300)) + Markup("{}</svg>").format(Markup("").join(drawn))
 
 
-def columns(places: Sequence[str], series: Sequence[Series], words: str) -> Markup:
-    """Columns over ``places``, each made of the series one above the other."""
+def render_column_chart(places: Sequence[str], series: Sequence[Series], label: str) -> Markup:
+    """Return stacked columns over ``places``."""
     highest = (
         max((sum(data_series.values[n] or 0 for data_series in series) for n in range(len(places))), default=0) or 1
     )
     step = (WIDTH - LEFT - RIGHT) / max(len(places), 1)
-    drawn = [_axis(highest), *_labels(places, step)]
+    drawn = [_render_chart_axis(highest), *_render_chart_labels(places, step)]
     for n, place in enumerate(places):
         base = float(HEIGHT - BOTTOM)
         for k, data_series in enumerate(series):
@@ -78,25 +78,25 @@ def columns(places: Sequence[str], series: Sequence[Series], words: str) -> Mark
                     Markup(
                         '<rect class="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"><title>{}</title></rect>'
                     ).format(
-                        _colour(k, data_series),
+                        _choose_chart_color(k, data_series),
                         LEFT + n * step + step * 0.1,
                         base,
                         max(step * 0.8, 1),
                         tall,
-                        f"{place}, {short(data_series.name, NAME_SIGNS)}: {_number(value)}",
+                        _format_point_title(place, data_series, value),
                     )
                 )
-    return _picture(drawn, words)
+    return _wrap_chart_svg(drawn, label)
 
 
-def lines(
-    places: Sequence[str], series: Sequence[Series], words: str, *, highest: float | None = None, points: bool = True
+def render_line_chart(
+    places: Sequence[str], series: Sequence[Series], label: str, *, highest: float | None = None, points: bool = True
 ) -> Markup:
-    """Lines over ``places``; each point has its value as a title."""
+    """Return lines over ``places``; each point has its value as a title."""
     values = [value for data_series in series for value in data_series.values if value is not None]
     top = highest or max(values, default=0) or 1
     step = (WIDTH - LEFT - RIGHT) / max(len(places) - 1, 1)
-    drawn = [_axis(top), *_labels(places, step, middle=False)]
+    drawn = [_render_chart_axis(top), *_render_chart_labels(places, step, middle=False)]
     for k, data_series in enumerate(series):
         at = [
             (LEFT + n * step, HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * value / top, value, places[n])
@@ -104,41 +104,45 @@ def lines(
             if value is not None
         ]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y, _, _ in at)
-        drawn.append(Markup('<polyline class="line {} d{}" points="{}"/>').format(_colour(k, data_series), k % 4, path))
+        drawn.append(
+            Markup('<polyline class="line {} d{}" points="{}"/>').format(
+                _choose_chart_color(k, data_series), k % 4, path
+            )
+        )
         for x, y, value, place in at if points else ():
-            title = f"{place}, {short(data_series.name, NAME_SIGNS)}: {_number(value)}"
+            title = _format_point_title(place, data_series, value)
             drawn.append(
                 Markup('<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="3"><title>{}</title></circle>').format(
-                    _colour(k, data_series), x, y, title
+                    _choose_chart_color(k, data_series), x, y, title
                 )
             )
-    return _picture(drawn, words)
+    return _wrap_chart_svg(drawn, label)
 
 
-def legend(series: Sequence[Series]) -> Markup:
-    """Which colour is which series."""
+def render_chart_legend(series: Sequence[Series]) -> Markup:
+    """Return the legend: the color of each series."""
     rows = (
         Markup('<li><span class="swatch {}"></span>{}</li>').format(
-            _colour(k, data_series), short(data_series.name, NAME_SIGNS)
+            _choose_chart_color(k, data_series), shorten_page_text(data_series.name, NAME_CHARACTERS)
         )
         for k, data_series in enumerate(series)
     )
     return Markup('<ul class="legend">{}</ul>').format(Markup("").join(rows))
 
 
-def _colour(k: int, series: Series) -> str:
-    return series.colour or f"s{k % SERIES_COLOURS}"
+def _choose_chart_color(k: int, series: Series) -> str:
+    return series.color or f"s{k % SERIES_COLORS}"
 
 
-def _picture(drawn: Sequence[Markup], words: str) -> Markup:
+def _wrap_chart_svg(drawn: Sequence[Markup], label: str) -> Markup:
     head = Markup('<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">').format(
-        WIDTH, HEIGHT, short(words, 300)
+        WIDTH, HEIGHT, shorten_page_text(label, 300)
     )
     return head + Markup("").join(drawn) + Markup("</svg>")
 
 
-def _axis(top: float) -> Markup:
-    """Three lines across, with what they stand for."""
+def _render_chart_axis(top: float) -> Markup:
+    """Return three horizontal lines with their values."""
     drawn = []
     for part in (0, 0.5, 1):
         y = HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * part
@@ -146,22 +150,28 @@ def _axis(top: float) -> Markup:
             Markup(
                 '<line class="axis" x1="{}" x2="{}" y1="{:.1f}" y2="{:.1f}"/>'
                 '<text class="mark" x="{}" y="{:.1f}">{}</text>'
-            ).format(LEFT, WIDTH - RIGHT, y, y, LEFT - 6, y + 4, _number(top * part))
+            ).format(LEFT, WIDTH - RIGHT, y, y, LEFT - 6, y + 4, _format_chart_number(top * part))
         )
     return Markup("").join(drawn)
 
 
-def _labels(places: Sequence[str], step: float, *, middle: bool = True) -> list[Markup]:
-    """The names of a few places, evenly chosen."""
+def _render_chart_labels(places: Sequence[str], step: float, *, middle: bool = True) -> list[Markup]:
+    """Return evenly spaced labels of the x axis."""
     every = max(1, -(-len(places) // LABELS_MAX))
     return [
         Markup('<text class="place" x="{:.1f}" y="{}">{}</text>').format(
-            min(LEFT + n * step + (step / 2 if middle else 0), WIDTH - LABEL_HALF), HEIGHT - 8, escape(short(place, 12))
+            min(LEFT + n * step + (step / 2 if middle else 0), WIDTH - LABEL_HALF),
+            HEIGHT - 8,
+            escape(shorten_page_text(place, 12)),
         )
         for n, place in enumerate(places)
         if n % every == 0
     ]
 
 
-def _number(value: float) -> str:
+def _format_point_title(place: str, series: Series, value: float) -> str:
+    return f"{place}, {shorten_page_text(series.name, NAME_CHARACTERS)}: {_format_chart_number(value)}"
+
+
+def _format_chart_number(value: float) -> str:
     return f"{value:,.0f}" if float(value).is_integer() or abs(value) >= 100 else f"{value:.3g}"

@@ -1,4 +1,4 @@
-"""Overview: how much of this is agents', what is open, what happened last, whether all is well."""
+"""Overview: health, the share of agents' lines, open changes and the last sessions."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -11,25 +11,22 @@ from custody.attribution.wire import StatsPeriod, StatsReport
 from custody.core.errors import InputError
 from custody.core.ids import PENDING
 from custody.core.wire.report import DoctorCheck
-from custody.core.wire.time import text_from
-from custody.dupes.app.indexed_changes import changes_listed
-from custody.intake.install.doctor import glance
-from custody.server.app.questions import lines_counted
-from custody.server.page_data.cache import place_of
-from custody.server.page_data.sessions import sessions_listed
-from custody.server.pages.attempt import attempt_question
+from custody.core.wire.time import format_timestamp
+from custody.dupes.app.indexed_changes import list_change_page
+from custody.intake.install.doctor import run_quick_doctor_checks
+from custody.server.app.questions import answer_stats_request
+from custody.server.page_data.cache import make_page_cache_key
+from custody.server.page_data.sessions import read_session_list_page
 from custody.server.pages.charts import BarPart, Series
-from custody.server.pages.page import Page, PageParams, PageView
+from custody.server.pages.page import Page, PageParams, PageView, attempt_page_part
 from custody.server.queries import ActivityTables
-from custody.share.chain_exchange import held_chains
-from custody.workspace.workspace import Workspace, has_repository
-
-# What the first page says at once: how much there is, whether all is well, and what custody can tell here.
+from custody.share.chain_exchange import list_chain_states
+from custody.workspace.workspace import Workspace, has_workspace_repository
 
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """Something that custody tells: from which tables, on which page, and what to run while there is nothing yet."""
+    """A question that custody answers: from which tables, on which page, and the command to run without data."""
 
     name: str
     tables: tuple[str, ...]
@@ -37,7 +34,7 @@ class Capability:
     next: str
     command: str
     in_repository: bool = False
-    """Whether the repository has to be here as well."""
+    """Whether it needs the repository too."""
 
 
 ABILITIES: tuple[Capability, ...] = (
@@ -45,39 +42,39 @@ ABILITIES: tuple[Capability, ...] = (
         "Who wrote which line",
         ("file_edit", "file_state", "traced_file"),
         "blame",
-        "no edit was captured: have agents recorded, or bring in what they left on disk",
+        "no edits recorded: record agents, or import their sessions",
         "custody init",
         in_repository=True,
     ),
     Capability(
-        "What agents were asked, and what they did",
+        "What agents were prompted to do, and what they did",
         ("prompt", "tool_call"),
         "sessions",
-        "no session was captured",
+        "no sessions recorded",
         "custody import",
     ),
     Capability(
-        "Which change does what another one does",
+        "Which changes duplicate each other",
         ("dupe_change",),
         "changes",
-        "no change is indexed",
+        "no changes indexed",
         "custody dupes index",
     ),
     Capability(
-        "How far an agent's record carries",
+        "How far to trust an agent",
         ("decision",),
         "trust",
-        "nobody recorded a decision about an agent's change",
+        "no reviews recorded",
         "custody trust reverts",
     ),
     Capability(
-        "What statements rest on", ("registry_source",), "sources", "no source is registered", "custody cite add"
+        "Which sources statements cite", ("registry_source",), "sources", "no sources recorded", "custody cite add"
     ),
     Capability(
-        "What calls what, and in which order",
+        "Which tools call which, and in what order",
         ("tool_call", "span"),
         "graph",
-        "no call was captured",
+        "no calls recorded",
         "custody import",
     ),
 )
@@ -85,82 +82,85 @@ ABILITIES: tuple[Capability, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class CapabilityState:
-    """An ability and whether there is anything that it can tell from."""
+    """A capability and the reason why it cannot answer yet."""
 
     ability: Capability
     why_not: str | None
-    """None where it can be told."""
+    """None if it can answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverviewPage:
-    """What there is at a glance; ``since`` is the earliest moment that a record claims."""
+    """Counts, checks and capabilities; ``since`` is the earliest time in a record."""
 
     records: int
     chains: int
     since: str | None
     checks: Sequence[DoctorCheck]
-    standing: Sequence[CapabilityState]
+    capabilities: Sequence[CapabilityState]
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How many checks came out how."""
+        """The number of checks by state."""
         return MappingProxyType(
             {state: sum(c.state == state for c in self.checks) for state in ("ill", "note", "well")}
         )
 
     @property
     def worst(self) -> DoctorCheck | None:
-        """What most needs somebody."""
+        """The first problem, else the first warning."""
         return next((check for state in ("ill", "note") for check in self.checks if check.state == state), None)
 
 
 def read_overview_page(workspace: Workspace) -> OverviewPage:
-    """What there is, without looking at every record."""
+    """Return the overview without reading every record."""
     with workspace.reading() as store, store.reading():
-        looked = ActivityTables(store)
+        activity = ActivityTables(store)
         heads = [head for head in store.tables.chains() if head.store != PENDING]
-        first = looked.first_ns()
-        held = looked.holds(sorted({name for ability in ABILITIES for name in ability.tables}))
+        first = activity.first_ns()
+        filled = activity.holds(sorted({name for ability in ABILITIES for name in ability.tables}))
     return OverviewPage(
         records=sum(int(head.seq) for head in heads),
         chains=len(heads),
-        since=None if first is None else text_from(first),
-        checks=glance(workspace),
-        standing=[_standing(ability, held, lambda: has_repository(workspace)) for ability in ABILITIES],
+        since=None if first is None else format_timestamp(first),
+        checks=run_quick_doctor_checks(workspace),
+        capabilities=[
+            _read_capability_state(ability, filled, lambda: has_workspace_repository(workspace))
+            for ability in ABILITIES
+        ],
     )
 
 
-def _standing(ability: Capability, held: frozenset[str], here: Callable[[], bool]) -> CapabilityState:
-    if not held.intersection(ability.tables):
+def _read_capability_state(ability: Capability, filled: frozenset[str], here: Callable[[], bool]) -> CapabilityState:
+    if not filled.intersection(ability.tables):
         return CapabilityState(ability, ability.next)
     if ability.in_repository and not here():
         return CapabilityState(ability, "this service has no repository of the project")
     return CapabilityState(ability, None)
 
 
-# Whether anything is new: asked every few seconds by every page that is looked at, so it reads next to nothing.
+def encode_page_refresh_state(workspace: Workspace) -> bytes:
+    """Encode the number of records and a digest that changes with every new record.
 
-
-def head_of(workspace: Workspace) -> bytes:
-    """How many records there are, and a word that is another one whenever any is new."""
-    chains = held_chains(workspace).chains
-    word = sha256("\n".join(f"{chain.store} {chain.seq} {chain.link}" for chain in chains).encode()).hexdigest()
-    return json.dumps({"records": sum(chain.seq for chain in chains), "head": word}).encode()
+    Every open page polls it every few seconds, so it reads only the heads of the chains.
+    """
+    chains = list_chain_states(workspace).chains
+    digest = sha256("\n".join(f"{chain.store} {chain.seq} {chain.link}" for chain in chains).encode()).hexdigest()
+    return json.dumps({"records": sum(chain.seq for chain in chains), "head": digest}).encode()
 
 
 CHANGES_SHOWN = 10
 SESSIONS_SHOWN = 8
 MODELS_SHOWN = 5
-"""Models with a colour of their own; the rest are one."""
+"""Models with their own color; the others share one."""
 PERIODS_SHOWN = 60
 BEFORE, UNKNOWN = "before", "unknown"
-OTHERS, PEOPLE, NOBODY = "other models", "people, by a record", "no agent known"
+OTHERS, PEOPLE, NO_AUTHOR = "other models", "people", "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnershipChart:
-    """Whose lines there are, as pictures have it: ``curve`` is the agents' part of all lines up to each period."""
+    """Lines by author, for charts: ``curve`` is the agents' share of all lines up to each period, in percent."""
 
     report: StatsReport
     bar: Sequence[BarPart]
@@ -170,36 +170,38 @@ class OwnershipChart:
     undated: int
 
 
-def overview(workspace: Workspace, _asked: PageParams) -> PageView:
-    """What can be said at once; what has to be counted comes later."""
+def view_overview(workspace: Workspace, _params: PageParams) -> PageView:
+    """Show what is known at once; counts are loaded later."""
     return PageView(
         title="Overview",
         template="overview.html",
         fields={
-            "seen": read_overview_page(workspace),
-            "sessions": sessions_listed(workspace, limit=SESSIONS_SHOWN).items,
-            "changes": changes_listed(workspace, state="open", words="", before=None, limit=CHANGES_SHOWN),
-            "has_repository": has_repository(workspace),
+            "overview": read_overview_page(workspace),
+            "sessions": read_session_list_page(workspace, limit=SESSIONS_SHOWN).items,
+            "changes": list_change_page(workspace, state="open", text="", before=None, limit=CHANGES_SHOWN),
+            "has_repository": has_workspace_repository(workspace),
         },
     )
 
 
-def overview_share(workspace: Workspace, asked: PageParams) -> PageView:
-    """Whose the lines are, counted."""
-    found = attempt_question(lambda: chart_ownership(_counted(workspace, asked)))
-    return PageView(title="Whose lines", template="overview_share.html", fields={"found": found})
+def view_ownership_share(workspace: Workspace, params: PageParams) -> PageView:
+    """Show the lines by author."""
+    chart = attempt_page_part(lambda: make_ownership_chart(_count_lines_for_page(workspace, params)))
+    return PageView(title="Lines by author", template="overview_share.html", fields={"chart": chart})
 
 
-def _counted(workspace: Workspace, asked: PageParams) -> StatsReport:
-    commit = workspace.repository.head().commit if has_repository(workspace) else None
-    if has_repository(workspace) and commit is None:
-        raise InputError("nothing is committed here yet", hint="lines are counted from the first commit on")
-    make = partial(lines_counted, workspace, None, revision=commit)
-    return asked.memory.shares.get(place_of(workspace), (commit, head_of(workspace)), workspace.now_ns(), make)
+def _count_lines_for_page(workspace: Workspace, params: PageParams) -> StatsReport:
+    commit = workspace.repository.head().commit if has_workspace_repository(workspace) else None
+    if has_workspace_repository(workspace) and commit is None:
+        raise InputError("this repository has no commits yet", hint="custody counts committed lines")
+    make = partial(answer_stats_request, workspace, None, revision=commit)
+    return params.memory.shares.get(
+        make_page_cache_key(workspace), (commit, encode_page_refresh_state(workspace)), workspace.now_ns(), make
+    )
 
 
-def chart_ownership(report: StatsReport) -> OwnershipChart:
-    """A count as pictures: what is older than the periods shown is before them."""
+def make_ownership_chart(report: StatsReport) -> OwnershipChart:
+    """Return a count as charts; periods before the shown ones count as earlier."""
     dated = [period for period in report.growth if period.name not in (BEFORE, UNKNOWN)]
     shown = dated[-PERIODS_SHOWN:]
     earlier = [period for period in report.growth if period.name == BEFORE] + dated[:-PERIODS_SHOWN]
@@ -209,40 +211,40 @@ def chart_ownership(report: StatsReport) -> OwnershipChart:
         report=report,
         bar=[
             BarPart("agents", total.agent, "k-agent"),
-            BarPart("mixed", total.mixed, "k-mixed"),
-            BarPart("people, by a record", total.person, "k-person"),
-            BarPart("no agent known", total.none, "k-none"),
+            BarPart("both", total.mixed, "k-mixed"),
+            BarPart(PEOPLE, total.person, "k-person"),
+            BarPart(NO_AUTHOR, total.none, "k-none"),
         ],
         periods=[period.name for period in shown],
-        models=_by_model(shown, named, has_others=len(report.models) > MODELS_SHOWN),
-        curve=_curve(earlier, shown),
+        models=_make_model_chart_series(shown, named, has_others=len(report.models) > MODELS_SHOWN),
+        curve=_make_ownership_curve(earlier, shown),
         undated=sum(period.lines for period in report.growth if period.name == UNKNOWN),
     )
 
 
-def _by_model(periods: Sequence[StatsPeriod], named: Sequence[str], *, has_others: bool) -> list[Series]:
-    """A series for each model, then for what no model wrote; none that is empty."""
+def _make_model_chart_series(periods: Sequence[StatsPeriod], named: Sequence[str], *, has_others: bool) -> list[Series]:
+    """Return a series for each model, for people and for unknown authors, without empty ones."""
     series = [Series(name, [period.models.get(name, 0) for period in periods]) for name in named]
     if has_others:
         rest = [sum(lines for name, lines in period.models.items() if name not in named) for period in periods]
         series.append(Series(OTHERS, rest))
     series.append(Series(PEOPLE, [period.person for period in periods], "s7"))
-    series.append(Series(NOBODY, [period.none for period in periods], "k-none"))
+    series.append(Series(NO_AUTHOR, [period.none for period in periods], "k-none"))
     return [data_series for data_series in series if any(data_series.values)]
 
 
-def _curve(earlier: Sequence[StatsPeriod], periods: Sequence[StatsPeriod]) -> list[float]:
-    """Of all lines committed up to the end of each period, the part that is agents', in hundredths."""
+def _make_ownership_curve(earlier: Sequence[StatsPeriod], periods: Sequence[StatsPeriod]) -> list[float]:
+    """Return the agents' share of all lines committed up to the end of each period, in percent."""
     lines = sum(period.lines for period in earlier)
     agents = sum(period.lines * period.share for period in earlier)
-    found = []
+    curve = []
     for period in periods:
         lines, agents = lines + period.lines, agents + period.lines * period.share
-        found.append(round(100 * agents / lines, 1) if lines else 0.0)
-    return found
+        curve.append(round(100 * agents / lines, 1) if lines else 0.0)
+    return curve
 
 
 PAGES = (
-    Page(name="overview", label="Overview", view=overview),
-    Page(name="overview-share", view=overview_share, part=True, long=True),
+    Page(name="overview", label="Overview", view=view_overview),
+    Page(name="overview-share", view=view_ownership_share, part=True, long=True),
 )

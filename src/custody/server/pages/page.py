@@ -1,11 +1,12 @@
-"""What a page is: its name, what it can be asked, and how its view is made."""
+"""A page: its name, its parameters, the function that makes its view, and parts of it that may fail."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from custody.attribution.wire import StatsReport
-from custody.core.errors import InputError
+from custody.core.errors import InputError, WorldError
 from custody.server.app.questions import Note
 from custody.server.page_data.cache import StateCache
 from custody.server.page_data.changes import ClusterMemory, VerdictTurns
@@ -14,96 +15,100 @@ from custody.server.page_data.sessions import SessionMemory
 from custody.server.page_data.trust import EstimatorMemory, TrialMemory
 from custody.workspace.workspace import Workspace
 
+T = TypeVar("T")
+
+NOT_NOW, TRY_AGAIN = "the store is not available", "try again"
+"""The only text about a failed store that leaves the service: its own messages name files and servers."""
 DIGITS_MAX = 9
-WORD_SIGNS_MAX = 4096
-SHARES_REMEMBERED_MAX = 8
-"""Counts of whose lines there are: one takes long in a large repository, and changes with a commit or a record."""
-DECISIONS_REMEMBERED_NS = 120 * 1_000_000_000
-"""After this, what follows from every decision is worked out again, since time has passed."""
+TEXT_CHARACTERS_MAX = 4096
+SHARES_CACHED_MAX = 8
+"""Line counts that are cached: each takes long in a large repository, and changes with every commit and record."""
+DECISIONS_CACHED_NS = 120 * 1_000_000_000
+"""Maximum age of results that are computed from every decision, since scores decay with time."""
+
+_LOG = logging.getLogger("custody.service")
 
 
 class PageMemory:
-    """What the pages of one service or one report remember: answers that take seconds to make."""
+    """The caches of one service or one report, for answers that take seconds."""
 
     def __init__(self) -> None:
-        self.shares: StateCache[StatsReport] = StateCache(most=SHARES_REMEMBERED_MAX)
+        self.shares: StateCache[StatsReport] = StateCache(most=SHARES_CACHED_MAX)
         self.clusters: ClusterMemory = StateCache()
         self.verdicts = VerdictTurns()
         self.graph = GraphMemory()
         self.sessions: SessionMemory = StateCache()
-        self.estimators: EstimatorMemory = StateCache(ns_max=DECISIONS_REMEMBERED_NS)
-        self.trials: TrialMemory = StateCache(ns_max=DECISIONS_REMEMBERED_NS)
+        self.estimators: EstimatorMemory = StateCache(ns_max=DECISIONS_CACHED_NS)
+        self.trials: TrialMemory = StateCache(ns_max=DECISIONS_CACHED_NS)
 
 
 @dataclass(frozen=True, slots=True)
 class PageParams:
-    """What a page is asked: the words of its address, and who notes that a conversation is read (None: it may not)."""
+    """The query parameters of a page; ``note`` logs that conversations are read (None: they may not be read)."""
 
-    given: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, str] = field(default_factory=dict)
     note: Note | None = None
     memory: PageMemory = field(default_factory=PageMemory)
 
     def text(self, name: str) -> str | None:
-        """What was said of ``name``; None where nothing was."""
-        found = self.given.get(name) or None
-        if found is not None and len(found) > WORD_SIGNS_MAX:
-            raise InputError(f"'{name}' has {len(found):,} signs", hint=f"at most {WORD_SIGNS_MAX:,} are taken")
-        return found
+        """Return the parameter; None if it is missing or empty."""
+        text = self.values.get(name) or None
+        if text is not None and len(text) > TEXT_CHARACTERS_MAX:
+            raise InputError(
+                f"'{name}' is too long: {len(text):,} characters", hint=f"the maximum is {TEXT_CHARACTERS_MAX:,}"
+            )
+        return text
 
-    def needed(self, name: str) -> str:
-        """What was said of ``name``, which has to be said."""
-        found = self.text(name)
-        if found is None:
-            raise InputError(f"the address does not say which {name} is meant", hint="follow a link to this page")
-        return found
+    def require_text(self, name: str) -> str:
+        """Return the parameter; an ``InputError`` if it is missing."""
+        text = self.text(name)
+        if text is None:
+            raise InputError(f"missing parameter '{name}'", hint="follow a link to this page")
+        return text
 
-    def number(self, name: str, usual: int, *, least: int, most: int) -> int:
-        """A whole number; ``usual`` where it was not given."""
-        found = self.text(name)
-        return usual if found is None else parse_number(name, found, least, most)
+    def number(self, name: str, default: int, *, least: int, most: int) -> int:
+        """Return a whole number; ``default`` if it is missing."""
+        text = self.text(name)
+        return default if text is None else parse_number_param(name, text, least, most)
 
     def choice(self, name: str, choices: tuple[str, ...]) -> str:
-        """One of a few words; the first of them where none was given."""
-        return parse_choice(name, self.text(name), choices)
+        """Return one of ``choices``; the first if it is missing."""
+        return parse_choice_param(name, self.text(name), choices)
 
 
-def parse_number(name: str, text: str, least: int, most: int) -> int:
-    """The whole number that a parameter is, within these bounds."""
+def parse_number_param(name: str, text: str, least: int, most: int) -> int:
+    """Parse a whole number within these bounds."""
     is_number = text.isdecimal() and text.isascii() and len(text) <= DIGITS_MAX
     if not is_number or not least <= int(text) <= most:
-        raise InputError(f"'{name}' is a whole number from {least:,} to {most:,}")
+        raise InputError(f"'{name}' must be a whole number from {least:,} to {most:,}")
     return int(text)
 
 
-def parse_choice(name: str, text: str | None, choices: Sequence[str]) -> str:
-    """Which of a few words a parameter is; the first of them where it was not given."""
+def parse_choice_param(name: str, text: str | None, choices: Sequence[str]) -> str:
+    """Parse one of ``choices``; the first if it is missing."""
     if text is not None and text not in choices:
-        raise InputError(f"'{name}' is one of {', '.join(choices)}")
+        raise InputError(f"'{name}' must be one of {', '.join(choices)}")
     return text or choices[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageView:
-    """What is shown: a template and what stands in it. ``scripts`` are the islands that it needs, by name.
-
-    A view that says in words that there is ``nothing`` of the name that was asked for is answered as such.
-    """
+    """A template, its fields, and the scripts that it needs; ``is_missing`` makes the answer a 404."""
 
     title: str
     template: str
     fields: Mapping[str, Any] = field(default_factory=dict)
     scripts: tuple[str, ...] = ()
-    nothing: bool = False
+    is_missing: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """One page; its address is its name.
+    """One page; its URL is its name.
 
-    ``takes`` are the words that its address may have, each with what it means. A page with a ``label`` is in the
-    navigation, one of a single object has as its ``section`` the page there that it belongs to, and one that is a
-    ``part`` has no frame, since another page takes it in. One that is ``long`` works out something that follows from
-    every record: the first time in a large store that takes long.
+    ``takes`` are its parameters, each with a description. A page with a ``label`` is in the navigation; the page of a
+    single object names its ``section`` there. A ``part`` has no frame, since another page embeds it. A ``long`` page
+    may take long the first time in a large store.
     """
 
     name: str
@@ -113,3 +118,25 @@ class Page:
     section: str | None = None
     part: bool = False
     long: bool = False
+
+
+def attempt_page_part(question: Callable[[], T]) -> T | str:
+    """Return the answer to ``question``, or a sentence that says why there is none and what to do.
+
+    The rest of the page is shown either way. Messages of the store go to the service's log only.
+
+    >>> attempt_page_part(lambda: 3)
+    3
+    """
+    try:
+        return question()
+    except InputError as error:
+        return _format_page_problem(error.message, error.hint)
+    except WorldError as error:
+        _LOG.warning("part of a page failed: %s", error.message)
+        return _format_page_problem(NOT_NOW, TRY_AGAIN)
+
+
+def _format_page_problem(message: str, hint: str | None) -> str:
+    text = f"{message}; {hint}" if hint else message
+    return f"{text[:1].upper()}{text[1:]}."

@@ -1,26 +1,17 @@
-"""Numbers, moments and names in words, as every page says them."""
+"""Numbers, times and names as text, the same on every page."""
 
 import unicodedata
 from datetime import UTC, datetime
 
-DIGEST_SIGNS = 10
+DIGEST_CHARACTERS = 10
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 
 
-def count(number: int, text: str, many: str | None = None) -> str:
-    """A number with its noun.
+def format_percent(part: float | None) -> str:
+    """Return a share in percent; only exact values are shown as 0 or 100.
 
-    >>> count(1, "line"), count(12_000, "line"), count(2, "entry", "entries")
-    ('1 line', '12,000 lines', '2 entries')
-    """
-    return f"{number:,} {text if number == 1 else many or text + 's'}"
-
-
-def percent(part: float | None) -> str:
-    """A share: one digit where it is small, never a rounded 0 or 100 that is not one.
-
-    >>> percent(0.5), percent(0.004), percent(0.9999), percent(0), percent(1), percent(None)
-    ('50 %', '0.4 %', '99.9 %', '0 %', '100 %', 'unknown')
+    >>> [format_percent(part) for part in (0.5, 0.004, 0.9999, 0, 1, None)]
+    ['50 %', '0.4 %', '99.9 %', '0 %', '100 %', 'unknown']
     """
     if part is None:
         return "unknown"
@@ -30,10 +21,10 @@ def percent(part: float | None) -> str:
     return f"{hundred:.1f} %" if hundred < 10 or hundred > 99 else f"{hundred:.0f} %"
 
 
-def moment(text: str | None) -> str:
-    """A moment as RFC 3339 has it, to the second and in words.
+def format_timestamp(text: str | None) -> str:
+    """Return an RFC 3339 timestamp in a readable form, to the second.
 
-    >>> moment("2026-08-02T12:00:00.123456789Z"), moment(None)
+    >>> format_timestamp("2026-08-02T12:00:00.123456789Z"), format_timestamp(None)
     ('2026-08-02 12:00:00 UTC', 'unknown')
     """
     if text is None:
@@ -42,33 +33,33 @@ def moment(text: str | None) -> str:
     return f"{day} {rest[:8]} UTC" if rest.endswith("Z") else text
 
 
-def day(text: str | None) -> str:
-    """The day of a moment."""
+def format_day(text: str | None) -> str:
+    """Return the date of a timestamp."""
     return "unknown" if text is None else text[:10]
 
 
-def digest(text: str | None) -> str:
-    """The first digits of an id or a digest, enough to tell it."""
-    return "none" if text is None else text if len(text) <= DIGEST_SIGNS + 3 else f"{text[:DIGEST_SIGNS]}…"
+def shorten_digest(text: str | None) -> str:
+    """Return the first characters of an id or a digest."""
+    return "none" if text is None else text if len(text) <= DIGEST_CHARACTERS + 3 else f"{text[:DIGEST_CHARACTERS]}…"
 
 
-def lasted(began: str | None, ended: str | None) -> str:
-    """How long something took.
+def format_duration(began: str | None, ended: str | None) -> str:
+    """Return the time between two timestamps.
 
-    >>> lasted("2026-08-02T12:00:00Z", "2026-08-02T12:00:01.5Z"), lasted("2026-08-02T12:00:00Z", None)
-    ('1.5 s', 'not over')
+    >>> format_duration("2026-08-02T12:00:00Z", "2026-08-02T12:00:01.5Z"), format_duration("2026-08-02T12:00:00Z", None)
+    ('1.5 s', 'running')
     """
     if began is None or ended is None:
-        return "not over" if began is not None else "unknown"
+        return "running" if began is not None else "unknown"
     try:
-        seconds = (_read(ended) - _read(began)).total_seconds()
+        seconds = (_parse_page_timestamp(ended) - _parse_page_timestamp(began)).total_seconds()
     except ValueError:
         return "unknown"
     return format_seconds(seconds)
 
 
 def format_seconds(seconds: float) -> str:
-    """A stretch of time in the two largest units that tell it.
+    """Return a duration in its two largest units.
 
     >>> format_seconds(0.02), format_seconds(75), format_seconds(7260), format_seconds(90000)
     ('20 ms', '1 min 15 s', '2 h 1 min', '1 d 1 h')
@@ -85,44 +76,46 @@ def format_seconds(seconds: float) -> str:
     return f"{whole // DAY} d {whole % DAY // HOUR} h"
 
 
-def _read(text: str) -> datetime:
-    # Nine digits of a second are more than datetime reads.
+def _parse_page_timestamp(text: str) -> datetime:
+    # datetime reads at most six digits of a second.
     head, dot, rest = text.removesuffix("Z").partition(".")
     return datetime.fromisoformat(f"{head}.{rest[:6]:0<6}" if dot else head).replace(tzinfo=UTC)
 
 
-# Text of records, made fit to be shown: what cannot be seen, turns lines around or has no end becomes visible.
-# Escaping is the templates' business; this is about what is left after it.
+# Text of records, made safe to show: invisible characters become visible, and long texts are cut.
+# The templates escape HTML; this is about what is left after that.
 
 
-SIGNS_MAX = 2_000
-"""Of one text; the rest is counted, not shown."""
-_STAYS = frozenset("\n\t")
+TEXT_CHARACTERS_MAX = 2_000
+"""Maximum characters shown of one text."""
+_WHITESPACE = frozenset("\n\t")
 _JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f")
-"""Signs that scripts and emoji are written with."""
+"""Invisible characters that writing systems and emoji need."""
 
 
-def escape_control_characters(text: str, most: int = SIGNS_MAX) -> str:
-    r"""``text`` without signs that act: each is written as its number. What is longer than ``most`` is cut.
+def escape_page_text(text: str, most: int = TEXT_CHARACTERS_MAX) -> str:
+    r"""Return ``text`` with control characters written as their numbers, cut at ``most``.
 
-    >>> escape_control_characters("a\u202eb\x1b[31m")
+    >>> escape_page_text("a\u202eb\x1b[31m")
     'a⟨202E⟩b⟨1B⟩[31m'
-    >>> escape_control_characters("x" * 5, most=3)
-    'xxx… (5 signs)'
+    >>> escape_page_text("x" * 5, most=3)
+    'xxx… (5 characters)'
     """
     cut = text[:most]
     if not cut.isprintable():
-        cut = "".join(sign if _harmless(sign) else f"⟨{ord(sign):02X}⟩" for sign in cut)
-    return cut if len(text) <= most else f"{cut}… ({len(text):,} signs)"
+        cut = "".join(
+            character if _is_page_safe_character(character) else f"⟨{ord(character):02X}⟩" for character in cut
+        )
+    return cut if len(text) <= most else f"{cut}… ({len(text):,} characters)"
 
 
-def _harmless(sign: str) -> bool:
-    if sign.isprintable() or sign in _STAYS or sign in _JOINERS:
+def _is_page_safe_character(character: str) -> bool:
+    if character.isprintable() or character in _WHITESPACE or character in _JOINERS:
         return True
-    return unicodedata.category(sign) == "Zs"
+    return unicodedata.category(character) == "Zs"
 
 
-def short(text: str, most: int = 80) -> str:
-    """The beginning of a text, on one line."""
-    cleaned = " ".join(escape_control_characters(text, most * 4).split())
+def shorten_page_text(text: str, most: int = 80) -> str:
+    """Return the start of a text, on one line."""
+    cleaned = " ".join(escape_page_text(text, most * 4).split())
     return cleaned if len(cleaned) <= most else f"{cleaned[: most - 1]}…"

@@ -1,6 +1,6 @@
 """Every endpoint of the service: a module for each resource, a row for each module.
 
-May touch: what ``Call`` hands it.
+May touch: what ``EndpointCall`` offers.
 """
 
 from custody.server.endpoints import Endpoint

@@ -1,96 +1,109 @@
-"""Chains of other stores: gone on with where they end, told of, read in stretches."""
+"""Chains of stores: list, extend and read them in batches."""
 
 import re
 from functools import partial
 
 from custody.core.errors import InputError
 from custody.core.ids import StoreId
-from custody.core.wire.body import digest_from
+from custody.core.wire.body import parse_digest
 from custody.server.app.tenancy import TokenScope
 from custody.server.endpoints import Endpoint, EndpointCall, HttpAnswer, Parameter
 from custody.server.problems import HttpProblem
 from custody.server.wire.service import Problem
-from custody.share.chain_exchange import Conflict, chain_stretch, held_chains, origins_held, origins_of, take_stretch
+from custody.share.chain_exchange import (
+    Conflict,
+    list_chain_states,
+    list_shared_origins,
+    read_chain_batch,
+    read_shared_origins,
+    receive_chain_batch,
+)
 from custody.share.wire import (
+    BATCH_RECORDS_MAX,
     NDJSON,
-    STRETCH_RECORDS_MAX,
     ChainReceipt,
     ChainStates,
     OriginDigests,
-    encode_origins_held,
+    encode_origin_digests,
 )
 from custody.workspace.workspace import Workspace
 
 _STORE = re.compile(r"[0-9a-f]{32}")
-_LINES = {"type": "string", "description": "JSON lines: what is sent, then lines as 'custody export' writes them"}
+_LINES = {"type": "string", "description": "JSON lines: a header, then lines as in 'custody export'"}
 _WHOLE = {"type": "integer", "minimum": 0, "maximum": 2**63 - 1}
 
 
 async def list_chains(call: EndpointCall) -> HttpAnswer:
-    """All chains."""
-    return HttpAnswer.of(await call.ask(held_chains))
+    """List all chains."""
+    return HttpAnswer.of(await call.ask(list_chain_states))
 
 
-async def send(call: EndpointCall) -> HttpAnswer:
-    """Go on with a chain."""
+async def receive_chain(call: EndpointCall) -> HttpAnswer:
+    """Extend a chain."""
     data = await call.body()
     try:
-        kept = await call.ask(lambda workspace: take_stretch(workspace, data))
+        receipt = await call.ask(lambda workspace: receive_chain_batch(workspace, data))
     except Conflict as error:
         raise HttpProblem(409, error.message, remedy=error.hint) from error
-    return HttpAnswer.of(kept, 201 if kept.new else 200)
+    return HttpAnswer.of(receipt, 201 if receipt.new else 200)
 
 
 async def read_chain(call: EndpointCall) -> HttpAnswer:
-    """The next records of a chain."""
-    store, after, limit = _store(call), _number(call, "after", 0), _number(call, "limit", STRETCH_RECORDS_MAX)
+    """Return the next records of a chain."""
+    store, after, limit = (
+        _read_store_param(call),
+        _read_whole_number_param(call, "after", 0),
+        _read_whole_number_param(call, "limit", BATCH_RECORDS_MAX),
+    )
     texts = call.flag("texts", default=False)
     if texts and not call.may(TokenScope.TEXT):
-        raise HttpProblem(403, "this needs a token with the scope 'text'", remedy="ask without texts")
+        raise HttpProblem(403, "this needs a token with the scope 'text'", remedy="leave out 'texts'")
 
     def ask(workspace: Workspace) -> bytes:
         if texts:
-            call.note_read(f"chain {store} behind record {after}")
-        return chain_stretch(workspace, store, after=after, limit=min(limit, STRETCH_RECORDS_MAX), texts=texts)
+            call.note_read(f"chain {store} after record {after}")
+        return read_chain_batch(workspace, store, after=after, limit=min(limit, BATCH_RECORDS_MAX), texts=texts)
 
     return HttpAnswer(body=await call.ask(ask), media=NDJSON)
 
 
-async def origins(call: EndpointCall) -> HttpAnswer:
-    """Which files a chain's origins tell of, or what it tells of one."""
-    store, named = _store(call), call.text("digest")
-    if named is None:
-        return HttpAnswer(body=encode_origins_held(await call.ask(lambda workspace: origins_held(workspace, store))))
-    found = await call.ask(partial(origins_of, chain=store, digest=digest_from(named)))
-    if found is None:
-        raise HttpProblem(404, "nothing is told of this file", remedy="ask without 'digest' for those that there are")
-    return HttpAnswer(body=found)
+async def read_origins(call: EndpointCall) -> HttpAnswer:
+    """List the files with origins in a chain, or return the origins of one file."""
+    store, digest = _read_store_param(call), call.text("digest")
+    if digest is None:
+        return HttpAnswer(
+            body=encode_origin_digests(await call.ask(lambda workspace: list_shared_origins(workspace, store)))
+        )
+    origins = await call.ask(partial(read_shared_origins, chain=store, digest=parse_digest(digest)))
+    if origins is None:
+        raise HttpProblem(404, "no origins of this file", remedy="leave out 'digest' to list the files")
+    return HttpAnswer(body=origins)
 
 
-def _store(call: EndpointCall) -> StoreId:
+def _read_store_param(call: EndpointCall) -> StoreId:
     name = str(call.request.path_params["store"])
     if not _STORE.fullmatch(name):
-        raise InputError("a store's id has 32 lower-case hex digits")
+        raise InputError("a store id must have 32 lowercase hex digits")
     return StoreId(name)
 
 
-def _number(call: EndpointCall, name: str, usual: int) -> int:
-    given = call.text(name)
-    if given is None:
-        return usual
-    if not (given.isdecimal() and given.isascii() and len(given) <= 18):
-        raise InputError(f"'{name}' is a whole number")
-    return int(given)
+def _read_whole_number_param(call: EndpointCall, name: str, default: int) -> int:
+    text = call.text(name)
+    if text is None:
+        return default
+    if not (text.isdecimal() and text.isascii() and len(text) <= 18):
+        raise InputError(f"'{name}' must be a whole number")
+    return int(text)
 
 
-_PLACE = {"store": "The store's id, 32 hex digits."}
+_PLACE = {"store": "The store id, 32 hex digits."}
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         method="GET",
         path="/api/v1/chains",
         name="list-chains",
-        words="List the chains that are kept, each with its end.",
+        summary="List the stored chains with their heads.",
         scope=TokenScope.READ,
         handle=list_chains,
         gives={200: ChainStates},
@@ -99,9 +112,9 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         method="POST",
         path="/api/v1/chains",
         name="send-chain",
-        words="Go on with a store's chain where it ends here: checked, then kept whole; a fork or a gap is a conflict.",
+        summary="Extend the chain of a store. The records are verified first; a fork or a gap is a conflict.",
         scope=TokenScope.WRITE,
-        handle=send,
+        handle=receive_chain,
         takes={NDJSON: _LINES},
         gives={200: ChainReceipt, 201: ChainReceipt, 409: Problem},
     ),
@@ -109,14 +122,14 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         method="GET",
         path="/api/v1/chains/{store}",
         name="read-chain",
-        words="The next records of a chain as JSON lines; without texts unless they are asked for, which is noted.",
+        summary="Return the next records of a chain as JSON lines; texts on request, and every such read is logged.",
         scope=TokenScope.READ,
         handle=read_chain,
         gives={200: NDJSON},
         parameters=(
-            Parameter("after", "The last record that is known already.", _WHOLE),
-            Parameter("limit", "How many records at most.", {**_WHOLE, "maximum": STRETCH_RECORDS_MAX}),
-            Parameter("texts", "Whether texts are wanted; needs the scope 'text'.", {"type": "boolean"}),
+            Parameter("after", "The last record that the caller has.", _WHOLE),
+            Parameter("limit", "Maximum number of records.", {**_WHOLE, "maximum": BATCH_RECORDS_MAX}),
+            Parameter("texts", "Whether to include texts; needs the scope 'text'.", {"type": "boolean"}),
         ),
         places=_PLACE,
     ),
@@ -124,11 +137,11 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         method="GET",
         path="/api/v1/chains/{store}/origins",
         name="read-origins",
-        words="The files of which a chain tells where their lines come from; with a digest, what it tells.",
+        summary="List the files of a chain with known line origins; with a digest, return the origins of that file.",
         scope=TokenScope.READ,
-        handle=origins,
+        handle=read_origins,
         gives={200: OriginDigests, 404: Problem},
-        parameters=(Parameter("digest", "Which of them is wanted, by its digest."),),
+        parameters=(Parameter("digest", "The digest of the file."),),
         places=_PLACE,
     ),
 )

@@ -1,21 +1,21 @@
-"""Changes that were indexed, and which of them are there twice."""
+"""Indexed changes and their duplicates."""
 
-from custody.dupes.app.check import SHOWN, dupes_check
+from custody.dupes.app.check import SUGGESTIONS_MAX, dupes_check
 from custody.dupes.app.cluster import dupes_cluster
 from custody.dupes.wire import DupesCheckReport, DupesClusterReport, DupesShowReport
-from custody.server.app.listing import changes
-from custody.server.app.questions import change_checked, evidence_shown, require_repository
+from custody.server.app.listing import list_changes_page
+from custody.server.app.questions import answer_duplicates_request, answer_evidence_request, require_project_repository
 from custody.server.endpoints import Endpoint, EndpointCall
 from custody.server.route_kinds import (
     Question,
-    a_flag,
-    asking_in_body,
+    describe_flag_param,
     describe_number_param,
     describe_repeated_param,
+    make_body_question_endpoint,
     make_list_endpoint,
     make_question_endpoint,
-    number,
-    place,
+    read_number_param,
+    read_path_param,
     read_repeated_param,
 )
 from custody.server.wire.service import ChangesPage, DuplicatesBody
@@ -23,71 +23,71 @@ from custody.workspace.workspace import Workspace
 
 SHOWN_MAX = 1000
 CHANGES_MAX = 100
-"""Changes whose clusters can be asked for at once."""
+"""Maximum changes in one request for clusters."""
 
-_LIMIT = describe_number_param("limit", "How many suggestions to show.", SHOWN, 1, SHOWN_MAX)
+_LIMIT = describe_number_param("limit", "Maximum number of suggestions.", SUGGESTIONS_MAX, 1, SHOWN_MAX)
 _CHANGE = describe_repeated_param("change", "Only clusters of these changes.")
 
 
-def _checked(call: EndpointCall) -> Question:
-    name = place(call, "change")
-    limit = number(call, _LIMIT)
-    return lambda workspace: change_checked(workspace, name, limit=limit)
+def _make_change_question(call: EndpointCall) -> Question:
+    name = read_path_param(call, "change")
+    limit = read_number_param(call, _LIMIT)
+    return lambda workspace: answer_duplicates_request(workspace, name, limit=limit)
 
 
-def _checked_as_typed(_call: EndpointCall, asked: DuplicatesBody) -> Question:
-    return lambda workspace: dupes_check(require_repository(workspace), asked.change, limit=asked.limit)
+def _make_duplicates_question(_call: EndpointCall, request: DuplicatesBody) -> Question:
+    return lambda workspace: dupes_check(require_project_repository(workspace), request.change, limit=request.limit)
 
 
-def _evidence(call: EndpointCall) -> Question:
-    name = place(call, "evidence")
-    return lambda workspace: evidence_shown(workspace, name)
+def _make_evidence_question(call: EndpointCall) -> Question:
+    name = read_path_param(call, "evidence")
+    return lambda workspace: answer_evidence_request(workspace, name)
 
 
-def _clusters(call: EndpointCall) -> Question:
-    wanted = read_repeated_param(call, _CHANGE, CHANGES_MAX)
+def _make_clusters_question(call: EndpointCall) -> Question:
+    changes = read_repeated_param(call, _CHANGE, CHANGES_MAX)
     landed = call.flag("landed", default=False)
 
     def ask(workspace: Workspace) -> DupesClusterReport:
-        return dupes_cluster(require_repository(workspace), wanted, with_landed=landed)
+        return dupes_cluster(require_project_repository(workspace), changes, with_landed=landed)
 
     return ask
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
-    make_list_endpoint("changes", "List indexed changes.", changes, ChangesPage),
+    make_list_endpoint("changes", "List indexed changes.", list_changes_page, ChangesPage),
     make_question_endpoint(
         "/api/v1/changes/{change}/duplicates",
         "check-change",
-        "Say what an indexed change is like among all that are indexed; needs the project's repository.",
+        "Find duplicates of an indexed change; needs the project's repository.",
         DupesCheckReport,
-        _checked,
+        _make_change_question,
         _LIMIT,
-        places={"change": "A name, a pull request's number, or digits of the head commit."},
+        places={"change": "A ref, a pull request number, or the first digits of the head commit."},
     ),
-    asking_in_body(
+    make_body_question_endpoint(
         "/api/v1/duplicates",
         "check-duplicates",
-        "Say what a change is like among all that are indexed; needs the project's repository.",
+        "Find duplicates of a change among the indexed ones; needs the project's repository.",
         DupesCheckReport,
         DuplicatesBody,
-        _checked_as_typed,
+        _make_duplicates_question,
     ),
     make_question_endpoint(
         "/api/v1/duplicates/{evidence}",
         "show-duplicates",
-        "Show what a suggestion rests on, and make it again; needs the project's repository.",
+        "Show the evidence of a suggestion, and compute it again; needs the project's repository.",
         DupesShowReport,
-        _evidence,
-        places={"evidence": "The evidence's id, or the head of the change that was checked; first digits are enough."},
+        _make_evidence_question,
+        places={"evidence": "The evidence id, or the head of the checked change; the first digits are enough."},
     ),
     make_question_endpoint(
         "/api/v1/clusters",
         "list-clusters",
-        "Put indexed changes that should not all land into clusters; needs the project's repository.",
+        "List clusters of indexed changes that do the same; needs the project's repository.",
         DupesClusterReport,
-        _clusters,
+        _make_clusters_question,
         _CHANGE,
-        a_flag("landed", "Clusters of landed commits too."),
+        describe_flag_param("landed", "Include clusters of merged commits."),
     ),
 )

@@ -1,4 +1,4 @@
-"""The pages, their built files, and the way in for a browser."""
+"""The pages, their built files, and signing in."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -10,43 +10,43 @@ from custody.server.app.questions import Note
 from custody.server.app.tenancy import TokenScope
 from custody.server.auth import START, TokenCheck
 from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer, Parameter
-from custody.server.gatekeeper import cookie_for
+from custody.server.gatekeeper import make_token_cookie_name
 from custody.server.pages.book import PAGES
-from custody.server.pages.frame import Asset, Frame, PageEnvironment, ServedLinks, assets, render
-from custody.server.pages.overview import head_of
+from custody.server.pages.frame import Asset, Frame, PageEnvironment, ServedLinks, load_page_assets, render_page_view
+from custody.server.pages.overview import encode_page_refresh_state
 from custody.server.pages.page import Page, PageParams
-from custody.server.problems import HTML, PAGE_HEADERS, HttpProblem, page_of, wants_page
-from custody.server.route_kinds import await_found, note_of
+from custody.server.problems import HTML, PAGE_HEADERS, HttpProblem, accepts_html_page, encode_problem_page
+from custody.server.route_kinds import await_or_http_404, get_read_note
 from custody.workspace.workspace import Workspace
 
 FORM = "application/x-www-form-urlencoded"
 FIRST = "/overview"
 LOGIN_BYTES_MAX = 16 * 1024
 FIELDS_MAX = 10
-"""Signing in takes a token and an address, and anybody may try: more is not even read."""
-FOR_EVER = "public, max-age=31536000, immutable"
+"""Signing in needs a token and a URL; longer forms are rejected unread."""
+CACHE_FOREVER = "public, max-age=31536000, immutable"
 
 
 @cache
-def page_endpoints() -> tuple[Endpoint, ...]:
-    """Every page, every built file, and signing in and out. They are for people: the description leaves them out."""
+def make_page_endpoints() -> tuple[Endpoint, ...]:
+    """Return the endpoints of pages, built files and signing in; the OpenAPI document leaves them out."""
     return (
-        *(_page(page) for page in PAGES),
-        *(_asset(asset) for asset in assets().values()),
+        *(_make_page_endpoint(page) for page in PAGES),
+        *(_make_asset_endpoint(asset) for asset in load_page_assets().values()),
         Endpoint(
             method="GET",
             path="/live",
             name="live",
-            words="How many records there are, for a page that is looked at.",
+            summary="Return the number of records, for open pages.",
             scope=TokenScope.READ,
-            handle=live,
+            handle=serve_live_status,
             gives={200: JSON},
         ),
         Endpoint(
             method="POST",
             path="/login",
             name="login",
-            words="Have a browser hold a token.",
+            summary="Store a token in the browser.",
             scope=None,
             handle=login,
             gives={303: HTML},
@@ -57,7 +57,7 @@ def page_endpoints() -> tuple[Endpoint, ...]:
             method="POST",
             path="/logout",
             name="logout",
-            words="Have a browser forget its token.",
+            summary="Remove the token from the browser.",
             scope=None,
             handle=logout,
             gives={303: HTML},
@@ -65,53 +65,53 @@ def page_endpoints() -> tuple[Endpoint, ...]:
     )
 
 
-def _page(page: Page) -> Endpoint:
+def _make_page_endpoint(page: Page) -> Endpoint:
     async def handle(call: EndpointCall) -> HttpAnswer:
-        given = {name: call.text(name) for name in page.takes}
-        said = {name: value for name, value in given.items() if value}
-        asked = PageParams(said, _noting(call), call.service.memory)
+        texts = {name: call.text(name) for name in page.takes}
+        values = {name: value for name, value in texts.items() if value}
+        params = PageParams(values, _make_page_note(call), call.service.memory)
         around = PageEnvironment(
             project=call.grant.project, version=__version__, can_leave=call.grant.token_id != START
         )
 
         def answer(workspace: Workspace) -> HttpAnswer:
             frame = Frame(links=ServedLinks(), around=around, book=PAGES)
-            view = page.view(workspace, asked)
-            return _html(render(view, page, said, frame), 404 if view.nothing else 200)
+            view = page.view(workspace, params)
+            return _make_html_answer(render_page_view(view, page, values, frame), 404 if view.is_missing else 200)
 
-        name = (page.name, tuple(sorted(said.items())))
-        return await await_found(call.ask_long(name, answer) if page.long else call.ask(answer))
+        name = (page.name, tuple(sorted(values.items())))
+        return await await_or_http_404(call.ask_long(name, answer) if page.long else call.ask(answer))
 
     return Endpoint(
         method="GET",
         path=f"/{page.name}",
         name=f"page-{page.name}",
-        words=f"The page '{page.label or page.name}'.",
+        summary=f"Show the page '{page.label or page.name}'.",
         scope=TokenScope.READ,
         handle=handle,
         gives={200: HTML},
-        parameters=tuple(Parameter(name, words) for name, words in page.takes.items()),
+        parameters=tuple(Parameter(name, description) for name, description in page.takes.items()),
         long=page.long,
     )
 
 
-def _noting(call: EndpointCall) -> Note | None:
-    """What notes that words are read: every page that is opened, and what is new when one takes in its parts again."""
-    note = note_of(call)
+def _make_page_note(call: EndpointCall) -> Note | None:
+    """Return the function that logs reads of conversations; a refresh of an open page logs only what is new."""
+    note = get_read_note(call)
     if note is None:
         return None
     reader = f"{call.grant.project} {call.grant.token_id}"
     again = call.request.headers.get("hx-request") == "true"
-    return call.service.noted.noting(note, reader, call.service.settings.now_ns(), again=again)
+    return call.service.noted.limit_repeat_notes(note, reader, call.service.settings.now_ns(), again=again)
 
 
-def _html(text: str, status: int) -> HttpAnswer:
+def _make_html_answer(text: str, status: int) -> HttpAnswer:
     return HttpAnswer(body=text.encode("utf-8", "replace"), status=status, media="text/html", headers=PAGE_HEADERS)
 
 
-def _asset(asset: Asset) -> Endpoint:
+def _make_asset_endpoint(asset: Asset) -> Endpoint:
     async def handle(call: EndpointCall) -> HttpAnswer:
-        headers = {"cache-control": FOR_EVER, "vary": "accept-encoding"}
+        headers = {"cache-control": CACHE_FOREVER, "vary": "accept-encoding"}
         if "gzip" in call.request.headers.get("accept-encoding", ""):
             return HttpAnswer(body=asset.packed, media=asset.media, headers={**headers, "content-encoding": "gzip"})
         return HttpAnswer(body=asset.data, media=asset.media, headers=headers)
@@ -120,55 +120,57 @@ def _asset(asset: Asset) -> Endpoint:
         method="GET",
         path=asset.path,
         name=f"asset-{asset.name}",
-        words="A built file of the pages.",
+        summary="Return a built file of the pages.",
         scope=None,
         handle=handle,
         gives={200: asset.media},
     )
 
 
-async def live(call: EndpointCall) -> HttpAnswer:
-    """How many records there are."""
-    return HttpAnswer(body=await call.ask(head_of), headers={"cache-control": "no-store"})
+async def serve_live_status(call: EndpointCall) -> HttpAnswer:
+    """Return the number of records."""
+    return HttpAnswer(body=await call.ask(encode_page_refresh_state), headers={"cache-control": "no-store"})
 
 
 async def login(call: EndpointCall) -> HttpAnswer:
-    """Have the browser hold a token that is good, and go on to where it wanted to go."""
+    """Check a token, store it in the browser, and redirect to the requested page."""
     try:
-        said = dict(parse_qsl((await call.body()).decode(), keep_blank_values=True, max_num_fields=FIELDS_MAX))
+        form = dict(parse_qsl((await call.body()).decode(), keep_blank_values=True, max_num_fields=FIELDS_MAX))
     except UnicodeDecodeError as error:
-        raise InputError("the form is no text") from error
+        raise InputError("the form is not UTF-8 text") from error
     except ValueError as error:
         raise InputError(f"the form has more than {FIELDS_MAX} fields") from error
-    token = said.get("token", "").strip()
+    token = form.get("token", "").strip()
     settings = call.service.settings
     if await TokenCheck(settings.keeper, settings.now_ns).grant(token) is None:
-        refusal = HttpProblem(401, "this token is not good now", remedy="look for the one that was made last")
-        if not wants_page(call.request.headers.get("accept"), FIRST):
+        refusal = HttpProblem(401, "the token is invalid or has expired", remedy="use the newest token")
+        if not accepts_html_page(call.request.headers.get("accept"), FIRST):
             raise refusal
-        body, headers = page_of(refusal, _onward(said.get("next", "")))
-        return HttpAnswer(body=body, status=refusal.status, media="text/html", headers=_but_type(headers))
-    # A browser that came over TLS says so in its origin; the cookie then never leaves it.
+        body, headers = encode_problem_page(refusal, _choose_redirect_path(form.get("next", "")))
+        return HttpAnswer(body=body, status=refusal.status, media="text/html", headers=_drop_content_type(headers))
+    # The origin shows whether the browser uses TLS; then the cookie is sent over TLS only.
     secure = "; Secure" if call.request.headers.get("origin", "").startswith("https://") else ""
-    cookie = f"{_cookie(call)}={token}; Path=/; HttpOnly; SameSite=Lax{secure}"
-    return HttpAnswer(body=b"", status=303, headers={"location": _onward(said.get("next", "")), "set-cookie": cookie})
+    cookie = f"{_read_cookie_name(call)}={token}; Path=/; HttpOnly; SameSite=Lax{secure}"
+    return HttpAnswer(
+        body=b"", status=303, headers={"location": _choose_redirect_path(form.get("next", "")), "set-cookie": cookie}
+    )
 
 
 async def logout(call: EndpointCall) -> HttpAnswer:
-    """Have the browser forget its token."""
-    cookie = f"{_cookie(call)}=; Path=/; HttpOnly; Max-Age=0"
+    """Remove the token from the browser."""
+    cookie = f"{_read_cookie_name(call)}=; Path=/; HttpOnly; Max-Age=0"
     return HttpAnswer(body=b"", status=303, headers={"location": FIRST, "set-cookie": cookie})
 
 
-def _cookie(call: EndpointCall) -> str:
-    return cookie_for(call.request.headers.get("host", ""))
+def _read_cookie_name(call: EndpointCall) -> str:
+    return make_token_cookie_name(call.request.headers.get("host", ""))
 
 
-def _but_type(headers: Mapping[str, str]) -> dict[str, str]:
+def _drop_content_type(headers: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in headers.items() if name != "content-type"}
 
 
-def _onward(address: str) -> str:
-    """Where somebody goes after signing in: a page of ours, never another site."""
-    is_ours = address.startswith("/") and not address.startswith(("//", "/\\", "/login", "/logout"))
-    return address if is_ours and address.isascii() and address.isprintable() else FIRST
+def _choose_redirect_path(url: str) -> str:
+    """Return the page to show after signing in: one of ours, never another site."""
+    is_ours = url.startswith("/") and not url.startswith(("//", "/\\", "/login", "/logout"))
+    return url if is_ours and url.isascii() and url.isprintable() else FIRST

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from custody.core.wire.report import EraseReport
-from custody.graph.otlp.protobuf import encode_field
-from custody.ledger.records import erase
+from custody.graph.otlp.protobuf import encode_otlp_field
+from custody.ledger.records import erase_record_bodies
 from custody.server.app import listing as pages
 from custody.server.app.tenancy import TokenScope
 from custody.server.endpoints import JSON, PROTOBUF, Endpoint, EndpointCall, HttpAnswer, Parameter
@@ -16,9 +16,9 @@ from custody.server.route_kinds import (
     EVENTS,
     SPANS,
     await_receipts,
+    make_batch_schema,
     make_intake_endpoint,
     make_list_endpoint,
-    one_or_many,
     read_actor,
     read_question_body,
     render_question_report,
@@ -36,25 +36,25 @@ from custody.server.wire.service import (
     Problem,
     SpansPage,
     TracesPage,
-    encode_answer,
+    encode_http_answer,
 )
 from custody.workspace.workspace import Workspace
 
-_MOMENT = {"type": "string", "description": "RFC 3339", "format": "date-time"}
+_TIMESTAMP = {"type": "string", "description": "RFC 3339", "format": "date-time"}
 TRACE: Mapping[str, Any] = {
     "type": "object",
-    "description": "A trace in the shape of Agent Trace 0.1.0, or of document 000; other fields are kept as sent.",
+    "description": "A trace in the shape of Agent Trace 0.1.0, or of document 000; other fields are stored as sent.",
     "required": ["id", "timestamp", "files"],
     "properties": {
         "version": {"type": ["string", "null"], "pattern": r"^[0-2](\.[0-9]{1,4}){0,3}$"},
         "id": {"type": "string", "minLength": 1, "maxLength": 1000, "pattern": "^[!-~]+$"},
-        "timestamp": _MOMENT,
+        "timestamp": _TIMESTAMP,
         "files": {"type": "array", "items": {"type": "object"}},
     },
 }
 LINK: Mapping[str, Any] = {
     "type": "object",
-    "description": "A commit and the traces that it was made from; other fields are kept as sent.",
+    "description": "A commit and the traces that it was made from; other fields are stored as sent.",
     "required": ["commit_sha", "trace_ids"],
     "properties": {
         "commit_sha": {"type": "string", "pattern": "^([0-9a-f]{40}|[0-9a-f]{64})$"},
@@ -62,107 +62,101 @@ LINK: Mapping[str, Any] = {
             "type": "array",
             "items": {"type": "string", "minLength": 1, "maxLength": 1000, "pattern": "^[!-~]+$"},
         },
-        "committed_at": _MOMENT,
+        "committed_at": _TIMESTAMP,
     },
 }
 
 RECORD_ENDPOINTS: tuple[Endpoint, ...] = (
-    make_intake_endpoint("traces", "Keep a trace, or a batch of them.", one_or_many(TRACE)),
-    make_list_endpoint("traces", "List traces.", pages.traces, TracesPage),
-    make_intake_endpoint("commit-links", "Keep which traces a commit was made from.", one_or_many(LINK)),
-    make_list_endpoint("commit-links", "List commit links.", pages.links, LinksPage),
-    make_intake_endpoint("spans", "Keep a span of a running program, or a batch of them.", SPANS),
-    make_list_endpoint("spans", "List spans.", pages.spans, SpansPage),
+    make_intake_endpoint("traces", "Store a trace or a batch of traces.", make_batch_schema(TRACE)),
+    make_list_endpoint("traces", "List traces.", pages.list_traces_page, TracesPage),
+    make_intake_endpoint("commit-links", "Store the traces that a commit was made from.", make_batch_schema(LINK)),
+    make_list_endpoint("commit-links", "List commit links.", pages.list_links_page, LinksPage),
+    make_intake_endpoint("spans", "Store a span of a program or a batch of spans.", SPANS),
+    make_list_endpoint("spans", "List spans.", pages.list_spans_page, SpansPage),
 )
 
 
-# Evidence: generic events in, records out.
-
-
 async def show_record(call: EndpointCall) -> HttpAnswer:
-    """One record."""
+    """Return one record."""
     name = str(call.request.path_params["record"])
     with_text = call.may(TokenScope.TEXT)
 
     def ask(workspace: Workspace) -> EvidenceText | None:
-        found = pages.one_record(workspace, name, with_text=with_text)
-        if found is not None and with_text and found.kind not in pages.TEXTLESS:
-            call.note_read(f"record {found.record}")
-        return found
+        record = pages.answer_record_request(workspace, name, with_text=with_text)
+        if record is not None and with_text and record.kind not in pages.TEXTLESS:
+            call.note_read(f"record {record.record}")
+        return record
 
-    found = await call.ask(ask)
-    if found is None:
-        raise HttpProblem(404, "no such record is kept", remedy="/api/v1/evidence lists them")
-    return HttpAnswer.of(found)
+    record = await call.ask(ask)
+    if record is None:
+        raise HttpProblem(404, "unknown record", remedy="/api/v1/evidence lists them")
+    return HttpAnswer.of(record)
 
 
 EVIDENCE_ENDPOINTS: tuple[Endpoint, ...] = (
-    make_intake_endpoint("evidence", "Keep a generic event, or a batch of them.", EVENTS),
-    make_list_endpoint("evidence", "List records by their names.", pages.evidence, EvidencePage),
+    make_intake_endpoint("evidence", "Store a generic event or a batch of events.", EVENTS),
+    make_list_endpoint("evidence", "List records.", pages.list_evidence_page, EvidencePage),
     Endpoint(
         method="GET",
         path="/api/v1/evidence/{record}",
         name="show-evidence",
-        words="Show a record; what may hold texts only with the scope 'text', and each such read is noted.",
+        summary="Show a record; text of conversations only with the scope 'text', and every such read is logged.",
         scope=TokenScope.READ,
         handle=show_record,
         gives={200: EvidenceText, 404: Problem},
-        places={"record": "The record's name, as receipts have it."},
+        places={"record": "The name of the record, from a receipt."},
     ),
 )
 
 
-# Conversations: sessions of agents and what was asked in them. Every read of their words is noted first.
-
-
 async def show_conversation(call: EndpointCall) -> HttpAnswer:
-    """One conversation."""
-    agent, session = call.needed("agent"), call.needed("session")
+    """Return one conversation."""
+    agent, session = call.require_text("agent"), call.require_text("session")
     with_text = call.flag("text", default=True) and call.may(TokenScope.TEXT)
 
     def ask(workspace: Workspace) -> ConversationText | None:
-        found = pages.conversation(workspace, agent, session, with_text=with_text)
-        if found is not None and with_text:
+        conversation = pages.answer_conversation_request(workspace, agent, session, with_text=with_text)
+        if conversation is not None and with_text:
             call.note_read(f"conversation {agent} {session}")
-        return found
+        return conversation
 
-    found = await call.ask(ask)
-    if found is None:
-        raise HttpProblem(404, "no such conversation is known", remedy="/api/v1/conversations lists them")
-    return HttpAnswer.of(found)
+    conversation = await call.ask(ask)
+    if conversation is None:
+        raise HttpProblem(404, "unknown conversation", remedy="/api/v1/conversations lists them")
+    return HttpAnswer.of(conversation)
 
 
 CONVERSATION_ENDPOINTS: tuple[Endpoint, ...] = (
-    make_intake_endpoint("conversations", "Keep a conversation, or more of one, or a batch of them.", CONVERSATIONS),
+    make_intake_endpoint("conversations", "Store a conversation, more of one, or a batch.", CONVERSATIONS),
     make_list_endpoint(
-        "conversations", "List conversations, without what was said in them.", pages.conversations, ConversationsPage
+        "conversations",
+        "List conversations, without their text.",
+        pages.list_conversations_page,
+        ConversationsPage,
     ),
     Endpoint(
         method="GET",
         path="/api/v1/conversation",
         name="show-conversation",
-        words="Show a conversation; its words only with the scope 'text', and each such read is noted.",
+        summary="Show a conversation; its text only with the scope 'text', and every such read is logged.",
         scope=TokenScope.READ,
         handle=show_conversation,
         gives={200: ConversationText, 404: Problem},
         parameters=(
-            Parameter("agent", "Whose session it is.", {"type": "string", "minLength": 1}, required=True),
-            Parameter("session", "The session's id.", {"type": "string", "minLength": 1}, required=True),
-            Parameter("text", "Whether to give the words too.", {"type": "boolean", "default": True}),
+            Parameter("agent", "The agent of the session.", {"type": "string", "minLength": 1}, required=True),
+            Parameter("session", "The session id.", {"type": "string", "minLength": 1}, required=True),
+            Parameter("text", "Whether to include the text.", {"type": "boolean", "default": True}),
         ),
     ),
 )
 
 
-# What is forgotten for good.
-
-
-async def forget(call: EndpointCall) -> HttpAnswer:
-    """Erase what a record says."""
-    wanted = await read_question_body(call, ErasureBody)
-    who = wanted.who or read_actor(call)
+async def erase_record(call: EndpointCall) -> HttpAnswer:
+    """Erase the content of a record."""
+    request = await read_question_body(call, ErasureBody)
+    who = request.who or read_actor(call)
     return await render_question_report(
-        call, lambda workspace: erase(workspace, [wanted.record], who=who, why=wanted.why)
+        call, lambda workspace: erase_record_bodies(workspace, [request.record], who=who, why=request.why)
     )
 
 
@@ -171,18 +165,17 @@ ERASURE_ENDPOINTS: tuple[Endpoint, ...] = (
         method="POST",
         path="/api/v1/erasures",
         name="erase",
-        words="Forget what a record says, or one stored text, and keep the proof that it was there; for good.",
+        summary="Erase the content of a record or a stored text; the proof that it existed stays. Cannot be undone.",
         scope=TokenScope.ADMIN,
-        handle=forget,
+        handle=erase_record,
         takes={JSON: ErasureBody},
         gives={200: EraseReport},
     ),
 )
 
 
-# OpenTelemetry's spans, as its exporters send them: OTLP over HTTP, JSON or protobuf.
-# What cannot be kept is counted in the answer's partial success, as the protocol wants it; refusals of the whole
-# request are problems like everywhere else.
+# OTLP over HTTP, JSON or protobuf. Rejected spans are counted in the partial success of the answer, as the protocol
+# requires; errors of the whole request are problem documents.
 
 
 PARTIAL, REJECTED, MESSAGE = 1, 1, 2
@@ -197,28 +190,34 @@ REQUEST: dict[str, Any] = {
 }
 
 
-async def export(call: EndpointCall) -> HttpAnswer:
-    """Keep spans."""
+async def receive_otlp_spans(call: EndpointCall) -> HttpAnswer:
+    """Store spans."""
     binary = call.media == PROTOBUF
     data = await call.body()
     items = await call.read_in(data, lambda intake: tuple(intake.otlp(data, binary=binary)))
-    refused = [result for result in await await_receipts(call, items) if result.status not in (200, 201)]
-    partial = None if not refused else PartialSuccess(rejected_spans=len(refused), error_message=_why(refused))
+    rejected = [result for result in await await_receipts(call, items) if result.status not in (200, 201)]
+    partial = (
+        None
+        if not rejected
+        else PartialSuccess(rejected_spans=len(rejected), error_message=_describe_refusals(rejected))
+    )
     if binary:
-        return HttpAnswer(body=_message(partial), media=PROTOBUF)
-    return HttpAnswer(body=encode_answer(OtlpAnswer(partial_success=partial)))
+        return HttpAnswer(body=_encode_otlp_answer(partial), media=PROTOBUF)
+    return HttpAnswer(body=encode_http_answer(OtlpAnswer(partial_success=partial)))
 
 
-def _why(refused: list[ItemReceipt]) -> str:
-    reasons = Counter(result.detail or "refused" for result in refused).most_common(REASONS_MAX)
+def _describe_refusals(rejected: list[ItemReceipt]) -> str:
+    reasons = Counter(result.detail or "rejected" for result in rejected).most_common(REASONS_MAX)
     return "; ".join(f"{count} × {why}" for why, count in reasons)
 
 
-def _message(partial: PartialSuccess | None) -> bytes:
+def _encode_otlp_answer(partial: PartialSuccess | None) -> bytes:
     if partial is None:
         return b""
-    words = partial.error_message.encode("utf-8", "replace")
-    return encode_field(PARTIAL, encode_field(REJECTED, partial.rejected_spans) + encode_field(MESSAGE, words))
+    message = partial.error_message.encode("utf-8", "replace")
+    return encode_otlp_field(
+        PARTIAL, encode_otlp_field(REJECTED, partial.rejected_spans) + encode_otlp_field(MESSAGE, message)
+    )
 
 
 OTLP_ENDPOINTS: tuple[Endpoint, ...] = (
@@ -226,9 +225,9 @@ OTLP_ENDPOINTS: tuple[Endpoint, ...] = (
         method="POST",
         path="/v1/traces",
         name="export-otlp",
-        words="Keep spans that an OpenTelemetry exporter sends.",
+        summary="Store spans of an OpenTelemetry exporter.",
         scope=TokenScope.WRITE,
-        handle=export,
+        handle=receive_otlp_spans,
         takes={JSON: REQUEST, PROTOBUF: {"type": "string", "format": "binary"}},
         gives={200: OtlpAnswer},
     ),

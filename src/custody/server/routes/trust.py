@@ -1,25 +1,25 @@
-"""Where agents stand and why, and the decisions that it rests on."""
+"""Scores of agents, their history, and decisions."""
 
 from custody.core.errors import InputError
 from custody.core.wire.report import encode_report
-from custody.server.app.decisions import ConflictingDecision, decide
-from custody.server.app.listing import decisions
-from custody.server.app.questions import agent_explained, agent_shown
+from custody.server.app.decisions import ConflictingDecision, accept_decision_request
+from custody.server.app.listing import list_decisions_page
+from custody.server.app.questions import answer_agent_request, answer_score_request
 from custody.server.app.tenancy import TokenScope
 from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer
 from custody.server.problems import HttpProblem
 from custody.server.route_kinds import (
     Question,
-    a_flag,
+    describe_flag_param,
     describe_number_param,
     describe_word_param,
     make_list_endpoint,
     make_question_endpoint,
-    number,
-    place,
     read_actor,
+    read_number_param,
+    read_path_param,
     read_question_body,
-    word,
+    read_word_param,
 )
 from custody.server.wire.service import DecisionBody, DecisionsPage, Problem
 from custody.trust.app.show import trust_list
@@ -27,38 +27,38 @@ from custody.trust.wire import TrustListReport, TrustRecordReport, TrustShowRepo
 
 SHOWN, SHOWN_MAX = 10, 10_000
 
-_LIMIT = describe_number_param("limit", "How many decisions to list.", SHOWN, 0, SHOWN_MAX)
-_AT = describe_word_param("at", "As of a past moment, RFC 3339.")
-_ONE = describe_word_param("agent", "One agent instead, as /api/v1/trust/{agent} has it.")
-_AGENT = {"agent": "The agent's name."}
+_LIMIT = describe_number_param("limit", "Maximum number of decisions.", SHOWN, 0, SHOWN_MAX)
+_AT = describe_word_param("at", "At a past time, RFC 3339.")
+_ONE = describe_word_param("agent", "Return one agent, like /api/v1/trust/{agent}.")
+_AGENT = {"agent": "The name of the agent."}
 
 
-def _list(call: EndpointCall) -> Question:
-    """Every agent; or one by its name, which may have a slash in it."""
-    explains, agent = call.flag("why", default=False), word(call, _ONE)
+def _make_trust_question(call: EndpointCall) -> Question:
+    """Return the question about all agents, or one agent whose name may contain a slash."""
+    explains, agent = call.flag("why", default=False), read_word_param(call, _ONE)
     if agent is None:
         if any(call.text(name) is not None for name in ("why", "limit", "at")):
-            raise InputError("'why', 'limit' and 'at' are for one agent", hint="name it")
+            raise InputError("'why', 'limit' and 'at' need 'agent'", hint="add 'agent'")
         return trust_list
-    return _explained(call, agent) if explains else _shown(call, agent)
+    return _make_score_question(call, agent) if explains else _make_agent_question(call, agent)
 
 
-def _shown(call: EndpointCall, agent: str) -> Question:
-    limit = number(call, _LIMIT)
-    return lambda workspace: agent_shown(workspace, agent, limit=limit)
+def _make_agent_question(call: EndpointCall, agent: str) -> Question:
+    limit = read_number_param(call, _LIMIT)
+    return lambda workspace: answer_agent_request(workspace, agent, limit=limit)
 
 
-def _explained(call: EndpointCall, agent: str) -> Question:
-    at = word(call, _AT)
-    return lambda workspace: agent_explained(workspace, agent, at=at)
+def _make_score_question(call: EndpointCall, agent: str) -> Question:
+    at = read_word_param(call, _AT)
+    return lambda workspace: answer_score_request(workspace, agent, at=at)
 
 
-async def record(call: EndpointCall) -> HttpAnswer:
+async def record_decision(call: EndpointCall) -> HttpAnswer:
     """Record a decision."""
-    said = await read_question_body(call, DecisionBody)
+    request = await read_question_body(call, DecisionBody)
     who = read_actor(call)
     try:
-        done = await call.ask(lambda workspace: decide(workspace, said, who))
+        done = await call.ask(lambda workspace: accept_decision_request(workspace, request, who))
     except ConflictingDecision as error:
         raise HttpProblem(409, error.message, remedy=error.hint) from error
     return HttpAnswer(body=encode_report(done.report), status=201 if done.is_new else 200)
@@ -68,11 +68,11 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     make_question_endpoint(
         "/api/v1/trust",
         "list-trust",
-        "List every agent with its score and tier; or ask about one agent, whatever its name holds.",
+        "List every agent with its score and tier, or show one agent.",
         (TrustListReport, TrustShowReport, TrustWhyReport),
-        _list,
+        _make_trust_question,
         _ONE,
-        a_flag("why", "With an agent: every record and what it did."),
+        describe_flag_param("why", "With an agent: every record and how it changed the score."),
         _LIMIT,
         _AT,
         by_name=True,
@@ -80,29 +80,29 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     make_question_endpoint(
         "/api/v1/trust/{agent}",
         "show-trust",
-        "Show one agent's score and the newest decisions about it.",
+        "Show the score of an agent and the newest decisions about it.",
         TrustShowReport,
-        lambda call: _shown(call, place(call, "agent")),
+        lambda call: _make_agent_question(call, read_path_param(call, "agent")),
         _LIMIT,
         places=_AGENT,
     ),
     make_question_endpoint(
         "/api/v1/trust/{agent}/why",
         "explain-trust",
-        "Say how an agent came to its score: every record and what it did.",
+        "Explain the score of an agent: every record and how it changed the score.",
         TrustWhyReport,
-        lambda call: _explained(call, place(call, "agent")),
+        lambda call: _make_score_question(call, read_path_param(call, "agent")),
         _AT,
         places=_AGENT,
     ),
-    make_list_endpoint("decisions", "List decisions about agents' changes.", decisions, DecisionsPage),
+    make_list_endpoint("decisions", "List decisions about agents' changes.", list_decisions_page, DecisionsPage),
     Endpoint(
         method="POST",
         path="/api/v1/decisions",
         name="record-decision",
-        words="Record what was decided about an agent's change, once; or correct an earlier decision.",
+        summary="Record a decision about an agent's change once, or correct an earlier decision.",
         scope=TokenScope.WRITE,
-        handle=record,
+        handle=record_decision,
         takes={JSON: DecisionBody},
         gives={200: TrustRecordReport, 201: TrustRecordReport, 409: Problem},
     ),

@@ -1,4 +1,4 @@
-"""The JSON of the service.
+"""The JSON shapes of the service.
 
-May import ``core``, msgspec and the standard library's value tools; it touches nothing outside.
+May import ``core``, msgspec and value types of the standard library; it touches nothing outside.
 """

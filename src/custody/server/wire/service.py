@@ -1,6 +1,6 @@
-"""What the service says over HTTP beside reports: receipts, pages, problems; and the bodies that it takes.
+"""JSON shapes of the API besides reports: request bodies, receipts, pages, problems.
 
-The shapes of events are those of ``core/wire/event``; a trace is in the shape of the tool that wrote it.
+Events have the shapes of ``core/wire/event``; a trace has the shape of the tool that wrote it.
 """
 
 from typing import Annotated, Any, Literal, TypeVar
@@ -10,14 +10,14 @@ from msgspec import Meta
 
 from custody.cite.wire import CiteSource
 from custody.core.errors import InputError
-from custody.core.wire.canonical import Json, problem
+from custody.core.wire.canonical import Json, describe_conversion_error
 from custody.core.wire.event import Count, HashText, LineNumber, Name, PathText, Sha, Short, Timestamp
 from custody.dupes.wire import ChangeRefReport
 
 PROMPTS_MAX = 1000
 SEGMENTS_MAX = 10_000
 SECONDS_MAX = 9_200_000_000
-"""The moments around 1970 that a store can hold, in seconds."""
+"""The range of timestamps that a store can hold, in seconds around 1970."""
 Seconds = (
     Annotated[int, Meta(ge=-SECONDS_MAX, le=SECONDS_MAX)] | Annotated[float, Meta(ge=-SECONDS_MAX, le=SECONDS_MAX)]
 )
@@ -27,7 +27,7 @@ Seconds = (
 
 
 class PromptBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a person asked."""
+    """A prompt."""
 
     id: Name
     at: Timestamp
@@ -35,7 +35,7 @@ class PromptBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ConversationBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A session of an agent with what was asked in it; more of it can be sent later under the same names."""
+    """A session of an agent with its prompts; more of it can be sent later under the same names."""
 
     agent: Name
     session: Name
@@ -48,7 +48,7 @@ class ConversationBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 class BlamedSegment(msgspec.Struct, frozen=True, kw_only=True):
-    """Neighbouring lines of one commit, as document 000 sends them."""
+    """Adjacent lines of one commit, as in document 000."""
 
     start_line: LineNumber
     end_line: LineNumber
@@ -59,7 +59,7 @@ class BlamedSegment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BlameBody(msgspec.Struct, frozen=True, kw_only=True):
-    """Document 000, section 11: what a client that ran git blame asks."""
+    """The request of a client that ran git blame: document 000, section 11."""
 
     file_path: PathText
     blame_data: Annotated[list[BlamedSegment], Meta(max_length=SEGMENTS_MAX)]
@@ -70,7 +70,7 @@ class BlameBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecordReceipt(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a record is kept: said after COMMIT, and the same however often it is sent."""
+    """Where a record is stored: returned after COMMIT, and the same for every repeat."""
 
     record: str
     store: str
@@ -80,9 +80,9 @@ class RecordReceipt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ItemReceipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What became of one thing that was sent: 201 new, 200 known already, 409 in conflict, 422 not usable.
+    """The result of one sent item: 201 new, 200 known, 409 conflict, 422 invalid.
 
-    A thing that makes several records has a receipt for each; where one of them is in conflict, the others are kept.
+    An item with several records has a receipt for each; if one is in conflict, the others are stored.
     """
 
     status: Literal[200, 201, 409, 422]
@@ -91,7 +91,7 @@ class ItemReceipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class BatchReceipt(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of each thing of a batch, in its order."""
+    """The result of each item of a batch, in its order."""
 
     created: int
     known: int
@@ -100,7 +100,7 @@ class BatchReceipt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """RFC 9457: what went wrong, and what to do about it."""
+    """An RFC 9457 problem: what failed, and what to do."""
 
     type: str
     title: str
@@ -111,7 +111,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TraceItem(msgspec.Struct, frozen=True, kw_only=True):
-    """A trace as it was sent, without its secrets; ``trace`` is null once it was erased."""
+    """A trace as it was sent, redacted; ``trace`` is null if it was erased."""
 
     record: str
     at: str
@@ -120,7 +120,7 @@ class TraceItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LinkItem(msgspec.Struct, frozen=True, kw_only=True):
-    """A commit and the traces that it was made from; ``link`` as it was sent, null once it was erased."""
+    """A commit and its traces; ``link`` as it was sent, null if it was erased."""
 
     record: str
     at: str
@@ -128,7 +128,7 @@ class LinkItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SpanItem(msgspec.Struct, frozen=True, kw_only=True):
-    """A span event; null once it was erased."""
+    """A span event; null if it was erased."""
 
     record: str
     at: str
@@ -136,7 +136,7 @@ class SpanItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConversationItem(msgspec.Struct, frozen=True, kw_only=True):
-    """A session by what was captured of it."""
+    """A recorded session."""
 
     agent: str
     session: str
@@ -146,7 +146,7 @@ class ConversationItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PromptItem(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person asked; ``text`` is null without the scope for it, and once it was erased."""
+    """A prompt; ``text`` is null without the scope ``text``, or if it was erased."""
 
     record: str
     id: str
@@ -155,7 +155,7 @@ class PromptItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConversationText(msgspec.Struct, frozen=True, kw_only=True):
-    """A session with what was asked in it; the words only ``with_text``."""
+    """A session with its prompts; their text only ``with_text``."""
 
     conversation: ConversationItem
     with_text: bool
@@ -163,7 +163,7 @@ class ConversationText(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EvidenceItem(msgspec.Struct, frozen=True, kw_only=True):
-    """A record by its name."""
+    """A record without its content."""
 
     record: str
     at: str
@@ -174,14 +174,14 @@ class EvidenceItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EvidenceText(EvidenceItem, frozen=True, kw_only=True):
-    """A record with what it says: null when it was erased, or ``withheld`` since it holds texts of conversations."""
+    """A record; its content is null if it was erased, or ``withheld`` since it contains conversations."""
 
     withheld: bool
     payload: Any
 
 
 class ListPage(msgspec.Struct, frozen=True, kw_only=True):
-    """A stretch of a list; ``next`` stands for ``after`` of the question for what follows, null at the end."""
+    """A page of a list; ``next`` is the ``after`` of the next page, null at the end."""
 
     next: str | None
 
@@ -217,20 +217,20 @@ class EvidencePage(ListPage, frozen=True, kw_only=True):
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
-    """That the process answers, and which version it is."""
+    """The process answers; with its version."""
 
     status: Literal["up"]
     version: str
 
 
 class ReadyReport(msgspec.Struct, frozen=True, kw_only=True):
-    """That the store answers."""
+    """The store answers."""
 
     status: Literal["ready"]
 
 
 class ServiceInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What this service is, and where its questions are listed."""
+    """The service, its version, and the path of its description."""
 
     service: Literal["custody"]
     version: str
@@ -239,20 +239,20 @@ class ServiceInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartialSuccess(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """How many spans were refused, and why."""
+    """The number of rejected spans, and why."""
 
     rejected_spans: int = 0
     error_message: str = ""
 
 
 class OtlpAnswer(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """OTLP's own answer; without a partial success everything was accepted."""
+    """The answer of OTLP; without a partial success everything was accepted."""
 
     partial_success: PartialSuccess | None = None
 
 
 class SegmentAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """Neighbouring lines with the same answer, in document 000's names."""
+    """Adjacent lines with the same answer, in the field names of document 000."""
 
     start_line: int
     end_line: int
@@ -269,35 +269,38 @@ class SegmentAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BlameAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """Every segment that was asked about, merged where neighbours have the same trace and tier."""
+    """Every requested segment; adjacent ones with the same trace and tier are merged."""
 
     file_path: str
     attributions: list[SegmentAnswer]
 
 
-def encode_answer(value: msgspec.Struct) -> bytes:
-    """An answer as JSON bytes."""
+def encode_http_answer(value: msgspec.Struct) -> bytes:
+    """Encode an answer as JSON."""
     return msgspec.json.encode(value)
 
 
-def conversation_from(value: Json) -> ConversationBody:
-    """The conversation that a parsed JSON value is."""
+def conversation_from_json(value: Json) -> ConversationBody:
+    """Parse a conversation."""
     try:
         return msgspec.convert(value, ConversationBody)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
-        raise InputError(f"not a conversation: {problem(error)}", hint="/openapi.json has the shape") from error
+        raise InputError(
+            f"invalid conversation: {describe_conversion_error(error)}", hint="see /openapi.json"
+        ) from error
 
 
 def decode_blame_body(data: bytes) -> BlameBody:
-    """What a client asks about a file's lines."""
+    """Decode a blame request."""
     try:
         return msgspec.json.decode(data, type=BlameBody)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"not a question about lines: {problem(error)}", hint="/openapi.json has the shape") from error
+        raise InputError(
+            f"invalid blame request: {describe_conversion_error(error)}", hint="see /openapi.json"
+        ) from error
 
 
-# What the service is asked in bodies, and the pages of lists that no verb prints: decisions, changes, sources.
-# Every other answer to a question is the report that the verb gives with ``--json``.
+# Other answers are the reports of the commands with ``--json``.
 
 
 DecisionWord = Literal["accepted", "modified", "rejected"]
@@ -317,7 +320,7 @@ NonEmptyText = Annotated[
         min_length=1,
         max_length=4000,
         pattern=r"^[^\x00\ud800-\udfff]*[^\x00\s\ud800-\udfff][^\x00\ud800-\udfff]*$",
-        description="a short text that says something",
+        description="a short text that is not blank",
     ),
 ]
 ItemLimit = Annotated[int, Meta(ge=1, le=1000)]
@@ -329,10 +332,10 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class DecisionBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What was decided about an agent's change: exactly one of ``commit``, ``id``, ``overrides`` and ``reverts``.
+    """A decision about an agent's change, with exactly one of ``commit``, ``id``, ``overrides`` and ``reverts``.
 
-    ``commit`` or ``id`` names a change that is decided once. ``overrides`` says that an earlier decision was wrong,
-    ``reverts`` that its change was taken back; both need an actor and a reason.
+    ``commit`` or ``id`` names a change that is decided once. ``overrides`` corrects an earlier decision, ``reverts``
+    records that its change was reverted; both need an actor and a reason.
     """
 
     agent: Name
@@ -350,14 +353,14 @@ class DecisionBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class DuplicatesBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A change to look for: ``BASE..HEAD``, or a commit, which is compared with its parent."""
+    """The change to check: ``BASE..HEAD``, or a commit, which is compared with its parent."""
 
     change: Rev
     limit: ItemLimit = 5
 
 
 class SourceBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A source to register; it has a title or a URL."""
+    """A source to add; it needs a title or a URL."""
 
     url: Short | None = None
     title: Short | None = None
@@ -372,7 +375,7 @@ class SourceBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class AuditBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A report whose citations are to be looked at; with ``session``, by what that session read too."""
+    """A report to audit; with ``session``, also against what that session read."""
 
     markdown: str
     coverage_min: Annotated[float, Meta(ge=0, le=1)] | None = None
@@ -380,7 +383,7 @@ class AuditBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class GateBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A change to judge: what ``head`` has over the point where it left ``base``, and what its author says of it."""
+    """The change to check: from the merge base of ``base`` and ``head`` to ``head``, and its description."""
 
     base: Rev
     head: Rev
@@ -388,26 +391,26 @@ class GateBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class ErasureBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is to be forgotten for good, why, and for whom; without ``who`` it is the token that asks."""
+    """What to erase, why, and for whom; ``who`` defaults to the token."""
 
     record: Name
     why: NonEmptyText
     who: Name | None = None
 
 
-def asked_in(data: bytes, kind: type[T]) -> T:
-    """The question that a body is; an ``InputError`` says what is wrong with it."""
+def decode_question_body(data: bytes, kind: type[T]) -> T:
+    """Decode a body; an ``InputError`` says what is invalid."""
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, UnicodeEncodeError, RecursionError) as error:
-        raise InputError(f"not what is asked here: {problem(error)}", hint="/openapi.json has the shape") from error
+        raise InputError(f"invalid request: {describe_conversion_error(error)}", hint="see /openapi.json") from error
 
 
 # --- out --------------------------------------------------------------------------------------------------------------
 
 
 class DecisionItem(msgspec.Struct, frozen=True, kw_only=True):
-    """A decision as it is kept; null once it was erased."""
+    """A stored decision; null if it was erased."""
 
     record: str
     at: str
@@ -428,6 +431,6 @@ class ChangesPage(ListPage, frozen=True, kw_only=True):
 
 
 class SourcesPage(ListPage, frozen=True, kw_only=True):
-    """Registered sources by their numbers."""
+    """Sources by number."""
 
     items: list[CiteSource]

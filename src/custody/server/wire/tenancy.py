@@ -1,4 +1,4 @@
-"""What ``custody project``, ``custody token`` and ``custody worker`` answer."""
+"""Reports of ``custody project``, ``token``, ``worker``, ``report`` and ``serve``."""
 
 from typing import Literal
 
@@ -8,7 +8,7 @@ from custody.core.wire.report import Report
 
 
 class ProjectLine(msgspec.Struct, frozen=True):
-    """A project, when it was made, and for how many days texts of its conversations are kept (null: for ever)."""
+    """A project, its creation time, and for how many days its conversations are stored (null: forever)."""
 
     name: str
     created: str
@@ -16,20 +16,20 @@ class ProjectLine(msgspec.Struct, frozen=True):
 
 
 class ProjectReport(Report, frozen=True, kw_only=True, tag="project"):
-    """What was done with a project."""
+    """A project that was created, changed or removed."""
 
     done: Literal["created", "retained", "removed"]
     project: ProjectLine
 
 
 class ProjectListReport(Report, frozen=True, kw_only=True, tag="project-list"):
-    """Every project, by name."""
+    """All projects by name."""
 
     projects: list[ProjectLine]
 
 
 class ProjectInitReport(Report, frozen=True, kw_only=True, tag="project-init-database"):
-    """The role that a service works as, which login may, and the projects that were brought up to date."""
+    """The role of the service, the login that may use it, and the migrated projects."""
 
     role: str
     login: str | None
@@ -37,7 +37,7 @@ class ProjectInitReport(Report, frozen=True, kw_only=True, tag="project-init-dat
 
 
 class ReadLine(msgspec.Struct, frozen=True):
-    """That a text of a conversation was read: with which token, what, when."""
+    """A read of a conversation: the token, the text, the time."""
 
     token: str
     what: str
@@ -45,7 +45,7 @@ class ReadLine(msgspec.Struct, frozen=True):
 
 
 class ProjectReadsReport(Report, frozen=True, kw_only=True, tag="project-reads"):
-    """The last reads of a project's conversations, newest first, and how many there were in all."""
+    """The last reads of a project's conversations, newest first, and the total number."""
 
     project: str
     reads: list[ReadLine]
@@ -53,7 +53,7 @@ class ProjectReadsReport(Report, frozen=True, kw_only=True, tag="project-reads")
 
 
 class TokenLine(msgspec.Struct, frozen=True):
-    """What is known of a token; its id opens nothing."""
+    """A token without its secret."""
 
     id: str
     name: str
@@ -67,7 +67,7 @@ class TokenLine(msgspec.Struct, frozen=True):
 
 
 class TokenCreateReport(Report, frozen=True, kw_only=True, tag="token-create"):
-    """A new token; ``secret`` is what is presented, and is kept nowhere."""
+    """A new token; ``secret`` is not stored."""
 
     token: TokenLine
     secret: str
@@ -80,13 +80,13 @@ class TokenListReport(Report, frozen=True, kw_only=True, tag="token-list"):
 
 
 class TokenRevokeReport(Report, frozen=True, kw_only=True, tag="token-revoke"):
-    """The token that opens nothing any more."""
+    """The revoked token."""
 
     token: TokenLine
 
 
 class JobLine(msgspec.Struct, frozen=True):
-    """A job: where it is, how often it was begun, when it may be taken, and the words of its last error."""
+    """A job: its state, number of attempts, due time, and last error."""
 
     id: str
     kind: str
@@ -99,7 +99,7 @@ class JobLine(msgspec.Struct, frozen=True):
 
 
 class WorkerReport(Report, frozen=True, kw_only=True, tag="worker"):
-    """What a worker did; ``found`` when it had to set a job aside."""
+    """The number of jobs by result; ``found`` if one failed for good (``aside``)."""
 
     done: int
     again: int
@@ -108,7 +108,7 @@ class WorkerReport(Report, frozen=True, kw_only=True, tag="worker"):
 
 
 class WorkerListReport(Report, frozen=True, kw_only=True, tag="worker-list"):
-    """Jobs that are not done, those due first first, and how many there are in each state."""
+    """Unfinished jobs, the first due first, and the number in each state."""
 
     jobs: list[JobLine]
     waiting: int
@@ -118,16 +118,13 @@ class WorkerListReport(Report, frozen=True, kw_only=True, tag="worker-list"):
 
 
 class WorkerRetryReport(Report, frozen=True, kw_only=True, tag="worker-retry"):
-    """The job that waits again."""
+    """The job to retry."""
 
     job: JobLine
 
 
-# What ``custody report`` answers.
-
-
 class PagesReport(Report, frozen=True, kw_only=True, tag="report"):
-    """The folder and its first page; ``left_out`` pages have no link, ``failed`` ones say why in their place."""
+    """The folder of a report and its first page; ``left_out`` pages have no link, ``failed`` ones show the reason."""
 
     folder: str
     first: str
@@ -138,11 +135,8 @@ class PagesReport(Report, frozen=True, kw_only=True, tag="report"):
     texts: bool
 
 
-# What ``custody serve`` says when it begins to answer.
-
-
 class ServeReport(Report, frozen=True, kw_only=True, tag="serve"):
-    """Where the service answers; the token of this start is not in it."""
+    """The URL of the service, without the token of this start."""
 
     url: str
     host: str

@@ -1,7 +1,7 @@
--- How the addresses of sources answer, as their last checks come to it. No truth lives here: it can be made again.
+-- The state of the URLs of sources after their last checks. This table is derived and can be rebuilt.
 CREATE TABLE registry_check (
-    registry {text} NOT NULL,  -- the chain whose records give the numbers
+    registry {text} NOT NULL,  -- the chain with the registry's records
     n        {int} NOT NULL,   -- the number of the source
-    state    {blob} NOT NULL,  -- the address, the last look at it, and when it failed since it last answered, as JSON
+    state    {blob} NOT NULL,  -- JSON: the URL, its last check, and its failures since the last success
     PRIMARY KEY (registry, n)
 ) {clustered};

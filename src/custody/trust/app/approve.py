@@ -1,4 +1,4 @@
-"""Ask whether a change may land without review, and record that it did: one look, alone among writers."""
+"""Approval of a change without review, decided and recorded in one write transaction."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,55 +7,66 @@ from custody.config import EffectiveRules
 from custody.core.errors import InputError
 from custody.core.ids import Digest
 from custody.core.wire.arrival import Arrival
-from custody.core.wire.body import digest_text
-from custody.core.wire.time import text_from
-from custody.ledger.verify import verify
+from custody.core.wire.body import format_digest
+from custody.core.wire.time import format_timestamp
+from custody.ledger.verify import verify_ledger
 from custody.store import Store
-from custody.trust.app.approval_case import ApprovalQuery, AuthorStanding, heads_digest, sort_authors
-from custody.trust.app.authors import AuthorLines, count_author_lines
-from custody.trust.app.chance import ChanceAccount
-from custody.trust.app.decision_log import arrival_of_decision
+from custody.trust.app.acceptance import AcceptanceAccount
+from custody.trust.app.approval_case import (
+    ApprovalQuery,
+    AuthorScore,
+    digest_approval_chain_heads,
+    sort_approval_authors,
+)
+from custody.trust.app.authors import AuthorLines, count_trust_author_lines
+from custody.trust.app.decision_log import arrival_from_decision
 from custody.trust.app.decisions import TrustQuery, append_decision, make_trust_query, read_settled_decisions
-from custody.trust.app.record import DecisionRequest, decision_fields
-from custody.trust.approval import ApprovalCase, ProposedChange, budget_of, compute_budget_left, nobody_known
+from custody.trust.app.record import DecisionRequest, decision_fields_from_request
+from custody.trust.approval import (
+    ApprovalCase,
+    ProposedChange,
+    compute_budget_left,
+    compute_merge_budget,
+    refuse_unknown_author,
+)
 from custody.trust.model import Approval, ChangeAuthor, DecisionType
-from custody.trust.queries import StandingTables
+from custody.trust.queries import ScoreTables
 from custody.trust.rules import TrustRules
-from custody.trust.score import complexity_of
+from custody.trust.score import decision_complexity_from_lines
 from custody.trust.wire import AgentApproval, ReviewReasonReport, TrustApproveReport
-from custody.workspace.change import ChangeRange, change_of
-from custody.workspace.machine import user
+from custody.workspace.change import ChangeRange, resolve_change_range
+from custody.workspace.machine import machine_user_name
 from custody.workspace.workspace import Workspace
 
 EXACT = ("agent", "id", "operator", "areas", "head")
-"""What budgets are counted by: it must be recorded as it was asked."""
+"""The fields that budgets are counted by: they must not be redacted."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorApproval:
-    """The answer about one author of a change, and the case that it was given on."""
+    """The approval for one author of a change, and its evidence."""
 
     case: ApprovalCase
     approval: Approval
-    chance: ChanceAccount | None = None
+    acceptance: AcceptanceAccount | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalResult:
-    """The answers about all authors of a change, bound to how far every chain reached when they were given."""
+    """The approvals for all authors of a change, with the digest of all chain heads at that time."""
 
     change: ProposedChange
-    said: tuple[AuthorApproval, ...]
-    nobody: Approval
+    answers: tuple[AuthorApproval, ...]
+    no_author: Approval
     chain_head: str
 
     def __bool__(self) -> bool:
-        return bool(self.nobody) and all(author_approval.approval for author_approval in self.said)
+        return bool(self.no_author) and all(author_approval.approval for author_approval in self.answers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequest:
-    """Who asks about which change; without an agent, those that attribution names."""
+    """A request to approve a change; without an agent, its authors are those of attribution."""
 
     change: str
     agent: str | None = None
@@ -64,66 +75,68 @@ class ApprovalRequest:
 
 
 def trust_approve(workspace: Workspace, request: ApprovalRequest) -> TrustApproveReport:
-    """Whether a change may land without review; if so, and it is no dry run, that is recorded."""
-    asked = make_trust_query(workspace)
-    change = change_of(workspace.repository, request.change)
+    """Return whether a change may merge without review; an approval is recorded, except in a dry run."""
+    query = make_trust_query(workspace)
+    change = resolve_change_range(workspace.repository, request.change)
     if not change.files:
-        raise InputError(f"'{request.change}' changes nothing", hint="name a change, such as 'main..HEAD'")
-    by = _authors(count_author_lines(workspace, change.additions, change.head), request.agent)
-    request = replace(request, approver=request.approver or user())
+        raise InputError(f"'{request.change}' changes nothing", hint="pass a change, such as 'main..HEAD'")
+    by = _select_approval_authors(count_trust_author_lines(workspace, change.additions, change.head), request.agent)
+    request = replace(request, approver=request.approver or machine_user_name())
     records: Sequence[str] = ()
     if request.dry_run or not workspace.exists():
         with workspace.reading() as store:
-            answer = _MergeCheck(workspace, store, asked, change, by, request).asked_only()
+            answer = _MergeCheck(workspace, store, query, change, by, request).check_only()
     else:
         with workspace.writing() as store:
-            answer, records = _MergeCheck(workspace, store, asked, change, by, request).recorded()
-    return _report(change, by, request, asked, answer, records)
+            answer, records = _MergeCheck(workspace, store, query, change, by, request).check_and_record()
+    return _build_approval_report(change, by, request, query, answer, records)
 
 
-def _authors(found: AuthorLines, agent: str | None) -> AuthorLines:
-    """Who is asked about: whom attribution names, and whom the caller names, to whom all unknown lines are given.
+def _select_approval_authors(found: AuthorLines, agent: str | None) -> AuthorLines:
+    """Return the authors of attribution and the named agent, which gets all unknown lines.
 
-    Whom only claims name is asked about as well: what is known of it may speak against the change.
+    Authors by claims alone are included too: their records may count against the change.
     """
     if agent is None:
         return found
     named = found.author(agent)
-    given = {named: found.authors.get(named, 0) + found.unknown}
-    every = AuthorLines({**found.with_claims.authors, **given}, found.persons)
-    return AuthorLines({**found.authors, **given}, found.persons, told=every)
+    named_lines = {named: found.authors.get(named, 0) + found.unknown}
+    every = AuthorLines({**found.with_claims.authors, **named_lines}, found.persons)
+    return AuthorLines({**found.authors, **named_lines}, found.persons, claimed=every)
 
 
 class _MergeCheck:
-    """One change at the door."""
+    """The check of one change, with everything it needs."""
 
     def __init__(
         self,
         workspace: Workspace,
         store: Store,
-        asked: TrustQuery,
+        query: TrustQuery,
         change: ChangeRange,
         by: AuthorLines,
         request: ApprovalRequest,
     ) -> None:
         self._workspace = workspace
         self._store = store
-        self._asked = asked
+        self._query = query
         self._change = change
         self._by = by
         self._request = request
-        self._asking = ApprovalQuery(store, asked, change, unknown_lines=by.unknown)
-        self._damage = _damage(workspace)
+        self._approvals = ApprovalQuery(store, query, change, unknown_lines=by.unknown)
+        self._damage = _find_decision_log_damage(workspace)
         with read_settled_decisions(store):
-            self._known = [self._asking.known(author) for author in sort_authors(by.with_claims.authors)]
+            self._known = [
+                self._approvals.read_author_score(author) for author in sort_approval_authors(by.with_claims.authors)
+            ]
 
-    def asked_only(self) -> ApprovalResult:
-        """The answer, and nothing is kept."""
+    def check_only(self) -> ApprovalResult:
+        """Return the result without recording it."""
         with read_settled_decisions(self._store):
             return self._answer()
 
-    def recorded(self) -> tuple[ApprovalResult, tuple[str, ...]]:
-        """The answer, and the records that say so; between the look and the record nobody else can spend a budget."""
+    def check_and_record(self) -> tuple[ApprovalResult, tuple[str, ...]]:
+        """Return the result and its records; no other process can spend a budget in between."""
         answers: list[ApprovalResult] = []
 
         def look() -> Sequence[Arrival]:
@@ -134,30 +147,30 @@ class _MergeCheck:
         return answers[0], tuple(str(record.ref) for record in made)
 
     def _answer(self) -> ApprovalResult:
-        said = tuple(self._approve_author(known) for known in self._known)
-        change = self._asking.proposed()
-        nobody = Approval() if said else nobody_known(change, persons=self._by.persons)
-        heads = heads_digest(self._store.tables.chains())
-        return ApprovalResult(change, said, nobody, digest_text(Digest(heads)))
+        answers = tuple(self._approve_author(known) for known in self._known)
+        change = self._approvals.proposed_change()
+        no_author = Approval() if answers else refuse_unknown_author(change, persons=self._by.persons)
+        heads = digest_approval_chain_heads(self._store.tables.chains())
+        return ApprovalResult(change, answers, no_author, format_digest(Digest(heads)))
 
-    def _approve_author(self, known: AuthorStanding) -> AuthorApproval:
-        case = self._asking.case(known, approver=self._request.approver, damage=self._damage)
-        return AuthorApproval(case, self._asking.allowed(case), known.chance)
+    def _approve_author(self, known: AuthorScore) -> AuthorApproval:
+        case = self._approvals.case(known, approver=self._request.approver, damage=self._damage)
+        return AuthorApproval(case, self._approvals.decide_author_approval(case), known.acceptance)
 
     def _arrivals(self, answer: ApprovalResult) -> Iterable[Arrival]:
-        for place, author_approval in enumerate(answer.said):
+        for place, author_approval in enumerate(answer.answers):
             author = author_approval.case.author
             if author not in self._by.authors:
-                continue  # a claim that it wrote this: what landed is none of its merits
-            twice = [other for other in answer.said[:place] if other.case.author.agent == author.agent]
+                continue  # an author by claims alone gets no credit for the merge
+            twice = [other for other in answer.answers[:place] if other.case.author.agent == author.agent]
             id_ = f"unreviewed:{self._change.head}" + (f":{len(twice)}" if twice else "")
-            if not StandingTables(self._store).named(author.agent, "id", [id_]):
-                yield arrival_of_decision(
+            if not ScoreTables(self._store).find_decision_records(author.agent, "id", [id_]):
+                yield arrival_from_decision(
                     self._workspace,
                     author.agent,
                     id_,
-                    decision_fields(self._workspace, self._decision(author_approval, answer)),
-                    self._asked.now_ns,
+                    decision_fields_from_request(self._workspace, self._decision(author_approval, answer)),
+                    self._query.now_ns,
                     exact=EXACT,
                 )
 
@@ -170,43 +183,44 @@ class _MergeCheck:
             commit=change.head,
             head=change.head,
             lines=change.lines,
-            complexity=complexity_of(change.lines),
+            complexity=decision_complexity_from_lines(change.lines),
             areas=change.areas,
             model=author.model,
             operator=author.operator,
             actor=self._request.approver,
-            rules_digest=self._asked.digest,
+            rules_digest=self._query.digest,
             chain_head=answer.chain_head,
         )
 
 
-def _damage(workspace: Workspace) -> str | None:
-    """The first thing in the store that is not as it was written."""
-    findings = verify(workspace).findings
+def _find_decision_log_damage(workspace: Workspace) -> str | None:
+    """Return the first damage found in the store; None if it is intact."""
+    findings = verify_ledger(workspace).findings
     return findings[0].what if findings else None
 
 
 def decide_approvals(
     store: Store, change: ChangeRange, lines: Mapping[ChangeAuthor, int], effective: EffectiveRules, now_ns: int
 ) -> list[tuple[AuthorApproval, AgentApproval]]:
-    """Return the answer about each author of ``lines``, with its report; every record is read again, no cache is used.
+    """Return the approval for each author of ``lines``, with its report, from the records without the cache.
 
-    Nothing is recorded. Whether the store is damaged is not checked here.
+    Nothing is recorded. Damage of the store is not checked here.
     """
-    asked = TrustQuery(effective.of(TrustRules), now_ns)
-    asking = ApprovalQuery(store, asked, change)
+    query = TrustQuery(effective.of(TrustRules), now_ns)
+    approvals = ApprovalQuery(store, query, change)
     with read_settled_decisions(store):
-        known = [asking.known(author) for author in sort_authors(lines)]
-        cases = [asking.case(author) for author in known]
-        said = [
-            AuthorApproval(case, asking.allowed(case), author.chance) for case, author in zip(cases, known, strict=True)
+        known = [approvals.read_author_score(author) for author in sort_approval_authors(lines)]
+        cases = [approvals.case(author) for author in known]
+        answers = [
+            AuthorApproval(case, approvals.decide_author_approval(case), author.acceptance)
+            for case, author in zip(cases, known, strict=True)
         ]
-    return [(answer, report_agent_approval(answer, lines[answer.case.author], asked.rules)) for answer in said]
+    return [(answer, report_agent_approval(answer, lines[answer.case.author], query.rules)) for answer in answers]
 
 
-def report_agent_approval(said: AuthorApproval, lines: int, rules: TrustRules) -> AgentApproval:
-    """One author's case and answer, as they are reported."""
-    case, trust = said.case, said.case.trust
+def report_agent_approval(answer: AuthorApproval, lines: int, rules: TrustRules) -> AgentApproval:
+    """Return the JSON shape of one author's approval."""
+    case, trust = answer.case, answer.case.trust
     return AgentApproval(
         agent=case.author.agent,
         model=case.author.model,
@@ -214,40 +228,40 @@ def report_agent_approval(said: AuthorApproval, lines: int, rules: TrustRules) -
         lines=lines,
         score=trust.score,
         tier=trust.tier.value,
-        samples=trust.standing.samples,
-        budget=budget_of(trust, rules),
+        samples=trust.state.samples,
+        budget=compute_merge_budget(trust, rules),
         budget_left=compute_budget_left(case, rules),
-        approved=bool(said.approval),
-        reasons=reasons_of(said.approval),
-        chance=None if said.chance is None else said.chance.to_report(),
+        approved=bool(answer.approval),
+        reasons=report_review_reasons(answer.approval),
+        chance=None if answer.acceptance is None else answer.acceptance.to_report(),
     )
 
 
-def reasons_of(approval: Approval) -> list[ReviewReasonReport]:
-    """What is against a change, as it is reported."""
+def report_review_reasons(approval: Approval) -> list[ReviewReasonReport]:
+    """Return the JSON shape of the reasons against a change."""
     return [ReviewReasonReport(reason.code.value, reason.sentence) for reason in approval.against]
 
 
-def _report(
+def _build_approval_report(
     change: ChangeRange,
     by: AuthorLines,
     request: ApprovalRequest,
-    asked: TrustQuery,
+    query: TrustQuery,
     answer: ApprovalResult,
     records: Sequence[str],
 ) -> TrustApproveReport:
     agents = [
-        report_agent_approval(author_approval, by.with_claims.authors[author_approval.case.author], asked.rules)
-        for author_approval in answer.said
+        report_agent_approval(author_approval, by.with_claims.authors[author_approval.case.author], query.rules)
+        for author_approval in answer.answers
     ]
-    every = [*reasons_of(answer.nobody), *(reason for agent in agents for reason in agent.reasons)]
+    every = [*report_review_reasons(answer.no_author), *(reason for agent in agents for reason in agent.reasons)]
     return TrustApproveReport(
         outcome="fine" if answer else "found",
         base=change.base,
         head=change.head,
         fork=change.fork,
-        as_of=text_from(asked.now_ns),
-        rules_digest=asked.digest,
+        as_of=format_timestamp(query.now_ns),
+        rules_digest=query.digest,
         chain_head=answer.chain_head,
         lines=answer.change.lines,
         areas=list(answer.change.areas),

@@ -1,4 +1,4 @@
-"""What was decided about one change, whichever of its commits it was decided under."""
+"""The decisions about one change, under any of its commits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,58 +6,64 @@ from dataclasses import dataclass
 from custody.core.ids import AgentName, CommitSha
 from custody.core.views import Decision
 from custody.store import ObservedView, Store
-from custody.trust.app.decisions import entries_from
-from custody.trust.engine import is_unreviewed, order_of, overrides_in
+from custody.trust.app.decisions import decision_entries_from_views
+from custody.trust.engine import decision_order_key, find_valid_overrides, is_unreviewed
 from custody.trust.model import DecisionEntry, DecisionType
 from custody.trust.queries import corrections_of_decision, decisions_on_commit
 
 
 @dataclass(frozen=True, slots=True)
 class KnownDecisions:
-    """What was decided about a change of one agent's.
+    """The decisions about one agent's change.
 
-    A review and what stands of it, a landing that nobody looked at, and the decision that takes it back.
+    ``reviewed`` is the review and ``counting`` its decision after overrides; ``unreviewed`` is a merge without review,
+    ``revert`` the decision that reverts it.
     """
 
     reviewed: DecisionEntry | None = None
-    stands: DecisionType | None = None
-    landing: DecisionEntry | None = None
-    undone: DecisionEntry | None = None
+    counting: DecisionType | None = None
+    unreviewed: DecisionEntry | None = None
+    revert: DecisionEntry | None = None
 
     @property
-    def landed(self) -> bool:
-        """Whether it got in and was not taken back."""
-        accepted = self.stands in (DecisionType.ACCEPTED, DecisionType.MODIFIED)
-        return self.undone is None and (accepted or (self.reviewed is None and self.landing is not None))
+    def is_merged(self) -> bool:
+        """Return whether it was merged and not reverted."""
+        accepted = self.counting in (DecisionType.ACCEPTED, DecisionType.MODIFIED)
+        return self.revert is None and (accepted or (self.reviewed is None and self.unreviewed is not None))
 
 
-def agents_decided(store: Store, names: Sequence[CommitSha]) -> set[str]:
-    """Everybody about whom something was decided under one of these commits."""
-    return {seen.view.agent for seen in _look_up_decisions(store, names)}
+def find_decision_agents(store: Store, names: Sequence[CommitSha]) -> set[str]:
+    """Return all agents with decisions under one of these commits."""
+    return {decision.view.agent for decision in _look_up_decisions(store, names)}
 
 
-def known_about(store: Store, agent: str, names: Sequence[CommitSha]) -> KnownDecisions:
-    """What was decided about an agent under one of these commits, the oldest review first; overrides count."""
+def summarize_agent_decisions(store: Store, agent: str, names: Sequence[CommitSha]) -> KnownDecisions:
+    """Return the decisions about an agent under one of these commits; the oldest review counts, after overrides."""
     seen = [decision for decision in _look_up_decisions(store, names) if decision.view.agent == agent]
-    decided = sorted((entry for entry in entries_from(seen) if isinstance(entry, DecisionEntry)), key=order_of)
+    decided = sorted(
+        (entry for entry in decision_entries_from_views(seen) if isinstance(entry, DecisionEntry)),
+        key=decision_order_key,
+    )
     first = [entry for entry in decided if entry.reverts is None]
     about = [f"commit:{name}" for name in names] + [entry.id for entry in first]
-    corrections = sorted(entries_from(_correcting(store, agent, about)), key=order_of)
-    overrides = overrides_in(AgentName(agent), corrections)
+    corrections = sorted(
+        decision_entries_from_views(_read_decision_corrections(store, agent, about)), key=decision_order_key
+    )
+    overrides = find_valid_overrides(AgentName(agent), corrections)
     reviewed = next((entry for entry in first if not is_unreviewed(entry) or entry.id in overrides), None)
     override = None if reviewed is None else overrides.get(reviewed.id)
     return KnownDecisions(
         reviewed=reviewed,
-        stands=override.decision if override is not None else None if reviewed is None else reviewed.decision,
-        landing=next((entry for entry in first if is_unreviewed(entry)), None),
-        undone=next((correction for correction in corrections if isinstance(correction, DecisionEntry)), None),
+        counting=override.decision if override is not None else None if reviewed is None else reviewed.decision,
+        unreviewed=next((entry for entry in first if is_unreviewed(entry)), None),
+        revert=next((correction for correction in corrections if isinstance(correction, DecisionEntry)), None),
     )
 
 
 def _look_up_decisions(store: Store, names: Sequence[CommitSha]) -> list[ObservedView[Decision]]:
-    return [seen for name in names for seen in decisions_on_commit(store, name)]
+    return [decision for name in names for decision in decisions_on_commit(store, name)]
 
 
-def _correcting(store: Store, agent: str, ids: Sequence[str]) -> list[ObservedView[Decision]]:
-    """The records that override or take back one of these decisions."""
-    return [seen for id_ in dict.fromkeys(ids) for seen in corrections_of_decision(store, agent, id_)]
+def _read_decision_corrections(store: Store, agent: str, ids: Sequence[str]) -> list[ObservedView[Decision]]:
+    """Return the records that override or revert one of these decisions."""
+    return [decision for id_ in dict.fromkeys(ids) for decision in corrections_of_decision(store, agent, id_)]

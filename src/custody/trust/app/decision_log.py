@@ -1,4 +1,4 @@
-"""The log of decisions about one agent: what is in it, and the one way to record more."""
+"""The log of decisions about one agent, and the only way to append to it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,144 +6,154 @@ from dataclasses import dataclass
 from custody.core.errors import InputError
 from custody.core.ids import AgentName, EventId
 from custody.core.record import Record
-from custody.core.wire.arrival import Arrival, arrival_from
+from custody.core.wire.arrival import Arrival, arrival_from_json
 from custody.core.wire.canonical import Json
-from custody.core.wire.time import text_from
-from custody.intake.record import key_for, redact_event_payload
+from custody.core.wire.time import format_timestamp
+from custody.intake.record import open_redaction_key, redact_event_payload
 from custody.store import ObservedView, Store
 from custody.trust.app.decisions import (
     TrustQuery,
-    agents_in,
     append_decision,
-    entries_from,
-    entries_of,
+    decision_entries_from_views,
+    list_agents_with_decisions,
+    load_trust_rules,
     make_unknown_agent_error,
+    read_decision_entries,
     read_settled_decisions,
-    trust_rules,
 )
-from custody.trust.app.show import report_step, trust_line
-from custody.trust.app.standing import Position, carried_on, keep_due, may_follow, position_of
-from custody.trust.engine import carry, replay, standing_at
-from custody.trust.model import DecisionEntry, DecisionType, Entry, ScoreStep, TrustStanding
-from custody.trust.queries import StandingTables
+from custody.trust.app.score_cache import (
+    Position,
+    can_continue_fold,
+    continue_fold,
+    read_fold_position,
+    store_due_score,
+)
+from custody.trust.app.show import report_score_step, trust_line
+from custody.trust.engine import fold_entries, replay_decisions, settle_score_state
+from custody.trust.model import DecisionEntry, DecisionType, Entry, ScoreState, ScoreStep
+from custody.trust.queries import ScoreTables
 from custody.trust.rules import TrustRules
 from custody.trust.wire import TrustRecordReport
 from custody.workspace.workspace import Workspace
 
 NAME_DIGITS_MIN = 4
-"""A commit may be named by so many of its first digits."""
+"""The least digits that identify a commit."""
 NAMES = ("agent", "id")
-"""What a decision is found by again: a name that would be redacted cannot be one."""
+"""The fields that identify a decision: they must not be redacted."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionReceipt:
-    """A new record: what it did, and where that leaves the agent."""
+    """A new record: its effect, and the agent's score after it."""
 
     agent: str
     step: ScoreStep
-    standing: TrustStanding
-    asked: TrustQuery
+    state: ScoreState
+    query: TrustQuery
 
     def report(self) -> TrustRecordReport:
-        """The same, to be shown."""
+        """Return the JSON shape."""
         return TrustRecordReport(
-            profile=self.asked.rules.profile,
-            taken=report_step(self.step),
-            standing=trust_line(self.agent, self.standing, self.asked),
+            profile=self.query.rules.profile,
+            taken=report_score_step(self.step),
+            standing=trust_line(self.agent, self.state, self.query),
         )
 
 
 class Log:
-    """What is recorded about one agent, and the one way to record more."""
+    """The log of decisions about one agent."""
 
     def __init__(self, workspace: Workspace, store: Store, agent: str, rules: TrustRules | None = None) -> None:
         self.agent = AgentName(agent)
-        self.rules = rules or trust_rules(workspace)
+        self.rules = rules or load_trust_rules(workspace)
         self._workspace = workspace
         self._store = store
 
     def entries(self) -> list[Entry]:
-        """Everything recorded until now."""
+        """Return all entries recorded until now."""
         with read_settled_decisions(self._store):
-            return entries_of(self._store, self.agent)
+            return read_decision_entries(self._store, self.agent)
 
     def find(self, target: str) -> DecisionEntry:
-        """The decision with this id, in this record, or about this commit."""
+        """Return the decision with this id, in this record, or about this commit."""
         decided = [entry for entry in self.entries() if isinstance(entry, DecisionEntry)]
         if not decided:
-            raise make_unknown_agent_error(self.agent, agents_in(self._store))
-        matches = [entry for entry in decided if target in (entry.id, str(entry.record))] or _about(decided, target)
+            raise make_unknown_agent_error(self.agent, list_agents_with_decisions(self._store))
+        matches = [entry for entry in decided if target in (entry.id, str(entry.record))] or _match_decisions_by_commit(
+            decided, target
+        )
         if not matches:
             raise InputError(
-                f"no decision about '{self.agent}' is named '{target}'",
-                hint=f"'custody trust show {self.agent}' lists them by id",
+                f"no decision '{target}' about '{self.agent}'",
+                hint=f"'custody trust show {self.agent}' lists decisions with their ids",
             )
         if len({entry.id for entry in matches}) > 1:
             raise InputError(
-                f"'{target}' fits {len(matches)} decisions about '{self.agent}'", hint="name one of them by its id"
+                f"'{target}' matches {len(matches)} decisions about '{self.agent}'", hint="pass the id of one of them"
             )
         return matches[0]
 
-    def stands(self, decided: DecisionEntry) -> DecisionType | None:
-        """What counts of a decision now, overrides included."""
-        steps = replay(self.agent, self.entries(), self.rules).steps
+    def find_counting_decision(self, decided: DecisionEntry) -> DecisionType | None:
+        """Return what a decision counts as, after overrides."""
+        steps = replay_decisions(self.agent, self.entries(), self.rules).steps
         return next(step.decision for step in steps if step.entry == decided)
 
-    def keep(self, id: str, fields: Mapping[str, Json]) -> DecisionReceipt:
-        """Append one record and say what it did; one with a known id is refused."""
+    def append_entry(self, id: str, fields: Mapping[str, Json]) -> DecisionReceipt:
+        """Append one record and return its effect; an ``InputError`` for a known id."""
         now_ns = self._workspace.now_ns()
-        asked = TrustQuery(self.rules, now_ns)
-        arrival = arrival_of_decision(self._workspace, self.agent, id, fields, now_ns)
+        query = TrustQuery(self.rules, now_ns)
+        arrival = arrival_from_decision(self._workspace, self.agent, id, fields, now_ns)
         before: list[Position] = []
 
         def look() -> Sequence[Arrival]:
-            if known := StandingTables(self._store).named(self.agent, "id", [id]):
+            if known := ScoreTables(self._store).find_decision_records(self.agent, "id", [id]):
                 raise InputError(
-                    f"'{id}' is decided already, in record {min(known)}",
-                    hint="a decision that was wrong is overridden: 'custody trust record --overrides'",
+                    f"'{id}' is already decided in record {min(known)}",
+                    hint="correct a wrong decision with 'custody trust record --overrides'",
                 )
-            before[:] = [position_of(self._store, self.agent, asked)]
+            before[:] = [read_fold_position(self._store, self.agent, query)]
             return [arrival]
 
         (made,) = append_decision(self._store, look).made
-        return self._recorded(made, before[0], asked)
+        return self._make_receipt(made, before[0], query)
 
-    def _recorded(self, made: Record, before: Position, asked: TrustQuery) -> DecisionReceipt:
-        (entry,) = entries_from([ObservedView(made, view) for view in self._store.views.of(made)])
+    def _make_receipt(self, made: Record, before: Position, query: TrustQuery) -> DecisionReceipt:
+        (entry,) = decision_entries_from_views([ObservedView(made, view) for view in self._store.views.of(made)])
         with read_settled_decisions(self._store):
-            generation = StandingTables(self._store).generation()
-            after = carried_on(self._store, self.agent, asked, before)
-            if may_follow(self._store, self.agent, before.folded, [entry]):
-                steps: Iterable[ScoreStep] = carry(self.agent, before.folded, [entry], self.rules).steps
+            generation = ScoreTables(self._store).generation()
+            after = continue_fold(self._store, self.agent, query, before)
+            if can_continue_fold(self._store, self.agent, before.folded, [entry]):
+                steps: Iterable[ScoreStep] = fold_entries(self.agent, before.folded, [entry], self.rules).steps
             else:
-                steps = replay(self.agent, entries_of(self._store, self.agent), self.rules).steps
-        keep_due(self._store, self.agent, asked, after, generation)
+                steps = replay_decisions(self.agent, read_decision_entries(self._store, self.agent), self.rules).steps
+        store_due_score(self._store, self.agent, query, after, generation)
         step = next(step for step in steps if step.entry.record == made.ref and step.settled_ns is None)
-        return DecisionReceipt(self.agent, step, standing_at(self.agent, after.folded, asked.now_ns, self.rules), asked)
+        return DecisionReceipt(
+            self.agent, step, settle_score_state(self.agent, after.folded, query.now_ns, self.rules), query
+        )
 
 
-def arrival_of_decision(
+def arrival_from_decision(
     workspace: Workspace, agent: str, id: str, fields: Mapping[str, Json], now_ns: int, *, exact: Sequence[str] = NAMES
 ) -> Arrival:
-    """A decision on its way into the chain: without secrets, and with its ``exact`` fields as they were given."""
+    """Return a decision to append: secrets are redacted; an ``InputError`` if that would change an ``exact`` field."""
     event: dict[str, Json] = {
         "custody": 1,
         "kind": "decision",
         "id": id,
-        "at": text_from(now_ns),
+        "at": format_timestamp(now_ns),
         "agent": agent,
         **{name: value for name, value in fields.items() if value is not None},
     }
-    clean = redact_event_payload(event, lambda: key_for(workspace))
+    clean = redact_event_payload(event, lambda: open_redaction_key(workspace))
     for name in exact:
         if clean.get(name) != event.get(name):
-            raise InputError(f"the decision's '{name}' looks like a secret", hint="choose another name")
-    return arrival_from(EventId(f"trust-{workspace.token()}"), clean)
+            raise InputError(f"the decision's '{name}' looks like a secret", hint="use another value")
+    return arrival_from_json(EventId(f"trust-{workspace.token()}"), clean)
 
 
-def _about(decided: Sequence[DecisionEntry], target: str) -> list[DecisionEntry]:
-    """The decisions about a commit, named by its first digits; what took one back is not meant."""
+def _match_decisions_by_commit(decided: Sequence[DecisionEntry], target: str) -> list[DecisionEntry]:
+    """Return the decisions about a commit, by its first digits, without reverts."""
     if len(target) < NAME_DIGITS_MIN:
         return []
     return [

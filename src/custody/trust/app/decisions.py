@@ -1,4 +1,4 @@
-"""What was recorded about agents, gathered for a fold: every door of trust begins here."""
+"""The recorded decisions about agents, read for a fold; the base of all use cases of trust."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,12 +15,12 @@ from custody.core.paths import RepoPath
 from custody.core.record import Record
 from custody.core.views import Decision, DecisionKind, View
 from custody.core.wire.arrival import Arrival
-from custody.core.wire.body import digest_text
-from custody.core.wire.canonical import rules_digest
-from custody.core.wire.time import ns_from, text_from
+from custody.core.wire.body import format_digest
+from custody.core.wire.canonical import digest_rule_tables
+from custody.core.wire.time import format_timestamp, parse_timestamp
 from custody.git import NoWorkFile, read_work_file
 from custody.store import AppendResult, ObservedView, Store
-from custody.trust.engine import replay
+from custody.trust.engine import replay_decisions
 from custody.trust.model import (
     Account,
     ChangeComplexity,
@@ -33,70 +33,72 @@ from custody.trust.model import (
     RecoveryEntry,
     UnknownAgent,
 )
-from custody.trust.queries import StandingTables, decisions_of_agent
+from custody.trust.queries import ScoreTables, decisions_of_agent
 from custody.trust.rules import TrustRules
-from custody.workspace.rules_in_force import load_rules, read_rules
+from custody.workspace.rules_in_force import load_workspace_rules, resolve_rules_in_force
 from custody.workspace.workspace import Workspace
 
-# Where trust works: a repository with its store, or a folder as document 001 has it, with its own store and file.
+# Trust works on a repository with its store, or on a folder as in document 001, with its own store and rules.
 
 
 CONFIG = "config.yaml"
 DOCUMENTS_CONFIG = f".ai-git/{CONFIG}"
-"""Under this name the document's file is known; beside another folder's store it is the same file."""
+"""The rule file of document 001; in another folder the same file is called ``CONFIG``."""
 
 
 @dataclass(frozen=True)
 class FolderWorkspace(Workspace):
-    """A workspace whose store lies in its folder, whether or not there is a repository around it."""
+    """A workspace with the store in its folder, with or without a repository around it."""
 
     @cached_property
     def home(self) -> Path:
-        """The folder itself."""
+        """Return the folder itself."""
         return self.folder
 
     @cached_property
     def spools(self) -> tuple[Spool, ...]:
-        """No hook writes into a folder of this kind."""
+        """Return no spools: hooks do not write into such a folder."""
         return ()
 
 
-def folder_workspace(folder: str | os.PathLike[str], now_ns: Callable[[], int] | None = None) -> FolderWorkspace:
-    """The workspace of ``folder``, which is made when something is recorded."""
+def open_trust_folder(folder: str | os.PathLike[str], now_ns: Callable[[], int] | None = None) -> FolderWorkspace:
+    """Return the workspace of ``folder``, which is created at the first record."""
     path = Path(os.path.abspath(folder))  # the working directory may change between two calls
     if path.exists() and not path.is_dir():
-        raise InputError(f"'{path}' is not a folder", hint="name a folder; it is made when it is not there")
+        raise InputError(f"'{path}' is not a folder", hint="pass a folder; it is created if missing")
     return FolderWorkspace(path) if now_ns is None else FolderWorkspace(path, now_ns=now_ns)
 
 
-def trust_rules(
+def load_trust_rules(
     workspace: Workspace, environment: Mapping[str, str] = os.environ, policy: str | None = None
 ) -> TrustRules:
-    """Return the rules in force, perhaps with a policy; a folder of the document's has the document's profile."""
+    """Return the rules in force, with a policy if passed; a folder has document 001's profile."""
     if not isinstance(workspace, FolderWorkspace):
-        return load_rules(workspace, environment, policy)[0].of(TrustRules)
-    effective, _ = read_rules(lambda path: _beside(workspace.folder, path), environment, policy)
+        return load_workspace_rules(workspace, environment, policy)[0].of(TrustRules)
+    effective, _ = resolve_rules_in_force(
+        lambda path: _read_trust_folder_config(workspace.folder, path), environment, policy
+    )
     return replace(effective.of(TrustRules), profile="document")
 
 
-def _beside(folder: Path, path: RepoPath) -> bytes | None:
+def _read_trust_folder_config(folder: Path, path: RepoPath) -> bytes | None:
     if str(path) != DOCUMENTS_CONFIG or not os.path.lexists(folder / CONFIG):
         return None
     file = read_work_file(folder, RepoPath.of(CONFIG), FILE_BYTES_MAX)
     if isinstance(file, NoWorkFile):
-        raise InputError(f"'{folder / CONFIG}' {file.reason}", hint="rules are read from regular files")
+        raise InputError(f"'{folder / CONFIG}' {file.reason}", hint="use a regular file for rules")
     return file.content
 
 
 SETTLE_MAX = 100
-"""How often to look whether the index is whole before giving up."""
+"""The most attempts to read a complete index."""
 
 _COMPLEXITIES = {complexity.word: complexity for complexity in ChangeComplexity}
 
 
 @dataclass(frozen=True, slots=True)
 class TrustQuery:
-    """As of which moment, and by which rules; without ``until_ns`` everything recorded counts."""
+    """A query as of ``now_ns`` by ``rules``; without ``until_ns`` all records count."""
 
     rules: TrustRules
     now_ns: int
@@ -104,24 +106,24 @@ class TrustQuery:
 
     @property
     def digest(self) -> str:
-        """The name of the rules."""
-        return digest_text(rules_digest({"trust": self.rules}))
+        """Return the digest of the rules."""
+        return format_digest(digest_rule_tables({"trust": self.rules}))
 
 
 def make_trust_query(workspace: Workspace, at: str | None = None) -> TrustQuery:
-    """A question of now, or of a past moment, by the rules in force."""
-    rules = trust_rules(workspace)
+    """Return a query as of now, or of a past time, by the rules in force."""
+    rules = load_trust_rules(workspace)
     if at is None:
         return TrustQuery(rules, workspace.now_ns())
-    moment = ns_from(at)
-    return TrustQuery(rules, moment, moment)
+    at_ns = parse_timestamp(at)
+    return TrustQuery(rules, at_ns, at_ns)
 
 
 @contextmanager
 def read_settled_decisions(store: Store) -> Iterator[None]:
-    """One moment in which the index of decisions has read every record: half of them would give another score.
+    """Hold a read transaction in which every decision is indexed: a partial index would give another score.
 
-    Another process may be making the index again, and its steps can be seen.
+    Another process may be rebuilding the index step by step.
     """
     for _ in range(SETTLE_MAX):
         with store.reading():
@@ -129,18 +131,18 @@ def read_settled_decisions(store: Store) -> Iterator[None]:
                 yield
                 return
         store.catch_up()
-    raise being_made_again()
+    raise make_decision_index_error()
 
 
-def being_made_again() -> StoreError:
-    """The error for an index that other processes never leave alone."""
-    return StoreError("the index of decisions is being made again by other processes", hint="try again in a moment")
+def make_decision_index_error() -> StoreError:
+    """Return the error for an index that other processes keep rebuilding."""
+    return StoreError("other processes are rebuilding the index of decisions", hint="try again later")
 
 
 def append_decision(store: Store, look: Callable[[], Sequence[Arrival]]) -> AppendResult:
-    """Append what ``look`` gives, which sees an index that is whole and that nobody else can change meanwhile."""
+    """Append what ``look`` returns; it reads a complete index that no other process can change meanwhile."""
 
-    def looked() -> Sequence[Arrival]:
+    def look_at_current_index() -> Sequence[Arrival]:
         if not store.views.current():
             raise _IndexLag
         return look()
@@ -148,62 +150,64 @@ def append_decision(store: Store, look: Callable[[], Sequence[Arrival]]) -> Appe
     for _ in range(SETTLE_MAX):
         store.catch_up()
         with suppress(_IndexLag):
-            return store.append_what(looked)
-    raise being_made_again()
+            return store.append_from(look_at_current_index)
+    raise make_decision_index_error()
 
 
 class _IndexLag(Exception):
-    """The index has not read every record."""
+    """The index lacks some records."""
 
 
-def agents_in(store: Store) -> list[AgentName]:
-    """Everybody about whom a decision was recorded, by name."""
-    return StandingTables(store).agents()
+def list_agents_with_decisions(store: Store) -> list[AgentName]:
+    """Return all agents with decisions, by name."""
+    return ScoreTables(store).agents()
 
 
 def count_decisions(store: Store, agent: str | None = None) -> int:
-    """Return how many decisions were recorded, about one agent or about any."""
-    return StandingTables(store).decisions(agent)
+    """Return how many decisions were recorded, about one agent or all."""
+    return ScoreTables(store).decisions(agent)
 
 
-def entries_of(store: Store, agent: str, until_ns: int | None = None) -> list[Entry]:
-    """Everything that was recorded about ``agent``, perhaps only until a moment."""
+def read_decision_entries(store: Store, agent: str, until_ns: int | None = None) -> list[Entry]:
+    """Return all entries about ``agent``, optionally only until a time."""
     return [
-        entry for entry in entries_from(decisions_of_agent(store, agent)) if until_ns is None or entry.at_ns <= until_ns
+        entry
+        for entry in decision_entries_from_views(decisions_of_agent(store, agent))
+        if until_ns is None or entry.at_ns <= until_ns
     ]
 
 
-def entries_from(seen: Sequence[ObservedView[View]]) -> Iterator[Entry]:
-    """What views of decisions say, in the terms of trust."""
-    for view in seen:
-        if isinstance(view.view, Decision):
-            yield _entry(view.record, view.view)
+def decision_entries_from_views(views: Sequence[ObservedView[View]]) -> Iterator[Entry]:
+    """Yield the entries of the views that are decisions."""
+    for observed in views:
+        if isinstance(observed.view, Decision):
+            yield _decision_entry_from_view(observed.record, observed.view)
 
 
-def account_of(store: Store, agent: str, asked: TrustQuery, running: CurrentModel | None = None) -> Account:
-    """The replay of everything about ``agent``."""
-    entries = entries_of(store, agent, asked.until_ns)
-    return replay(AgentName(agent), entries, asked.rules, now_ns=asked.now_ns, running=running)
+def replay_trust_account(store: Store, agent: str, query: TrustQuery, running: CurrentModel | None = None) -> Account:
+    """Replay all decisions about ``agent``."""
+    entries = read_decision_entries(store, agent, query.until_ns)
+    return replay_decisions(AgentName(agent), entries, query.rules, now_ns=query.now_ns, running=running)
 
 
-def known_account(workspace: Workspace, agent: str, asked: TrustQuery) -> Account:
-    """The same, where there is anything; else an ``UnknownAgent``."""
+def require_trust_account(workspace: Workspace, agent: str, query: TrustQuery) -> Account:
+    """Replay all decisions about ``agent``; ``UnknownAgent`` if there are none."""
     with workspace.reading() as store, read_settled_decisions(store):
-        account = account_of(store, agent, asked)
+        account = replay_trust_account(store, agent, query)
         if not account.steps:
-            raise make_unknown_agent_error(agent, agents_in(store), asked.until_ns)
+            raise make_unknown_agent_error(agent, list_agents_with_decisions(store), query.until_ns)
     return account
 
 
 def make_unknown_agent_error(agent: str, known: Sequence[str], until_ns: int | None = None) -> UnknownAgent:
-    """The error for an agent without decisions, with the names that there are."""
-    when = "" if until_ns is None else f" until {text_from(until_ns)}"
+    """Return the error for an agent without decisions, with the known agents as a hint."""
+    when = "" if until_ns is None else f" until {format_timestamp(until_ns)}"
     names = ", ".join(f"'{name}'" for name in known[:5]) + (", …" if len(known) > 5 else "")
-    hint = f"there are decisions about {names}" if known else "record one with 'custody trust record'"
-    return UnknownAgent(f"nothing was decided about '{agent}'{when}", hint=hint)
+    hint = f"known agents: {names}" if known else "record a decision with 'custody trust record'"
+    return UnknownAgent(f"no decisions about '{agent}'{when}", hint=hint)
 
 
-def _entry(record: Record, view: Decision) -> Entry:
+def _decision_entry_from_view(record: Record, view: Decision) -> Entry:
     ref = record.ref
     if view.decision is DecisionKind.RECOVERED:
         return RecoveryEntry(view.id, view.at_ns, ref, view.boost or 0.0, view.actor, view.reason)
@@ -214,7 +218,7 @@ def _entry(record: Record, view: Decision) -> Entry:
         id=view.id,
         at_ns=view.at_ns,
         record=ref,
-        # What was taken back was not good, whatever else the record calls it.
+        # A revert is a rejection, whatever else the record calls it.
         decision=decision if view.reverts is None else DecisionType.REJECTED,
         stakes=ChangeStakes(_COMPLEXITIES.get(view.complexity or ""), view.changed_lines, view.review_ms),
         actor=view.actor,

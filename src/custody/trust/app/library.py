@@ -1,4 +1,4 @@
-"""Document 001's library: its calls, over a store in a folder of its own."""
+"""The library of document 001: its calls, with a store in a folder of its own."""
 
 import os
 from collections.abc import Callable
@@ -9,16 +9,16 @@ from typing import Literal, TypeVar
 from custody.core.errors import InputError
 from custody.trust.app.decisions import (
     TrustQuery,
-    account_of,
-    agents_in,
-    folder_workspace,
+    list_agents_with_decisions,
+    load_trust_rules,
     make_unknown_agent_error,
+    open_trust_folder,
     read_settled_decisions,
-    trust_rules,
+    replay_trust_account,
 )
-from custody.trust.app.record import DecisionRequest, check_number, record, recover
-from custody.trust.app.standing import read_standing
-from custody.trust.engine import UNSPECIFIED, trust_at
+from custody.trust.app.record import DecisionRequest, check_decision_count, record_recovery, record_trust_decision
+from custody.trust.app.score_cache import read_score_state
+from custody.trust.engine import UNSPECIFIED, compute_trust
 from custody.trust.model import (
     Account,
     Approval,
@@ -31,8 +31,8 @@ from custody.trust.model import (
     UnknownAgent,
 )
 from custody.trust.rules import TrustRules
-from custody.trust.score import approve
-from custody.workspace.machine import user
+from custody.trust.score import approve_change_lines
+from custody.workspace.machine import machine_user_name
 
 __all__ = [
     "AgentProfile",
@@ -53,7 +53,7 @@ E = TypeVar("E", bound=Enum)
 
 @dataclass(frozen=True, slots=True)
 class TrustScore:
-    """An agent's score with the fading until now, and how much it rests on."""
+    """An agent's decayed score now, and the confidence in it."""
 
     score: float
     confidence: float
@@ -79,7 +79,7 @@ class DecisionRecord:
 
 @dataclass(frozen=True, slots=True)
 class AgentProfile:
-    """Everything that is known of an agent's record."""
+    """The record of an agent in numbers."""
 
     agent_id: str
     score: float
@@ -93,9 +93,9 @@ class AgentProfile:
 
 
 class TrustLineageManager:
-    """Trust of agents by name, in the folder ``storage_path``; every call reads and writes the store there.
+    """Trust in agents by name, in the folder ``storage_path``; every call reads and writes the store there.
 
-    The rules are those of the folder's ``config.yaml`` and of the document's variables, read once.
+    The rules are read once, from the folder's ``config.yaml`` and the document's environment variables.
     """
 
     def __init__(
@@ -105,8 +105,8 @@ class TrustLineageManager:
         profile: Literal["cautious", "document"] = "document",
         now_ns: Callable[[], int] | None = None,
     ) -> None:
-        self._workspace = folder_workspace(storage_path, now_ns)
-        self.rules: TrustRules = replace(trust_rules(self._workspace), profile=profile)
+        self._workspace = open_trust_folder(storage_path, now_ns)
+        self.rules: TrustRules = replace(load_trust_rules(self._workspace), profile=profile)
 
     def record_decision(  # noqa: PLR0913 - the document's own call
         self,
@@ -121,56 +121,58 @@ class TrustLineageManager:
         reason: str | None = None,
         decision_id: str | None = None,
     ) -> DecisionRecord:
-        """Record what was decided about a change; it is durable when this returns."""
-        wanted = DecisionRequest(
+        """Record a decision about a change; it is durable when this returns."""
+        request = DecisionRequest(
             agent=str(agent_id),
-            decision=_one_of(DecisionType, decision),
+            decision=_parse_decision_enum(DecisionType, decision),
             commit=str(commit_hash),
-            complexity=None if complexity is None else _one_of(ChangeComplexity, complexity),
+            complexity=None if complexity is None else _parse_decision_enum(ChangeComplexity, complexity),
             lines=change_size,
-            review_ms=_review_ms(review_time_ms),
-            actor=actor or user(),
+            review_ms=_clamp_review_ms(review_time_ms),
+            actor=actor or machine_user_name(),
             reason=reason,
             id=decision_id,
         )
-        return _record(str(agent_id), record(self._workspace, wanted, self.rules).step)
+        return _decision_record_from_step(
+            str(agent_id), record_trust_decision(self._workspace, request, self.rules).step
+        )
 
     def get_trust_score(self, agent_id: str) -> TrustScore:
-        """The agent's score now; one about which nothing was decided has the score of a newcomer."""
+        """Return the agent's score now; without decisions, the score of a new agent."""
         trust = self._trust(str(agent_id))
-        return TrustScore(trust.score, trust.confidence, trust.meaningful, trust.standing.samples)
+        return TrustScore(trust.score, trust.confidence, trust.meaningful, trust.state.samples)
 
     def get_trust_tier(self, agent_id: str) -> TrustTier:
-        """The tier of the agent's score now."""
+        """Return the tier of the agent's score now."""
         return self._trust(str(agent_id)).tier
 
     def should_auto_approve(self, agent_id: str, change_size: int) -> Approval:
-        """Whether the agent may land so many lines without review; the answer is usable as a bool and has reasons."""
-        check_number("the size of the change", change_size)
-        return approve(self._trust(str(agent_id)), change_size, self.rules)
+        """Return whether the agent may merge so many lines without review; the result is a bool with reasons."""
+        check_decision_count("the size of the change", change_size)
+        return approve_change_lines(self._trust(str(agent_id)), change_size, self.rules)
 
     def get_agent_history(self, agent_id: str, limit: int = HISTORY_MAX) -> list[DecisionRecord]:
-        """The decisions about the agent that count, newest first."""
+        """Return the decisions about the agent that count, newest first."""
         decided = [step for step in self._account(str(agent_id)).steps if step.counts and step.decision is not None]
-        return [_record(str(agent_id), step) for step in decided[::-1][: max(0, limit)]]
+        return [_decision_record_from_step(str(agent_id), step) for step in decided[::-1][: max(0, limit)]]
 
     def get_agent_profile(self, agent_id: str) -> AgentProfile:
-        """The agent's record in numbers; an ``UnknownAgent`` when nothing was decided about it."""
+        """Return the agent's record in numbers; ``UnknownAgent`` without decisions about it."""
         agent = str(agent_id)
         trust = self._trust(agent)
-        standing = trust.standing
-        if not standing.samples:
+        state = trust.state
+        if not state.samples:
             raise self._unknown(agent)
         return AgentProfile(
             agent_id=agent,
             score=trust.score,
             confidence=trust.confidence,
             tier=trust.tier,
-            total_decisions=standing.samples,
-            accepted_count=standing.accepted,
-            modified_count=standing.modified,
-            rejected_count=standing.rejected,
-            last_active_ns=standing.active_ns,
+            total_decisions=state.samples,
+            accepted_count=state.accepted,
+            modified_count=state.modified,
+            rejected_count=state.rejected,
+            last_active_ns=state.active_ns,
         )
 
     def apply_recovery(
@@ -181,12 +183,12 @@ class TrustLineageManager:
         actor: str | None = None,
         reason: str | None = None,
     ) -> TrustScore:
-        """Lift the score of an agent that has a record; without an amount, by the recovery rate."""
-        recover(
+        """Raise the score of an agent with decisions; without an amount, by the recovery rate."""
+        record_recovery(
             self._workspace,
             str(agent_id),
             boost=boost_amount,
-            actor=actor or user(),
+            actor=actor or machine_user_name(),
             reason=reason or UNSPECIFIED,
             rules=self.rules,
         )
@@ -194,33 +196,33 @@ class TrustLineageManager:
 
     def _account(self, agent: str) -> Account:
         with self._workspace.reading() as store, read_settled_decisions(store):
-            return account_of(store, agent, TrustQuery(self.rules, self._workspace.now_ns()))
+            return replay_trust_account(store, agent, TrustQuery(self.rules, self._workspace.now_ns()))
 
     def _trust(self, agent: str) -> Trust:
         now_ns = self._workspace.now_ns()
         with self._workspace.reading() as store:
-            standing = read_standing(store, agent, TrustQuery(self.rules, now_ns))
-        return trust_at(standing, now_ns, self.rules)
+            state = read_score_state(store, agent, TrustQuery(self.rules, now_ns))
+        return compute_trust(state, now_ns, self.rules)
 
     def _unknown(self, agent: str) -> UnknownAgent:
         with self._workspace.reading() as store:
-            return make_unknown_agent_error(agent, agents_in(store))
+            return make_unknown_agent_error(agent, list_agents_with_decisions(store))
 
 
-def _one_of(kind: type[E], said: object) -> E:
+def _parse_decision_enum(kind: type[E], value: object) -> E:
     try:
-        return kind(said)
+        return kind(value)
     except ValueError as error:
         names = ", ".join(member.name for member in kind)
-        raise InputError(f"{said!r} is no {kind.__name__}", hint=f"use one of {names}") from error
+        raise InputError(f"invalid {kind.__name__} {value!r}", hint=f"use one of {names}") from error
 
 
-def _review_ms(said: int | None) -> int | None:
-    """A time that is not positive says nothing about the review, and is no error."""
-    return 0 if isinstance(said, int) and said < 0 else said
+def _clamp_review_ms(review_ms: int | None) -> int | None:
+    """Return 0 for a negative time: it says nothing about the review, and is not an error."""
+    return 0 if isinstance(review_ms, int) and review_ms < 0 else review_ms
 
 
-def _record(agent: str, step: ScoreStep) -> DecisionRecord:
+def _decision_record_from_step(agent: str, step: ScoreStep) -> DecisionRecord:
     entry = step.entry
     assert isinstance(entry, DecisionEntry), "only decisions are listed"
     return DecisionRecord(

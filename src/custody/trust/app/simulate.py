@@ -1,4 +1,4 @@
-"""Try a policy on the past: recorded decisions, and plain git history before anything was recorded."""
+"""Simulation of a policy on recorded decisions, and on plain git history before the first of them."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -8,19 +8,19 @@ from typing import Any, Literal
 
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
-from custody.core.wire.body import digest_text
-from custody.core.wire.canonical import rules_digest
-from custody.core.wire.time import ns_from, text_from
+from custody.core.wire.body import format_digest
+from custody.core.wire.canonical import digest_rule_tables
+from custody.core.wire.time import format_timestamp, parse_timestamp
 from custody.git import Comparison, NoObject
-from custody.trust.app.approval_case import proposed_lines, touched_by
-from custody.trust.app.chance import list_counted_decisions
-from custody.trust.app.decisions import FolderWorkspace, read_settled_decisions, trust_rules
-from custody.trust.app.git_history import CommitDecisions, history
-from custody.trust.app.record import areas_of
+from custody.trust.app.acceptance import list_counted_decisions
+from custody.trust.app.approval_case import count_approval_lines, list_approval_paths
+from custody.trust.app.decisions import FolderWorkspace, load_trust_rules, read_settled_decisions
+from custody.trust.app.git_history import CommitDecisions, read_commit_decisions
+from custody.trust.app.record import list_trust_areas
 from custody.trust.model import ChangeStakes, DecisionEntry
 from custody.trust.past_decisions import PastDecision
 from custody.trust.rules import TIERS, TrustRules
-from custody.trust.simulate import PolicyTally, SimulatedChange, SimulationResult, simulate
+from custody.trust.simulate import PolicyTally, SimulatedChange, SimulationResult, simulate_policy
 from custody.trust.wire import AgentMergeShare, MergeShare, SimulatedExample, SimulatedPolicy, TrustSimulateReport
 from custody.workspace.workspace import Workspace
 
@@ -36,7 +36,7 @@ _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class SimulationInput:
-    """What happened: decisions that were recorded, and commits before the first of them."""
+    """The past: recorded decisions, and commits before the first of them."""
 
     pasts: tuple[PastDecision, ...]
     history: CommitDecisions
@@ -45,60 +45,60 @@ class SimulationInput:
 def trust_simulate(
     workspace: Workspace, *, policy: str | None, since: str, source: SimulationSource = "auto"
 ) -> TrustSimulateReport:
-    """What the rules in force, and a policy beside them, would have let land since a moment, and what became of it."""
-    rules = {IN_FORCE: trust_rules(workspace)}
+    """Return what the rules in force, and optionally a policy, would have merged since a time, with the outcomes."""
+    rules = {IN_FORCE: load_trust_rules(workspace)}
     if policy is not None:
-        rules[policy] = trust_rules(workspace, policy=policy)
+        rules[policy] = load_trust_rules(workspace, policy=policy)
     now_ns = workspace.now_ns()
-    since_ns = moment_before(since, now_ns)
-    gathered = gather(workspace, rules[IN_FORCE], since_ns, now_ns, source)
+    since_ns = parse_simulation_start(since, now_ns)
+    gathered = gather_simulation_input(workspace, rules[IN_FORCE], since_ns, now_ns, source)
     simulated = {
-        name: _simulated(workspace, name, gathered.pasts, policy_rules, since_ns)
+        name: _replay_policy(workspace, name, gathered.pasts, policy_rules, since_ns)
         for name, policy_rules in rules.items()
     }
-    return report_simulation(simulated, gathered, since_ns, now_ns)
+    return report_policy_simulation(simulated, gathered, since_ns, now_ns)
 
 
-def report_simulation(
+def report_policy_simulation(
     simulated: Mapping[str, SimulationResult], gathered: SimulationInput, since_ns: int, now_ns: int
 ) -> TrustSimulateReport:
-    """What each policy would have let land; one of them is called ``IN_FORCE``."""
+    """Return the report of simulated policies; one of them is called ``IN_FORCE``."""
     judged = simulated[IN_FORCE].judged
-    examples = list(_examples(simulated))
+    examples = list(_choose_simulated_examples(simulated))
     return TrustSimulateReport(
-        since=text_from(since_ns),
-        until=text_from(now_ns),
+        since=format_timestamp(since_ns),
+        until=format_timestamp(now_ns),
         recorded=sum(change.source == "records" for change in judged),
         commits=sum(change.source == "git" for change in judged),
         reverted_commits=gathered.history.reverted,
         mended_commits=gathered.history.mended,
         undated_commits=gathered.history.undated,
-        policies=[_policy(name, result) for name, result in simulated.items()],
+        policies=[_report_simulated_policy(name, result) for name, result in simulated.items()],
         examples=examples[:EXAMPLES_MAX],
         example_count=len(examples),
     )
 
 
-def moment_before(text: str, now_ns: int) -> int:
-    """The moment that ``30d``, ``12h``, ``2w``, a day or a full moment means; of the future it is an ``InputError``."""
+def parse_simulation_start(text: str, now_ns: int) -> int:
+    """Parse ``30d``, ``12h``, ``2w``, a date or a timestamp; an ``InputError`` for a future time."""
     ago = _AGO.fullmatch(text)
     if ago is not None:
         return now_ns - round(float(ago[1]) * _UNITS_NS[ago[2]])
     try:
-        moment = ns_from(f"{text}T00:00:00Z" if _DAY.fullmatch(text) else text)
+        start_ns = parse_timestamp(f"{text}T00:00:00Z" if _DAY.fullmatch(text) else text)
     except InputError as error:
         raise InputError(
-            f"'{text[:60]}' is no moment to begin at", hint="say 30d, 12h, 2w, 2026-01-31 or 2026-01-31T12:00:00Z"
+            f"invalid start '{text[:60]}'", hint="pass 30d, 12h, 2w, 2026-01-31 or 2026-01-31T12:00:00Z"
         ) from error
-    if moment > now_ns:
-        raise InputError(f"'{text}' is in the future", hint="a simulation looks at what has happened")
-    return moment
+    if start_ns > now_ns:
+        raise InputError(f"'{text}' is in the future", hint="pass a past time")
+    return start_ns
 
 
-def gather(
+def gather_simulation_input(
     workspace: Workspace, rules: TrustRules, since_ns: int, now_ns: int, source: SimulationSource
 ) -> SimulationInput:
-    """Records, and git history until the first of them; where records reach back far enough, records alone."""
+    """Return recorded decisions, and git history until the first of them if they do not reach back far enough."""
     records: list[PastDecision] = []
     if source != "git":
         with workspace.reading() as store, read_settled_decisions(store):
@@ -108,12 +108,12 @@ def gather(
     wants_git = source == "git" or (
         source == "auto" and first_ns > since_ns and not isinstance(workspace, FolderWorkspace)
     )
-    before = history(workspace, rules, since_ns, first_ns) if wants_git else CommitDecisions(())
+    before = read_commit_decisions(workspace, rules, since_ns, first_ns) if wants_git else CommitDecisions(())
     pasts = (*before.pasts, *records)
     if not any(past.is_change and past.opened_ns >= since_ns for past in pasts):
         raise InputError(
-            f"nothing was decided and nothing was committed since {text_from(since_ns)[:10]}",
-            hint="look further back, or record decisions with 'custody trust record'",
+            f"no decisions and no commits since {format_timestamp(since_ns)[:10]}",
+            hint="pass an earlier --since, or record decisions with 'custody trust record'",
         )
     return SimulationInput(pasts, before)
 
@@ -121,65 +121,70 @@ def gather(
 def _add_touched_paths(
     workspace: Workspace, pasts: Sequence[PastDecision], rules: TrustRules, since_ns: int
 ) -> Iterator[PastDecision]:
-    """The same, those of the period with what their commits touch, where the commits are here."""
-    wanted = {str(sha) for past in pasts if past.is_change and past.opened_ns >= since_ns for sha in _commits(past)}
-    if isinstance(workspace, FolderWorkspace) or workspace.home is None or not wanted:
+    """Yield the decisions; those of the period with the paths of their commits, where the commits exist."""
+    shas = {
+        str(sha)
+        for past in pasts
+        if past.is_change and past.opened_ns >= since_ns
+        for sha in _list_decision_commits(past)
+    }
+    if isinstance(workspace, FolderWorkspace) or workspace.home is None or not shas:
         yield from pasts
         return
     repository = workspace.repository
-    names = sorted(wanted)
-    here = [sha for sha, found in zip(names, repository.look_up(names), strict=True) if not isinstance(found, NoObject)]
+    names = sorted(shas)
+    here = [sha for sha, info in zip(names, repository.look_up(names), strict=True) if not isinstance(info, NoObject)]
     workspace.progress.start("reading commits", len(here))
-    seen: dict[str, PastDecision] = {}
-    by_commit = {str(sha): past for past in pasts if past.is_change for sha in _commits(past)}
+    completed: dict[str, PastDecision] = {}
+    by_commit = {str(sha): past for past in pasts if past.is_change for sha in _list_decision_commits(past)}
     with repository.diffs([Comparison(CommitSha(sha)) for sha in here], renames=True) as diffs:
         for diff in diffs:
             workspace.progress.step(1)
             past = by_commit[diff.commit]
             entry = past.entry
             assert isinstance(entry, DecisionEntry), "only decisions are about commits"
-            lines = max(entry.stakes.lines or 0, proposed_lines(diff.files))
-            areas = entry.areas or areas_of(diff.files, rules)
+            lines = max(entry.stakes.lines or 0, count_approval_lines(diff.files))
+            areas = entry.areas or list_trust_areas(diff.files, rules)
             stakes = ChangeStakes(entry.stakes.complexity, lines, entry.stakes.review_ms)
-            touched = tuple(touched_by(diff.files))
-            seen[entry.id + past.agent] = replace(
+            touched = tuple(list_approval_paths(diff.files))
+            completed[entry.id + past.agent] = replace(
                 past, entry=replace(entry, stakes=stakes, areas=areas), touched=touched
             )
-    yield from (seen.get(past.entry.id + past.agent, past) for past in pasts)
+    yield from (completed.get(past.entry.id + past.agent, past) for past in pasts)
 
 
-def _commits(past: PastDecision) -> Iterator[CommitSha]:
+def _list_decision_commits(past: PastDecision) -> Iterator[CommitSha]:
     commit = past.entry.commit if isinstance(past.entry, DecisionEntry) else None
     if commit is not None and _SHA.fullmatch(commit):
         yield CommitSha(commit)
 
 
-def _simulated(
+def _replay_policy(
     workspace: Workspace, name: str, pasts: Sequence[PastDecision], rules: TrustRules, since_ns: int
 ) -> SimulationResult:
     workspace.progress.start(f"replaying {name}", len(pasts))
-    return simulate(pasts, rules, since_ns, workspace.progress.step)
+    return simulate_policy(pasts, rules, since_ns, workspace.progress.step)
 
 
-def _policy(name: str, simulated: SimulationResult) -> SimulatedPolicy:
+def _report_simulated_policy(name: str, simulated: SimulationResult) -> SimulatedPolicy:
     landing, target = simulated.tally(), simulated.rules.reverted_share_max
     share = landing.bad_share
     return SimulatedPolicy(
         name=name,
-        rules_digest=digest_text(rules_digest({"trust": simulated.rules})),
+        rules_digest=format_digest(digest_rule_tables({"trust": simulated.rules})),
         target=target,
         within=None if share is None else share <= target,
-        landing=_landing(landing),
-        controlled=_landing(simulated.controlled),
+        landing=_report_merge_share(landing),
+        controlled=_report_merge_share(simulated.controlled),
         reasons=simulated.reasons(),
         agents=[
-            AgentMergeShare(agent=agent, landing=_landing(agent_tally))
+            AgentMergeShare(agent=agent, landing=_report_merge_share(agent_tally))
             for agent, agent_tally in sorted(simulated.by_agent().items(), key=lambda row: (-row[1].approved, row[0]))
         ],
     )
 
 
-def _landing(tally: PolicyTally) -> MergeShare:
+def _report_merge_share(tally: PolicyTally) -> MergeShare:
     return MergeShare(
         changes=tally.changes,
         approved=tally.approved,
@@ -191,22 +196,22 @@ def _landing(tally: PolicyTally) -> MergeShare:
     )
 
 
-def _examples(simulated: Mapping[str, SimulationResult]) -> Iterator[SimulatedExample]:
-    """Changes worth looking at: the largest bad ones that would land, then those about which the policies differ."""
+def _choose_simulated_examples(simulated: Mapping[str, SimulationResult]) -> Iterator[SimulatedExample]:
+    """Yield notable changes: the largest bad ones that would merge, then those on which the policies differ."""
     rows = list(zip(*(result.judged for result in simulated.values()), strict=True))
     bad = [row for row in rows if row[0].bad and any(change.approved for change in row)]
     differing = [row for row in rows if not row[0].bad and len({change.approved for change in row}) > 1]
-    for chosen, why in ((bad, "lands and was bad"), (differing, "the policies differ")):
+    for chosen, why in ((bad, "merges and was bad"), (differing, "the policies differ")):
         for row in sorted(chosen, key=lambda row: (-row[0].lines, row[0].opened_ns, row[0].entry.id)):
-            yield _example(dict(zip(simulated, row, strict=True)), why)
+            yield _report_simulated_example(dict(zip(simulated, row, strict=True)), why)
 
 
-def _example(by_policy: Mapping[str, SimulatedChange], why: str) -> SimulatedExample:
+def _report_simulated_example(by_policy: Mapping[str, SimulatedChange], why: str) -> SimulatedExample:
     judged = next(iter(by_policy.values()))
     return SimulatedExample(
         agent=judged.agent,
         id=judged.entry.commit or judged.entry.id,
-        opened=text_from(judged.opened_ns),
+        opened=format_timestamp(judged.opened_ns),
         lines=judged.lines,
         outcome="reverted" if judged.reverted else judged.entry.decision.value,
         score=judged.score,
@@ -217,7 +222,7 @@ def _example(by_policy: Mapping[str, SimulatedChange], why: str) -> SimulatedExa
     )
 
 
-# Try a policy on the past: numbers of the rules in force are moved, and what would have landed is compared.
+# Policies with moved sliders, compared with the rules in force.
 
 
 TRIED = "tried"
@@ -225,9 +230,9 @@ TRIED = "tried"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slider:
-    """A number of a policy that can be moved; ``read`` takes it from rules, ``put`` gives rules that have it.
+    """A number of a policy that can be moved; ``read`` takes it from rules, ``put`` returns rules with it.
 
-    A ``percent`` is a hundred times what the rules hold.
+    A ``percent`` is a hundred times the value in the rules.
     """
 
     name: str
@@ -240,24 +245,24 @@ class Slider:
     percent: bool = False
 
 
-def _number(name: str, *, whole: bool = False, share: bool = False) -> dict[str, Any]:
-    """How a rule that is one number is read and put."""
+def _make_trust_rule_slider(name: str, *, whole: bool = False, share: bool = False) -> dict[str, Any]:
+    """Return how a rule with one number is read and put."""
     scale = 100 if share else 1
 
     def put(rules: TrustRules, value: float) -> TrustRules:
-        found: dict[str, Any] = {name: round(value / scale) if whole else value / scale}
-        return replace(rules, **found)
+        changed: dict[str, Any] = {name: round(value / scale) if whole else value / scale}
+        return replace(rules, **changed)
 
     return {"read": lambda rules: getattr(rules, name) * scale, "put": put, "percent": share}
 
 
-def _tier(place: int) -> dict[str, Any]:
-    """How the least score of a tier is read and put."""
+def _make_trust_tier_slider(place: int) -> dict[str, Any]:
+    """Return how the least score of a tier is read and put."""
 
     def put(rules: TrustRules, value: float) -> TrustRules:
         bounds = list(rules.tier_score_min)
         bounds[place] = value
-        # A tier whose bound is pushed past another's takes that one along: bounds never fall.
+        # A bound that is moved past another one moves that too: bounds never fall.
         bounds = [
             min(bound, value) if n < place else max(bound, value) if n > place else bound
             for n, bound in enumerate(bounds)
@@ -267,7 +272,7 @@ def _tier(place: int) -> dict[str, Any]:
     return {"read": lambda rules: rules.tier_score_min[place], "put": put}
 
 
-def _lines(rules: TrustRules, value: float) -> TrustRules:
+def _set_approval_lines_max(rules: TrustRules, value: float) -> TrustRules:
     most = round(value)
     return replace(
         rules, approve_lines_max=most, tier_lines_max=tuple(min(number, most) for number in rules.tier_lines_max)
@@ -280,19 +285,19 @@ SLIDERS: Mapping[str, Slider] = MappingProxyType(
         for slider in (
             Slider(
                 name="target",
-                label="Risk target: bad changes among those that land unseen",
+                label="Risk target: bad changes among those merged without review",
                 least=0.1,
                 most=20,
                 step=0.1,
-                **_number("reverted_share_max", share=True),
+                **_make_trust_rule_slider("reverted_share_max", share=True),
             ),
             Slider(
                 name="samples",
-                label="Decisions that an agent needs",
+                label="Reviews that an agent needs",
                 least=0,
                 most=100,
                 step=1,
-                **_number("approve_samples_min", whole=True),
+                **_make_trust_rule_slider("approve_samples_min", whole=True),
             ),
             *(
                 Slider(
@@ -301,18 +306,18 @@ SLIDERS: Mapping[str, Slider] = MappingProxyType(
                     least=0,
                     most=1,
                     step=0.01,
-                    **_tier(place),
+                    **_make_trust_tier_slider(place),
                 )
                 for place in range(1, len(TIERS))
             ),
             Slider(
                 name="lines",
-                label="Most lines of a change that lands unseen",
+                label="Most lines of a change merged without review",
                 least=0,
                 most=2_000,
                 step=10,
                 read=lambda rules: rules.approve_lines_max,
-                put=_lines,
+                put=_set_approval_lines_max,
             ),
             Slider(
                 name="budget",
@@ -320,30 +325,30 @@ SLIDERS: Mapping[str, Slider] = MappingProxyType(
                 least=0,
                 most=20,
                 step=0.5,
-                **_number("budget_tier_limits_max"),
+                **_make_trust_rule_slider("budget_tier_limits_max"),
             ),
             Slider(
                 name="audit",
-                label="Share drawn for a person to look at",
+                label="Share selected for an audit",
                 least=0,
                 most=50,
                 step=1,
-                **_number("audit_share", share=True),
+                **_make_trust_rule_slider("audit_share", share=True),
             ),
         )
     }
 )
 
 
-def slider_values(workspace: Workspace) -> dict[str, float]:
-    """The value of each slider by the rules in force."""
-    rules = trust_rules(workspace)
+def read_trust_slider_values(workspace: Workspace) -> dict[str, float]:
+    """Return the value of each slider by the rules in force."""
+    rules = load_trust_rules(workspace)
     return {name: round(slider.read(rules), 6) for name, slider in SLIDERS.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyTrial:
-    """What happened between two times, and what the rules in force would have let land of it."""
+    """The past between two times, and what the rules in force would have merged."""
 
     now_ns: int
     since_ns: int
@@ -351,16 +356,16 @@ class PolicyTrial:
     in_force: SimulationResult
 
 
-def begin_trial(gathered: SimulationInput, rules: TrustRules, since_ns: int, now_ns: int) -> PolicyTrial:
-    """Judge what happened by the rules in force."""
-    return PolicyTrial(now_ns, since_ns, gathered, simulate(gathered.pasts, rules, since_ns))
+def begin_policy_trial(gathered: SimulationInput, rules: TrustRules, since_ns: int, now_ns: int) -> PolicyTrial:
+    """Judge the past by the rules in force."""
+    return PolicyTrial(now_ns, since_ns, gathered, simulate_policy(gathered.pasts, rules, since_ns))
 
 
-def try_policy(trial: PolicyTrial, rules: TrustRules, wished: Mapping[str, float]) -> TrustSimulateReport:
-    """Compare the rules in force with the same rules in which the ``wished`` sliders are moved."""
+def try_policy(trial: PolicyTrial, rules: TrustRules, values: Mapping[str, float]) -> TrustSimulateReport:
+    """Compare the rules in force with the same rules at the slider ``values``."""
     policy = rules
-    for name, value in wished.items():
+    for name, value in values.items():
         policy = SLIDERS[name].put(policy, value)
-    simulated = trial.in_force if policy == rules else simulate(trial.gathered.pasts, policy, trial.since_ns)
+    simulated = trial.in_force if policy == rules else simulate_policy(trial.gathered.pasts, policy, trial.since_ns)
     both = {IN_FORCE: trial.in_force, TRIED: simulated}
-    return report_simulation(both, trial.gathered, trial.since_ns, trial.now_ns)
+    return report_policy_simulation(both, trial.gathered, trial.since_ns, trial.now_ns)

@@ -1,22 +1,22 @@
-"""Whether the log of decisions is as it was written, and whether its records give the scores that are shown."""
+"""Verification that the log of decisions is unchanged and gives the scores that are shown."""
 
 from collections.abc import Iterator
 
 from custody.core.ids import AgentName
 from custody.core.views import Decision
 from custody.core.wire.report import IntegrityFinding
-from custody.ledger.verify import verify
+from custody.ledger.verify import verify_ledger
 from custody.store import DamagedStoreError, ObservedView, Store
 from custody.trust.app.decisions import (
     TrustQuery,
-    agents_in,
-    entries_from,
-    entries_of,
+    decision_entries_from_views,
+    list_agents_with_decisions,
     make_trust_query,
+    read_decision_entries,
     read_settled_decisions,
 )
-from custody.trust.app.standing import position_of
-from custody.trust.engine import FoldResult, carry, make_empty_fold
+from custody.trust.app.score_cache import read_fold_position
+from custody.trust.engine import FoldResult, fold_entries, make_empty_fold
 from custody.trust.model import Entry
 from custody.trust.wire import TrustVerifyReport
 from custody.workspace.workspace import Workspace
@@ -27,8 +27,8 @@ DIFFERS = "TRUST-DIFFERS"
 
 def trust_verify(workspace: Workspace) -> TrustVerifyReport:
     """Check every chain that can hold a decision, then replay all decisions from the records themselves."""
-    checked = verify(workspace)
-    recorded, differing = _replayed(workspace, make_trust_query(workspace))
+    checked = verify_ledger(workspace)
+    recorded, differing = _replay_decision_log(workspace, make_trust_query(workspace))
     findings = [*checked.findings, *differing]
     return TrustVerifyReport(
         outcome="found" if findings else "fine",
@@ -40,35 +40,37 @@ def trust_verify(workspace: Workspace) -> TrustVerifyReport:
     )
 
 
-def _replayed(workspace: Workspace, asked: TrustQuery) -> tuple[dict[AgentName, list[Entry]], list[IntegrityFinding]]:
-    """What the records say about each agent, and where the index says otherwise."""
+def _replay_decision_log(
+    workspace: Workspace, query: TrustQuery
+) -> tuple[dict[AgentName, list[Entry]], list[IntegrityFinding]]:
+    """Return the entries about each agent from the records, and where the index differs."""
     try:
         with workspace.reading() as store, read_settled_decisions(store):
-            recorded = _recorded(store)
-            return recorded, list(_differing(store, recorded, asked))
+            recorded = _read_decision_records(store)
+            return recorded, list(_find_score_differences(store, recorded, query))
     except DamagedStoreError:
-        return {}, []  # verify has named what cannot be read
+        return {}, []  # ``verify_ledger`` reports what cannot be read
 
 
-def _recorded(store: Store) -> dict[AgentName, list[Entry]]:
-    found: dict[AgentName, list[Entry]] = {}
+def _read_decision_records(store: Store) -> dict[AgentName, list[Entry]]:
+    by_agent: dict[AgentName, list[Entry]] = {}
     for record in store.tables.records_of_kind(KIND):
         for view in store.views.of(record):
             if isinstance(view, Decision):
-                found.setdefault(view.agent, []).extend(entries_from([ObservedView(record, view)]))
-    return found
+                by_agent.setdefault(view.agent, []).extend(decision_entries_from_views([ObservedView(record, view)]))
+    return by_agent
 
 
-def _differing(store: Store, recorded: dict[AgentName, list[Entry]], asked: TrustQuery) -> Iterator[IntegrityFinding]:
-    """The agents whose records give another fold than the index does, or than what was kept of it does."""
-    for agent in sorted({*recorded, *agents_in(store)}):
-        right = _carried(agent, recorded.get(agent, []), asked)
-        shown = _carried(agent, entries_of(store, agent), asked)
-        if shown != right or position_of(store, agent, asked).folded != right.folded:
-            yield IntegrityFinding(
-                DIFFERS, f"the records about '{agent}' give another score than the one that is shown"
-            )
+def _find_score_differences(
+    store: Store, recorded: dict[AgentName, list[Entry]], query: TrustQuery
+) -> Iterator[IntegrityFinding]:
+    """Yield a finding for each agent whose records give another fold than the index or the cache."""
+    for agent in sorted({*recorded, *list_agents_with_decisions(store)}):
+        expected = _fold_recorded_entries(agent, recorded.get(agent, []), query)
+        indexed = _fold_recorded_entries(agent, read_decision_entries(store, agent), query)
+        if indexed != expected or read_fold_position(store, agent, query).folded != expected.folded:
+            yield IntegrityFinding(DIFFERS, f"the score shown for '{agent}' does not match its records")
 
 
-def _carried(agent: AgentName, entries: list[Entry], asked: TrustQuery) -> FoldResult:
-    return carry(agent, make_empty_fold(asked.rules), entries, asked.rules)
+def _fold_recorded_entries(agent: AgentName, entries: list[Entry], query: TrustQuery) -> FoldResult:
+    return fold_entries(agent, make_empty_fold(query.rules), entries, query.rules)

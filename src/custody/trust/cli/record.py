@@ -8,11 +8,12 @@ from typing import get_args
 import click
 
 from custody.core.errors import InputError
-from custody.terminal.frame import answer, json_option, open_workspace
+from custody.core.plural import count_noun
+from custody.terminal.frame import json_option, open_command_workspace, print_command_report
 from custody.trust import ChangeComplexity, DecisionType
-from custody.trust.app.decisions import folder_workspace
+from custody.trust.app.decisions import open_trust_folder
 from custody.trust.app.outcomes import OutcomeRequest, OutcomeWord, record_outcome
-from custody.trust.app.record import DecisionRequest, override, record_commit, revert
+from custody.trust.app.record import DecisionRequest, record_commit_decision, record_override, record_revert
 from custody.trust.app.reverts import trust_reverts
 from custody.trust.wire import (
     AgentOutcome,
@@ -27,37 +28,38 @@ from custody.trust.wire import (
 )
 from custody.workspace.workspace import Workspace
 
-# How where an agent stands, and what a decision did, are said in words.
+# Scores and decisions as text.
 
 
 SHORT_DIGITS = 12
-SECOND_SIGNS = len("2026-01-31T12:00:00")
+TIMESTAMP_CHARACTERS = len("2026-01-31T12:00:00")
 
 
-def standing_line(line: TrustLine) -> str:
-    """Score, tier and counts."""
-    sure = f"confidence {line.confidence:.2f}" + ("" if line.meaningful else ", too few to mean much")
-    counts = f"{line.accepted} accepted, {line.modified} modified, {line.rejected} rejected"
-    return f"{line.score:.4f} {line.tier.upper():<9} {counts} ({sure})"
+def render_score(line: TrustLine) -> str:
+    """Return the score, the tier and the reviews of an agent."""
+    confidence = f"confidence {line.confidence:.2f}" + ("" if line.meaningful else ", too few reviews")
+    counts = f"{line.accepted:,} accepted, {line.modified:,} modified, {line.rejected:,} rejected"
+    return f"trust {line.score:.2f} ({line.tier}), {count_noun(line.samples, 'review')}: {counts}; {confidence}"
 
 
-def step_line(step: ScoreStepReport) -> str:
-    """One record and what it did."""
-    what = step.kind if step.kind == "recovery" else f"{step.kind} {step.decision}".removeprefix("decision ")
-    size = "" if step.weight is None else f", weight {step.weight:.2f}, step {step.step:.3f}"
+def render_score_step(step: ScoreStepReport) -> str:
+    """Return one record and its effect on the score."""
+    kind = {"landing": "merge without review", "settlement": "settled merge"}.get(step.kind, step.kind)
+    what = kind if step.kind == "recovery" else f"{kind} {step.decision}".removeprefix("decision ")
+    size = "" if step.weight is None else f", weight {step.weight:.2f}, step {step.step:.2f}"
     about = f" {step.commit[:SHORT_DIGITS]}" if step.commit else ""
     by = f" by {step.actor}" if step.actor else ""
-    said = f": {step.reason}" if step.reason else ""
+    reason = f": {step.reason}" if step.reason else ""
     notes = f" [{'; '.join(step.notes)}]" if step.notes else ""
-    moved = f"{step.before:.4f} -> {step.after:.4f}" if step.counts else f"{step.before:.4f} (not counted)"
-    # A decision about a commit is named by the commit, which is told already.
+    moved = f"{step.before:.2f} -> {step.after:.2f}" if step.counts else f"{step.before:.2f} (not counted)"
+    # The id of a decision about a commit is the commit, which is shown already.
     name = "" if step.commit and step.id == f"commit:{step.commit}" else f" (id {step.id})"
-    return f"{moment_line(step.at)}  {moved}  {what}{about}{size}{by}{said}{notes}{name}"
+    return f"{render_decision_time(step.at)}  {moved}  {what}{about}{size}{by}{reason}{notes}{name}"
 
 
-def moment_line(at: str) -> str:
-    """A moment to the second."""
-    return f"{at[:SECOND_SIGNS]}Z"
+def render_decision_time(at: str) -> str:
+    """Return a timestamp in whole seconds."""
+    return f"{at[:TIMESTAMP_CHARACTERS]}Z"
 
 
 DECISIONS = ("accepted", "modified", "rejected")
@@ -65,24 +67,24 @@ COMPLEXITIES = ("trivial", "minor", "moderate", "major", "critical")
 OUTCOMES = get_args(OutcomeWord)
 SECONDS_MS = 1000
 STORED = "custody.trust.cli.trust"
-"""Under this name the group keeps the folder that the user named."""
+"""The key of the storage folder in click's context."""
 
 
 @click.command("record")
 @click.argument("words", nargs=-1, metavar="[AGENT] [DECISION] [CHANGE]")
 @click.option(
-    "--outcome", type=click.Choice(OUTCOMES), help="What became of CHANGE; its agents are found by their lines."
+    "--outcome", type=click.Choice(OUTCOMES), help="Record this outcome of CHANGE for every agent that wrote its lines."
 )
-@click.option("--landed-as", metavar="COMMIT", help="With --outcome: what CHANGE became, by a squash or a rebase.")
-@click.option("--duplicate-of", metavar="CHANGE", help="With --outcome closed: the change that was there already.")
-@click.option("--review-seconds", type=click.FloatRange(min=0), help="How long the review took.")
-@click.option("--lines", type=click.IntRange(min=0), help="The size of the change, where it is more than its diff.")
-@click.option("--complexity", type=click.Choice(COMPLEXITIES), help="Where it is more than the size says.")
-@click.option("--opened", metavar="MOMENT", help="When the change was proposed, such as 2026-01-31T12:00:00Z.")
-@click.option("--actor", help="Who decided; without it, you.")
-@click.option("--reason", help="Why; corrections need one.")
-@click.option("--overrides", metavar="ID", help="The decision ID (or about the commit ID) was wrong: this one counts.")
-@click.option("--reverts", metavar="ID", help="The change of decision ID (or commit ID) was taken back: 'rejected'.")
+@click.option("--landed-as", metavar="COMMIT", help="With --outcome: the squashed or rebased commit of CHANGE.")
+@click.option("--duplicate-of", metavar="CHANGE", help="With --outcome closed: the change that it duplicates.")
+@click.option("--review-seconds", type=click.FloatRange(min=0), help="Duration of the review.")
+@click.option("--lines", type=click.IntRange(min=0), help="Size of the change, if larger than its diff.")
+@click.option("--complexity", type=click.Choice(COMPLEXITIES), help="Complexity, if higher than the size suggests.")
+@click.option("--opened", metavar="TIME", help="Time of the proposal, such as 2026-01-31T12:00:00Z.")
+@click.option("--actor", help="Who decided (default: you).")
+@click.option("--reason", help="Reason of the decision; required for corrections.")
+@click.option("--overrides", metavar="ID", help="Replace the decision ID, or the decision about commit ID.")
+@click.option("--reverts", metavar="ID", help="Record a revert of the change of decision ID, or of commit ID.")
 @json_option
 @click.pass_context
 def record(  # noqa: PLR0913 - one argument for each option
@@ -102,17 +104,16 @@ def record(  # noqa: PLR0913 - one argument for each option
     reverts: str | None,
     as_json: bool,
 ) -> int:
-    """Record what was decided about an agent's commit, what became of a change, or correct an earlier decision.
+    """Record a decision about an agent's change.
 
-    AGENT DECISION COMMIT records one decision (accepted, modified or rejected). Size and complexity are read from the
-    commit's diff against its first parent; they can be raised, never lowered. A commit is decided once. A decision that
-    was wrong is overridden, a change that was taken back is reverted; both are new records with somebody who made them
-    and a reason, and the old record stays.
+    AGENT DECISION COMMIT records one decision: accepted, modified or rejected. Size and complexity come from the
+    commit's diff against its first parent; they can be raised, not lowered. A commit is decided once. To correct a
+    decision, use --overrides or --reverts with an actor and a reason; the old record stays.
 
-    --outcome OUTCOME CHANGE records what became of a change: a commit, BASE..HEAD, or a branch. Every agent whose lines
-    it adds gets one decision: merged is accepted, changed is modified, closed is rejected, and reverted takes back what
-    was decided. An AGENT before CHANGE means that one alone. The same told again records nothing; another outcome
-    corrects the first one, which needs --actor and --reason. Nothing is recorded where no agent's line is found.
+    --outcome OUTCOME CHANGE records the outcome of a change: a commit, BASE..HEAD, or a branch. Every agent with added
+    lines gets one decision: merged is accepted, changed is modified, closed is rejected, reverted is a revert. An AGENT
+    before CHANGE limits it to that agent. The same outcome again records nothing. Another outcome corrects the first
+    one, which needs --actor and --reason. Without lines by agents nothing is recorded.
 
     \b
     Examples:
@@ -126,9 +127,9 @@ def record(  # noqa: PLR0913 - one argument for each option
     review_ms = None if review_seconds is None else round(review_seconds * SECONDS_MS)
     weight = None if complexity is None else ChangeComplexity[complexity.upper()]
     if outcome is not None:
-        _check_alone(overrides, reverts)
-        agent, change = _agent_and_change(words)
-        told = OutcomeRequest(
+        _check_outcome_options(overrides, reverts)
+        agent, change = _parse_outcome_arguments(words)
+        outcome_request = OutcomeRequest(
             change=change,
             outcome=outcome,
             agent=agent,
@@ -141,23 +142,23 @@ def record(  # noqa: PLR0913 - one argument for each option
             lines=lines,
             complexity=weight,
         )
-        report = record_outcome(repository_workspace(ctx), told)
-        return answer(report, "\n".join(_render_outcome(report)), as_json=as_json)
+        report = record_outcome(require_trust_repository(ctx), outcome_request)
+        return print_command_report(report, "\n".join(_render_outcome(report)), as_json=as_json)
     if landed_as is not None or duplicate_of is not None:
-        raise InputError("--landed-as and --duplicate-of belong to an outcome", hint="give --outcome as well")
-    agent, decision, commit = _decision(ctx, words)
-    _check_one_target(commit, overrides, reverts)
+        raise InputError("--landed-as and --duplicate-of need --outcome", hint="add --outcome")
+    agent, decision, commit = _parse_decision_arguments(ctx, words)
+    _check_decision_target(commit, overrides, reverts)
     workspace = open_trust_workspace(ctx)
     if overrides is not None:
-        by, said = _require_correction(actor, reason)
-        done = override(workspace, agent, overrides, DecisionType(decision), actor=by, reason=said)
+        by, why = _require_decision_correction(actor, reason)
+        receipt = record_override(workspace, agent, overrides, DecisionType(decision), actor=by, reason=why)
     elif reverts is not None:
         if decision != "rejected":
-            raise InputError(f"what was taken back is 'rejected', not '{decision}'", hint="say rejected --reverts ID")
-        by, said = _require_correction(actor, reason)
-        done = revert(workspace, agent, reverts, actor=by, reason=said)
+            raise InputError(f"a revert is 'rejected', not '{decision}'", hint="pass rejected --reverts ID")
+        by, why = _require_decision_correction(actor, reason)
+        receipt = record_revert(workspace, agent, reverts, actor=by, reason=why)
     else:
-        wanted = DecisionRequest(
+        request = DecisionRequest(
             agent=agent,
             decision=DecisionType(decision),
             commit=commit,
@@ -168,129 +169,128 @@ def record(  # noqa: PLR0913 - one argument for each option
             reason=reason,
             opened=opened,
         )
-        done = record_commit(workspace, wanted)
-    made = done.report()
-    return answer(made, "\n".join(render_record(made)), as_json=as_json)
+        receipt = record_commit_decision(workspace, request)
+    record_report = receipt.report()
+    return print_command_report(record_report, "\n".join(render_record(record_report)), as_json=as_json)
 
 
 def open_trust_workspace(ctx: click.Context) -> Workspace:
-    """The repository, or the folder of the library's that the user named."""
+    """Return the workspace of the repository, or of the folder passed with ``--storage``."""
     storage: Path | None = ctx.meta[STORED]
     if storage is None:
-        return open_workspace(ctx)
+        return open_command_workspace(ctx)
     folder, _ = ctx.obj
-    return folder_workspace(Path(folder) / storage)
+    return open_trust_folder(Path(folder) / storage)
 
 
-def repository_workspace(ctx: click.Context) -> Workspace:
-    """The repository; a folder of the library's has no changes."""
+def require_trust_repository(ctx: click.Context) -> Workspace:
+    """Return the workspace of the repository; an ``InputError`` with ``--storage``."""
     if ctx.meta.get(STORED) is not None:
-        raise InputError("a change is one of a repository, not of a folder", hint="leave --storage out")
-    return open_workspace(ctx)
+        raise InputError("a storage folder has no changes", hint="leave out --storage")
+    return open_command_workspace(ctx)
 
 
 def render_record(report: TrustRecordReport) -> Iterator[str]:
-    """What was recorded, and where that leaves the agent."""
+    """Yield what was recorded, and the agent's score after it."""
     yield f"recorded as {report.taken.record}"
-    yield step_line(report.taken)
-    yield f"{report.standing.agent}: {standing_line(report.standing)}"
+    yield render_score_step(report.taken)
+    yield f"{report.standing.agent}: {render_score(report.standing)}"
 
 
 def render_agent_outcome(outcome: AgentOutcome) -> Iterator[str]:
-    """What an outcome means for one agent."""
+    """Yield the effect of an outcome on one agent."""
     if outcome.taken is None:
-        yield f"{outcome.agent}: nothing new: {outcome.note}"
+        yield f"{outcome.agent}: nothing recorded: {outcome.note}"
         return
     yield f"{outcome.agent}: {outcome.state} as {outcome.taken.record}"
-    yield f"  {step_line(outcome.taken)}"
-    yield f"  {standing_line(outcome.standing)}"
+    yield f"  {render_score_step(outcome.taken)}"
+    yield f"  {render_score(outcome.standing)}"
 
 
 def _render_outcome(report: TrustOutcomeReport) -> Iterator[str]:
-    others = f"{report.person_lines} of persons, {report.unknown_lines} of nobody known"
-    counted = (
-        f"{report.lines} line(s) changed; added are {sum(agent.lines for agent in report.agents)} of agents, {others}"
-    )
-    yield f"{report.told} {report.change[:SHORT_DIGITS]}: {counted}"
+    agent_lines = sum(agent.lines for agent in report.agents)
+    added = f"{agent_lines:,} agent, {report.person_lines:,} person, {report.unknown_lines:,} unknown"
+    lines = count_noun(report.lines, "changed line")
+    yield f"{report.told} {report.change[:SHORT_DIGITS]}: {lines}; added: {added}"
     if not report.agents:
-        yield "no agent's line is found in it, so nothing is recorded about one"
+        yield "nothing recorded: no lines by agents found"
     for agent in report.agents:
         yield from render_agent_outcome(agent)
     for label in report.labels:
-        yield f"duplicates: {label.answer} to {label.other[:SHORT_DIGITS]}, recorded as {label.record}"
+        yield f"duplicate label '{label.answer}' for {label.other[:SHORT_DIGITS]} recorded as {label.record}"
 
 
-def _decision(ctx: click.Context, words: Sequence[str]) -> tuple[str, str, str | None]:
+def _parse_decision_arguments(ctx: click.Context, words: Sequence[str]) -> tuple[str, str, str | None]:
     """AGENT DECISION [COMMIT]."""
     if not 2 <= len(words) <= 3:
         raise InputError(
-            "a decision is an agent and accepted, modified or rejected, then a commit",
-            hint="say AGENT DECISION COMMIT, or --outcome OUTCOME CHANGE",
+            "expected AGENT DECISION [COMMIT]",
+            hint="pass AGENT DECISION COMMIT, or --outcome OUTCOME CHANGE",
         )
     decision: str = click.Choice(DECISIONS).convert(words[1], None, ctx)
     return words[0], decision, words[2] if len(words) > 2 else None
 
 
-def _agent_and_change(words: Sequence[str]) -> tuple[str | None, str]:
+def _parse_outcome_arguments(words: Sequence[str]) -> tuple[str | None, str]:
     """[AGENT] CHANGE."""
     if not 1 <= len(words) <= 2:
-        raise InputError("an outcome is that of one change", hint="say --outcome OUTCOME CHANGE, an AGENT before it")
+        raise InputError("--outcome needs one change", hint="pass --outcome OUTCOME [AGENT] CHANGE")
     return (words[0] if len(words) > 1 else None), words[-1]
 
 
-def _check_alone(*others: str | None) -> None:
+def _check_outcome_options(*others: str | None) -> None:
     if any(other is not None for other in others):
         raise InputError(
-            "an outcome corrects by itself what was told before", hint="leave --overrides and --reverts out"
+            "--outcome excludes --overrides and --reverts", hint="an outcome corrects an earlier one by itself"
         )
 
 
-def _check_one_target(commit: str | None, overrides: str | None, reverts: str | None) -> None:
+def _check_decision_target(commit: str | None, overrides: str | None, reverts: str | None) -> None:
     if sum(target is not None for target in (commit, overrides, reverts)) != 1:
         raise InputError(
-            "a decision is about one thing: a commit, --overrides or --reverts", hint="give exactly one of the three"
+            "pass exactly one of COMMIT, --overrides and --reverts", hint="try 'custody trust record --help'"
         )
 
 
-def _require_correction(actor: str | None, reason: str | None) -> tuple[str, str]:
+def _require_decision_correction(actor: str | None, reason: str | None) -> tuple[str, str]:
     if actor is None or reason is None:
-        raise InputError("a correction needs somebody who makes it and a reason", hint="give --actor and --reason")
+        raise InputError("a correction needs an actor and a reason", hint="pass --actor and --reason")
     return actor, reason
 
 
 SHOWN_MAX = 50
-SUBJECT_SIGNS = 60
+SUBJECT_CHARACTERS = 60
 
 STATES = MappingProxyType(
     {
-        "whole": "takes back",
-        "partial": "takes back a part of",
-        "untrue": "says it takes back, and all of it is still there:",
-        "gone": "says it takes back what had been rewritten before:",
-        "cancelled": "took back, and was taken back itself:",
-        "unlanded": "takes back, before it landed:",
-        "unknown": "names what is not there:",
-        "elsewhere": "names what is no ancestor of it:",
-        "ambiguous": "names what fits several commits:",
-        "short": "names with too few digits:",
-        "unseen": "takes back what a shallow clone does not have:",
+        "whole": "reverts",
+        "partial": "partly reverts",
+        "untrue": "claims to revert, but all lines are still there:",
+        "gone": "claims to revert a commit that was rewritten before:",
+        "cancelled": "was reverted itself, so it no longer reverts",
+        "unlanded": "reverts before the merge",
+        "unknown": "claims to revert an unknown commit:",
+        "elsewhere": "claims to revert a commit that is not an ancestor:",
+        "ambiguous": "claims to revert an ambiguous commit:",
+        "short": "claims to revert a commit with too few digits:",
+        "unseen": "reverts a commit outside of this shallow clone:",
     }
 )
 
 
 @click.command("reverts")
 @click.argument("history", required=False, metavar="[RANGE]")
-@click.option("--record", is_flag=True, help="Record each revert of an agent's lines that counts, once.")
-@click.option("--actor", help="With --record: who records them; without it, you.")
+@click.option("--record", is_flag=True, help="Record each whole revert of an agent's lines, once.")
+@click.option("--actor", help="With --record: who records them (default: you).")
 @json_option
 @click.pass_context
 def reverts(ctx: click.Context, history: str | None, *, record: bool, actor: str | None, as_json: bool) -> int:
-    """Find in git history which commits take back earlier ones, and perhaps record it.
+    """List reverts in git history.
 
-    RANGE is BASE..HEAD, or a commit and all that it descends from; without it, HEAD. Messages are read in every
-    spelling of git and GitHub, and are not believed: what they name has to be an ancestor, and its lines have to be
-    gone. A commit that undoes an earlier one without a word is found by its diff. Only what is taken back whole
-    counts; reverts of a part, reverts that were taken back themselves, and those within one merge are told apart.
+    RANGE is BASE..HEAD, or a commit with all of its history (default: HEAD). Messages of git and GitHub are parsed, but
+    not trusted: the named commit must be an ancestor, and its lines must be gone. A revert that no message mentions is
+    found by its diff. Only whole reverts count; partial reverts, reverts that were reverted themselves, and those
+    within one merge are listed separately.
 
     \b
     Examples:
@@ -298,51 +298,56 @@ def reverts(ctx: click.Context, history: str | None, *, record: bool, actor: str
       custody trust reverts v1.0..HEAD --record
       custody trust reverts --json | jq '.found[] | select(.state == "untrue")'
     """
-    report = trust_reverts(repository_workspace(ctx), history, record=record, actor=actor)
-    return answer(report, "\n".join(_render_reverts(report)), as_json=as_json)
+    report = trust_reverts(require_trust_repository(ctx), history, record=record, actor=actor)
+    return print_command_report(report, "\n".join(_render_reverts(report)), as_json=as_json)
 
 
 def _render_reverts(report: TrustRevertsReport) -> Iterator[str]:
     for finding in report.found[-SHOWN_MAX:]:
         yield from _render_revert(finding)
     if len(report.found) > SHOWN_MAX:
-        yield f"… and {len(report.found) - SHOWN_MAX:,} older ones: --json has all"
-    counted = ", ".join(f"{count:,} {state}" for state, count in report.counts.items()) or "none"
-    yield f"reverts in {report.commits:,} commit(s): {counted}"
+        yield f"… and {len(report.found) - SHOWN_MAX:,} older (--json lists all)"
+    counts = ", ".join(f"{count:,} {state}" for state, count in report.counts.items()) or "none"
+    yield f"reverts in {count_noun(report.commits, 'commit')}: {counts}"
     if report.recording:
-        yield f"{report.recorded:,} decision(s) recorded"
+        yield f"{count_noun(report.recorded, 'decision')} recorded"
 
 
 def _render_revert(report: RevertReport) -> Iterator[str]:
-    named = report.said or "" if report.target is None else _commit(report.target, report.target_subject or "")
-    share = f" ({report.undone} of {report.left} line(s))" if report.state == "partial" else ""
+    named = (
+        report.said or ""
+        if report.target is None
+        else _render_revert_commit(report.target, report.target_subject or "")
+    )
+    share = f" ({report.undone:,} of {count_noun(report.left, 'line')})" if report.state == "partial" else ""
     by = f" (by {report.cancelled_by[:SHORT_DIGITS]})" if report.cancelled_by else ""
-    silent = " without a word" if report.how == "diff" else ""
-    yield f"{_commit(report.by, report.subject)} {STATES[report.state]} {named}{share}{by}{silent}"
+    silent = " (not mentioned in its message)" if report.how == "diff" else ""
+    yield f"{_render_revert_commit(report.by, report.subject)} {STATES[report.state]} {named}{share}{by}{silent}"
     for outcome in report.outcomes:
         yield from (f"  {line}" for line in render_agent_outcome(outcome))
 
 
-def _commit(sha: str, subject: str) -> str:
-    return f"{sha[:SHORT_DIGITS]} '{subject[:SUBJECT_SIGNS]}'"
+def _render_revert_commit(sha: str, subject: str) -> str:
+    return f"{sha[:SHORT_DIGITS]} '{subject[:SUBJECT_CHARACTERS]}'"
 
 
-# A chance of acceptance in words; several verbs tell one.
+# Acceptance probabilities as text.
 
 
-def render_chance(chance: ChanceReport) -> Iterator[str]:
-    """A chance of acceptance with everything that it is the sum of."""
-    for part in chance.account:
-        yield f"{part.points:+.4f}  {part.name}{_behind(part)}"
+def render_acceptance_probability(report: ChanceReport) -> Iterator[str]:
+    """Yield an acceptance probability with all parts of its log-odds."""
+    for part in report.account:
+        yield f"{part.points:+.2f}  {part.name}{_render_acceptance_part(part)}"
     yield (
-        f"{chance.logit:+.4f} log-odds: chance of acceptance {chance.probability:.4f}, at least {chance.low:.4f},"
-        f" from {chance.samples:.1f} decision(s) about the agent as they have faded"
+        f"{report.logit:+.2f} log-odds: acceptance probability {report.probability:.2f}, at least {report.low:.2f},"
+        f" from {report.samples:.1f} reviews of the agent after decay"
     )
-    realised = "nothing" if chance.realised is None else f"{chance.realised:.2%} of {chance.realised_count:,}"
-    allows = "risk control can show nothing yet" if chance.threshold is None else f"from {chance.threshold:g} on"
-    yield f"risk target {chance.target:.1%}, realised {realised} in {chance.seen:,} decision(s); lets through: {allows}"
+    realized = "none yet" if report.realised is None else f"{report.realised:.2%} of {report.realised_count:,}"
+    passing = "no change passes yet" if report.threshold is None else f"changes pass from {report.threshold:g} on"
+    decisions = count_noun(report.seen, "decision")
+    yield f"risk control: {passing}; target {report.target:.1%}, realized {realized} in {decisions}"
 
 
-def _behind(part: ChancePart) -> str:
+def _render_acceptance_part(part: ChancePart) -> str:
     samples = "" if part.samples is None else f" from {part.samples:.1f}"
-    return "" if part.value is None else f" ({part.value:.4g}{samples})"
+    return "" if part.value is None else f" ({part.value:.3g}{samples})"

@@ -5,51 +5,56 @@ from pathlib import Path
 
 import click
 
-from custody.terminal.frame import answer, json_option
+from custody.core.plural import count_noun
+from custody.terminal.frame import current_screen, json_option, print_command_report
+from custody.terminal.screen import Piece, Screen, StyledText, TextLine, table_lines
 from custody.trust.app.approve import ApprovalRequest, trust_approve
-from custody.trust.app.record import recover
+from custody.trust.app.record import record_recovery
 from custody.trust.app.show import trust_list, trust_show, trust_why
 from custody.trust.app.verify import trust_verify
 from custody.trust.cli.record import (
     SHORT_DIGITS,
     STORED,
-    moment_line,
     open_trust_workspace,
     record,
-    render_chance,
+    render_acceptance_probability,
+    render_decision_time,
     render_record,
-    repository_workspace,
+    render_score,
+    render_score_step,
+    require_trust_repository,
     reverts,
-    standing_line,
-    step_line,
 )
 from custody.trust.cli.simulate import simulate_command
 from custody.trust.wire import (
     AgentApproval,
     TrustApproveReport,
+    TrustLine,
     TrustListReport,
     TrustShowReport,
     TrustVerifyReport,
     TrustWhyReport,
 )
 
+AGENT_COLUMNS_MAX = 20
+
 
 @click.command("approve")
 @click.argument("change", metavar="BASE..HEAD")
-@click.option("--agent", help="Whose change it is, where attribution cannot tell; whom it names is asked about too.")
-@click.option("--approver", help="In whose name it lands; without it, yours. An author cannot approve.")
-@click.option("--dry-run", is_flag=True, help="Only ask; record nothing.")
+@click.option("--agent", help="Author of the lines that attribution cannot attribute.")
+@click.option("--approver", help="Who approves (default: you); not an author of the change.")
+@click.option("--dry-run", is_flag=True, help="Record nothing.")
 @json_option
 @click.pass_context
 def approve(
     ctx: click.Context, change: str, *, agent: str | None, approver: str | None, dry_run: bool, as_json: bool
 ) -> int:
-    """Say whether a change may land without a person looking, and record that it did.
+    """Check whether a change may merge without review, and record the approval.
 
-    The record of every agent that wrote lines of the change has to allow it; each reason against it is told by its
-    code. The answer holds for this head alone, by the rules in force, on what was recorded until now. A change that
-    lands so uses up the budgets of its agents, their operators and its areas. It counts for an agent once a person has
-    looked at it, or once it has stood for trust.settle_days_min days. Exit status: 0 approved, 1 not.
+    The record of every agent that wrote lines of the change must allow it; each reason against it has a code. The
+    approval holds for this head only, by the rules in force and the records until now. It uses the budgets of the
+    agents, their operators and the areas. It counts for an agent once a person has reviewed the change, or after
+    trust.settle_days_min days without a revert. Exit status: 0 approved, 1 not.
 
     \b
     Examples:
@@ -58,8 +63,8 @@ def approve(
       custody trust approve origin/main --json | jq '.reasons[].code'
     """
     request = ApprovalRequest(change=change, agent=agent, approver=approver, dry_run=dry_run)
-    report = trust_approve(repository_workspace(ctx), request)
-    return answer(report, "\n".join(_render_approval(report)), as_json=as_json)
+    report = trust_approve(require_trust_repository(ctx), request)
+    return print_command_report(report, "\n".join(_render_approval(report)), as_json=as_json)
 
 
 def _render_approval(report: TrustApproveReport) -> Iterator[str]:
@@ -68,47 +73,50 @@ def _render_approval(report: TrustApproveReport) -> Iterator[str]:
         yield f"  {reason.code}: {reason.sentence}"
     yield from (render_agent_approval(agent) for agent in report.agents)
     areas = f" in {', '.join(report.areas)}" if report.areas else ""
-    yield f"{report.fork[:SHORT_DIGITS]}..{report.head[:SHORT_DIGITS]}: {report.lines} line(s){areas}"
+    lines = count_noun(report.lines, "line")
+    yield f"{report.fork[:SHORT_DIGITS]}..{report.head[:SHORT_DIGITS]}: {lines}{areas}"
     if report.approved:
-        yield f"recorded as {', '.join(report.recorded)}" if report.recorded else "nothing new was recorded"
+        yield f"recorded as {', '.join(report.recorded)}" if report.recorded else "nothing new to record"
 
 
 def render_agent_approval(agent: AgentApproval) -> str:
-    """One agent of a change in a line."""
+    """Return one agent of a change as a line."""
     by = f", run by {agent.operator}" if agent.operator else ""
     model = f" ({agent.model})" if agent.model else ""
-    left = f"{agent.budget_left} of {agent.budget} line(s) left"
-    chance = agent.chance
-    said = "" if chance is None else f"; chance {chance.probability:.3f}, at least {chance.low:.3f}{_realised(agent)}"
-    return (
-        f"{agent.agent}{model}{by}: {agent.score:.4f} {agent.tier.upper()}, {agent.samples} decision(s), {left}{said}"
-    )
+    trust = f"trust {agent.score:.2f} ({agent.tier}), {count_noun(agent.samples, 'review')}"
+    budget = f"budget: {agent.budget_left:,} of {count_noun(agent.budget, 'line')} left"
+    return f"{agent.agent}{model}{by}: {trust}; {budget}{_render_acceptance(agent)}"
 
 
-def _realised(agent: AgentApproval) -> str:
-    chance = agent.chance
-    if chance is None:
+def _render_acceptance(agent: AgentApproval) -> str:
+    report = agent.chance
+    if report is None:
         return ""
-    realised = "none yet" if chance.realised is None else f"{chance.realised:.2%} of {chance.realised_count}"
-    return f", risk target {chance.target:.2%}, realised {realised}"
+    realized = "none yet" if report.realised is None else f"{report.realised:.2%} of {report.realised_count:,}"
+    probability = f"acceptance probability {report.probability:.2f}, at least {report.low:.2f}"
+    return f"; {probability}; risk target {report.target:.2%}, realized {realized}"
 
 
-@click.group("trust")
+@click.group("trust", invoke_without_command=True)
 @click.option(
     "--storage",
     metavar="FOLDER",
     type=click.Path(path_type=Path),
-    help="Ask the store that the library keeps in FOLDER instead of this repository's.",
+    help="Use the library's store in FOLDER instead of this repository's.",
 )
 @click.pass_context
 def trust_command(ctx: click.Context, storage: Path | None) -> None:
-    """Say what an agent's record allows, and record decisions about its changes.
+    """Show trust scores and record decisions about agents' changes.
 
-    Every decision moves an agent's score between 0 and 1: the larger the stakes, the larger the step. Silence moves it
-    back to 0.5. The score gives a tier, and the tier says how many lines may land without review. All of it is a replay
-    of records that cannot be changed unnoticed; docs/trust.md has the formulas.
+    Without a command it lists the agents, as 'custody trust list' does.
+
+    Every decision moves an agent's score between 0 and 1: the larger the stakes, the larger the step. Without decisions
+    the score decays to 0.5. The score gives a tier, and the tier limits how many lines may merge without review. Scores
+    are computed from the records only; docs/trust.md has the formulas.
     """
     ctx.meta[STORED] = storage
+    if ctx.invoked_subcommand is None:
+        ctx.exit(ctx.invoke(list_, as_json=False))
 
 
 trust_command.add_command(simulate_command)
@@ -128,12 +136,12 @@ def list_(ctx: click.Context, *, as_json: bool) -> int:
       custody trust list --json | jq '.agents[] | select(.tier == "verified")'
     """
     report = trust_list(open_trust_workspace(ctx))
-    return answer(report, "\n".join(_render_list(report)), as_json=as_json)
+    return print_command_report(report, render_trust_list(report, current_screen()), as_json=as_json)
 
 
 @trust_command.command("show")
 @click.argument("agent")
-@click.option("-n", "--limit", type=click.IntRange(min=0), default=10, help="How many decisions to list.")
+@click.option("-n", "--limit", type=click.IntRange(min=0), default=10, help="Number of decisions to list.")
 @json_option
 @click.pass_context
 def show(ctx: click.Context, agent: str, *, limit: int, as_json: bool) -> int:
@@ -145,19 +153,18 @@ def show(ctx: click.Context, agent: str, *, limit: int, as_json: bool) -> int:
       custody trust show claude-code -n 50 --json
     """
     report = trust_show(open_trust_workspace(ctx), agent, limit=limit)
-    return answer(report, "\n".join(_render_agent(report)), as_json=as_json)
+    return print_command_report(report, "\n".join(_render_agent(report)), as_json=as_json)
 
 
 @trust_command.command("why")
 @click.argument("agent")
-@click.option("--at", metavar="MOMENT", help="As of a past moment, such as 2026-01-31T12:00:00Z.")
+@click.option("--at", metavar="TIME", help="Explain the score at a past time, such as 2026-01-31T12:00:00Z.")
 @json_option
 @click.pass_context
 def show_account(ctx: click.Context, agent: str, *, at: str | None, as_json: bool) -> int:
-    """Say how an agent came to its score: every record and what it did.
+    """Explain an agent's score: every record and its effect.
 
-    With --at only what was recorded until that moment counts, and the score fades until then: the answer is the one
-    that would have been given.
+    With --at only records until that time count, and the score decays until then.
 
     \b
     Examples:
@@ -165,39 +172,38 @@ def show_account(ctx: click.Context, agent: str, *, at: str | None, as_json: boo
       custody trust why claude-code --at 2026-01-31T12:00:00Z
     """
     report = trust_why(open_trust_workspace(ctx), agent, at=at)
-    return answer(report, "\n".join(_render_account(report)), as_json=as_json)
+    return print_command_report(report, "\n".join(_render_account(report)), as_json=as_json)
 
 
 @trust_command.command("recover")
 @click.argument("agent")
-@click.option("--boost", type=float, help="How much to add, at most trust.recovery_rate; without it, that much.")
-@click.option("--actor", required=True, help="Who lifts the score.")
-@click.option("--reason", required=True, help="Why.")
+@click.option("--boost", type=float, help="Amount to add (default and maximum: trust.recovery_rate).")
+@click.option("--actor", required=True, help="Who raises the score.")
+@click.option("--reason", required=True, help="Reason of the recovery.")
 @json_option
 @click.pass_context
 def recover_(ctx: click.Context, agent: str, *, boost: float | None, actor: str, reason: str, as_json: bool) -> int:
-    """Lift the score of an agent that has lost trust.
+    """Raise the score of an agent that has lost trust.
 
-    The score is what it has faded to, plus at most trust.recovery_rate, and never above 1. The next recovery waits
-    trust.recovery_days_min days. An agent without decisions cannot be lifted.
+    A recovery adds at most trust.recovery_rate to the decayed score, up to 1. The next recovery is possible after
+    trust.recovery_days_min days. The agent needs at least one decision.
 
     \b
     Examples:
       custody trust recover claude-code --actor ana --reason "new model, same task passed"
     """
-    done = recover(open_trust_workspace(ctx), agent, boost=boost, actor=actor, reason=reason)
-    report = done.report()
-    return answer(report, "\n".join(render_record(report)), as_json=as_json)
+    report = record_recovery(open_trust_workspace(ctx), agent, boost=boost, actor=actor, reason=reason).report()
+    return print_command_report(report, "\n".join(render_record(report)), as_json=as_json)
 
 
 @trust_command.command("verify")
 @json_option
 @click.pass_context
 def verify(ctx: click.Context, *, as_json: bool) -> int:
-    """Check that the log of decisions is as it was written, and replay it.
+    """Verify the log of decisions and all scores.
 
-    Checks all that 'custody verify' checks, then makes every score again from the records themselves and compares it,
-    bit for bit, with the one that is shown. Exit status: 0 all is as written, 1 something is not.
+    Runs the checks of 'custody verify', then computes every score again from the records and compares it, bit for bit,
+    with the score that is shown. Exit status: 0 OK, 1 problems found.
 
     \b
     Examples:
@@ -205,43 +211,64 @@ def verify(ctx: click.Context, *, as_json: bool) -> int:
       custody trust verify --json | jq .findings
     """
     report = trust_verify(open_trust_workspace(ctx))
-    return answer(report, "\n".join(_render_verification(report)), as_json=as_json)
+    return print_command_report(report, "\n".join(_render_verification(report)), as_json=as_json)
 
 
-def _render_list(report: TrustListReport) -> Iterator[str]:
+def render_trust_list(report: TrustListReport, screen: Screen) -> Iterator[TextLine]:
+    """Yield a table of the agents with their trust, their reviews and the lines that they may merge without review."""
     if not report.agents:
-        yield "nothing has been decided about any agent"
-    width = max((len(line.agent) for line in report.agents), default=0)
-    for line in report.agents:
-        yield f"{line.agent:<{width}}  {standing_line(line)}"
+        yield "no decisions recorded yet"
+        return
+    counts = ("REVIEWS", "ACCEPTED", "CHANGED", "REJECTED") if screen.is_wide else ("REVIEWS", "REJECTED")
+    yield from table_lines(
+        [_list_trust_cells(line, screen) for line in report.agents],
+        screen,
+        header=("AGENT", "TRUST", *counts, "MAY MERGE UNREVIEWED"),
+        right=range(2, 2 + len(counts)),
+    )
+    yield ""
+    yield StyledText("hint: custody trust why AGENT explains a score", "muted")
+
+
+def _list_trust_cells(line: TrustLine, screen: Screen) -> list[Piece]:
+    between = (f"{line.accepted:,}", f"{line.modified:,}") if screen.is_wide else ()
+    most = f"up to {count_noun(line.lines_max, 'line')}" if line.lines_max else "nothing"
+    return [
+        StyledText(screen.cut(line.agent, AGENT_COLUMNS_MAX), "agent"),
+        f"{line.score:.2f} {line.tier}",
+        f"{line.samples:,}",
+        *between,
+        f"{line.rejected:,}",
+        most if line.meaningful else f"{most}; too few reviews",
+    ]
 
 
 def _render_agent(report: TrustShowReport) -> Iterator[str]:
     line = report.standing
-    yield f"{line.agent}: {standing_line(line)}"
-    last = "never" if line.last_active is None else moment_line(line.last_active)
-    yield f"its tier may land up to {line.lines_max} line(s) without review; last decision {last}"
-    yield from (step_line(step) for step in report.history)
+    yield f"{line.agent}: {render_score(line)}"
+    last = "never" if line.last_active is None else render_decision_time(line.last_active)
+    yield f"may merge up to {count_noun(line.lines_max, 'line')} without review; last decision {last}"
+    yield from (render_score_step(step) for step in report.history)
     if report.total > len(report.history):
-        yield f"… and {report.total - len(report.history)} more: -n {report.total}"
+        yield f"… and {report.total - len(report.history):,} more (-n {report.total} lists all)"
 
 
 def _render_account(report: TrustWhyReport) -> Iterator[str]:
-    yield f"{report.start:.4f} at the start (profile {report.profile})"
-    yield from (step_line(step) for step in report.steps)
+    yield f"{report.start:.2f} at the start (profile {report.profile})"
+    yield from (render_score_step(step) for step in report.steps)
     line = report.standing
-    yield f"{line.score:.4f} after {report.idle_days:.1f} idle day(s), at {moment_line(report.at)}"
-    yield f"{line.agent}: {standing_line(line)}"
-    yield from render_chance(report.chance)
+    yield f"{line.score:.2f} after {report.idle_days:.1f} idle days, at {render_decision_time(report.at)}"
+    yield f"{line.agent}: {render_score(line)}"
+    yield from render_acceptance_probability(report.chance)
 
 
 def _render_verification(report: TrustVerifyReport) -> Iterator[str]:
     yield from (f"{finding.code}  {finding.what}" for finding in report.findings)
-    counted = f"{report.decisions:,} decision(s) about {report.agents} agent(s)"
+    replayed = f"{count_noun(report.decisions, 'decision')} about {count_noun(report.agents, 'agent')}"
     if report.findings:
-        yield f"NOT as written: {len(report.findings)} finding(s); replayed {counted}"
+        yield f"FAILED: {count_noun(len(report.findings), 'problem')} in {replayed}"
     else:
-        yield f"all as written: replayed {counted}"
+        yield f"OK: {replayed} verified"
 
 
 trust_command.add_command(approve)

@@ -1,4 +1,4 @@
-"""Lineage from end to end: real repositories, events as hooks leave them, and what is said of each line."""
+"""Lineage from end to end: real repositories, events as hooks record them, and the answer for each line."""
 
 import json
 import shutil
@@ -10,10 +10,10 @@ import pytest
 from custody.attribution.app.blame import blame
 from custody.attribution.app.findings import BEFORE_CAPTURE, NOT_THIS_CALL, NOTHING_SHOWS, TOO_LITTLE
 from custody.core.errors import InputError
-from custody.core.ids import CommitSha, digest_of
+from custody.core.ids import CommitSha, digest_from_bytes
 from custody.core.paths import Lines
 from custody.core.wire.report import encode_report
-from custody.ledger.records import erase
+from custody.ledger.records import erase_record_bodies
 from custody.store import StoreUnwritable
 from custody.store.sqlite import SqliteDb
 from custody.workspace.workspace import Workspace
@@ -38,31 +38,31 @@ def scene(tmp_path: Path) -> Scene:
 
 
 def edited(scene: Scene, *, at: int = 10, **fields: Any) -> CommitSha:
-    """A commit of a person's file, and an agent that then added two lines to it."""
+    """Commit a person's file, and record an agent that then adds two lines to it."""
     base = scene.committed(at=-100, app__py=OLD)
     scene.edited("app.py", OLD, NEW, at=at, head=base, **fields)
     return base
 
 
-def told(scene: Scene, **fields: Any) -> tuple[CommitSha, CommitSha]:
-    """The same, and committed ten seconds later."""
+def committed_edit(scene: Scene, **fields: Any) -> tuple[CommitSha, CommitSha]:
+    """Record the same edit and commit it ten seconds later."""
     base = edited(scene, **fields)
     return base, scene.committed(base, at=20, app__py=NEW)
 
 
 def answers(scene: Scene) -> bytes:
-    """The whole answer but for how many records were looked at."""
+    """Return the whole answer without the count of searched records."""
     report = json.loads(encode_report(scene.report()))
-    for one in report["attributions"]:
-        (one["searched"] or {}).pop("records", None)
+    for attribution in report["attributions"]:
+        (attribution["searched"] or {}).pop("records", None)
     return json.dumps(report).encode()
 
 
 # --- lines of commits and of the work tree --------------------------------------------------------------------------
 
 
-def test_what_a_call_added_is_the_agents_and_the_rest_has_no_evidence(scene: Scene) -> None:
-    told(scene)
+def test_added_lines_are_the_agents_and_the_others_have_no_evidence(scene: Scene) -> None:
+    committed_edit(scene)
     assert scene.marks() == MARKED
     none, agent = scene.said()
     assert (none.start_line, none.end_line, none.reason) == (1, 3, NOTHING_SHOWS)
@@ -96,17 +96,17 @@ def test_uncommitted_lines_count_on_top_of_head(scene: Scene) -> None:
     assert scene.said("app.py", base)[0].commits == [base]
 
 
-def test_any_revision_is_answered_as_it_was(scene: Scene) -> None:
-    base, _ = told(scene)
+def test_any_revision_is_answered_as_of_that_commit(scene: Scene) -> None:
+    base, _ = committed_edit(scene)
     assert scene.marks("app.py", base) == "..."
     assert scene.marks("app.py", "HEAD") == scene.marks("app.py", "main") == MARKED
     assert scene.marks("app.py", "HEAD~1") == "..."
 
 
-def test_only_the_stretches_asked_for_are_answered_in_order_and_each_line_once(scene: Scene) -> None:
-    told(scene)
+def test_only_the_requested_line_ranges_are_answered_in_order_and_each_line_once(scene: Scene) -> None:
+    committed_edit(scene)
     found = scene.said("app.py", None, Lines(4, 5), Lines(3, 4), Lines(1, 1))
-    assert [(one.start_line, one.end_line, one.kind) for one in found] == [
+    assert [(line.start_line, line.end_line, line.kind) for line in found] == [
         (1, 1, "none"),
         (3, 3, "none"),
         (4, 5, "agent"),
@@ -118,7 +118,7 @@ def test_in_a_repository_without_a_commit_the_work_tree_is_answered(scene: Scene
     assert scene.marks() == MARKED
 
 
-def test_a_commit_older_than_anything_captured_is_not_walked(scene: Scene) -> None:
+def test_a_commit_older_than_the_first_capture_is_not_read(scene: Scene) -> None:
     old = scene.committed(at=-3 * 86_400, app__py=OLD)
     scene.edited("app.py", OLD, NEW, at=0, head=old)
     scene.committed(old, at=10, app__py=NEW)
@@ -138,7 +138,7 @@ def test_before_anything_was_captured_every_line_is_none(scene: Scene) -> None:
 # --- who wrote it ----------------------------------------------------------------------------------------------------
 
 
-def test_what_a_person_typed_between_two_calls_is_none_even_inside_the_agents_text(scene: Scene) -> None:
+def test_text_typed_between_two_calls_is_none_even_inside_the_agents_text(scene: Scene) -> None:
     base = edited(scene)
     inside = NEW.replace("    return", "    person_between = check_the(percent)\n    return")
     scene.edited("app.py", inside, inside + SECOND, at=20, head=base)
@@ -147,14 +147,14 @@ def test_what_a_person_typed_between_two_calls_is_none_even_inside_the_agents_te
     assert scene.said()[2].reason == NOT_THIS_CALL
 
 
-def test_a_whole_file_written_over_a_persons_lines_leaves_them_none(scene: Scene) -> None:
+def test_rewriting_a_file_leaves_unchanged_lines_none(scene: Scene) -> None:
     scene.committed(at=-100, other__py="x\n")
     scene.edited("app.py", OLD, text("written_by_the_agent = 1") + OLD, at=10)
     scene.wrote("app.py", text("written_by_the_agent = 1") + OLD)
     assert scene.marks() == "A..."
 
 
-def test_what_a_record_says_that_a_person_changed_is_the_persons(scene: Scene) -> None:
+def test_lines_that_a_record_names_a_person_for_are_the_persons(scene: Scene) -> None:
     base = scene.committed(at=-100, app__py=OLD)
     applied = OLD + text("agent_wrote_this = 1", "person_wrote_that_instead = 2")
     scene.edited("app.py", OLD, applied, at=10, head=base, proposed=OLD + text("agent_wrote_this = 1", "other = 3"))
@@ -198,7 +198,7 @@ def test_a_commit_never_takes_lines_from_a_call_that_came_after_it(scene: Scene)
     assert (scene.marks("app.py", base), scene.marks()) == ("...", ".A.")
 
 
-def test_a_call_in_the_very_second_of_the_commit_came_before_it(scene: Scene) -> None:
+def test_a_call_in_the_same_second_as_the_commit_came_before_it(scene: Scene) -> None:
     base = scene.committed(at=-100, app__py=OLD)
     line = "total = price * count * rate"
     half = moment(20).replace("Z", ".5Z")
@@ -207,14 +207,14 @@ def test_a_call_in_the_very_second_of_the_commit_came_before_it(scene: Scene) ->
     assert scene.marks() == "...m"
 
 
-def test_what_was_committed_long_before_a_call_wrote_it_again_is_not_the_calls(scene: Scene) -> None:
+def test_lines_committed_long_before_a_call_are_not_the_calls(scene: Scene) -> None:
     base = scene.committed(at=0, app__py=OLD)
     scene.edited("app.py", None, OLD, at=7200)
     assert scene.marks("app.py", base) == "..."
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["committed", "never committed"])
-def test_a_line_that_a_person_put_back_as_it_was_is_not_the_agents(scene: Scene, kept: bool) -> None:
+def test_a_line_that_a_person_restored_is_not_the_agents(scene: Scene, kept: bool) -> None:
     base = scene.committed(at=-100, app__py=OLD)
     changed = OLD.replace("read_price(source)", "read_price(source, currency)")
     scene.edited("app.py", OLD, changed, at=10, head=base)
@@ -234,7 +234,7 @@ def test_the_same_boilerplate_that_a_person_types_elsewhere_stays_none(scene: Sc
 
 
 def test_lines_follow_a_rename_and_a_move_to_another_file(scene: Scene) -> None:
-    _, second = told(scene)
+    _, second = committed_edit(scene)
     third = scene.committed(second, at=30, other__py=NEW)
     assert scene.marks("other.py") == MARKED
     scene.committed(third, at=40, other__py=OLD, third__py=text("start_of_it = 1") + ADDED)
@@ -244,16 +244,16 @@ def test_lines_follow_a_rename_and_a_move_to_another_file(scene: Scene) -> None:
 
 
 def test_lines_copied_by_a_person_while_the_agents_stay_where_they_were_are_none(scene: Scene) -> None:
-    _, second = told(scene)
+    _, second = committed_edit(scene)
     scene.committed(second, at=30, app__py=NEW, other__py=text("start_of_it = 1") + ADDED)
     assert scene.marks("other.py") == "..."
 
 
 def test_a_file_that_was_renamed_by_hand_goes_on_under_its_new_name(scene: Scene) -> None:
     scene.edited("zapp.py", None, NEW, at=10).edited("app.py", NEW, NEW + SECOND, at=20).wrote("app.py", NEW + SECOND)
-    assert [one.tool_call_id for one in scene.said()] == ["c10", "c20"]
+    assert [line.tool_call_id for line in scene.said()] == ["c10", "c20"]
     scene.edited("zapp.py", None, text("an_earlier_line = of_this_file()"), at=5)
-    assert [one.tool_call_id for one in scene.said()] == ["c10", "c20"], "evidence for the old name may come late"
+    assert [line.tool_call_id for line in scene.said()] == ["c10", "c20"], "evidence for the old name may come late"
 
 
 def test_both_sides_of_a_merge_keep_their_writers(scene: Scene) -> None:
@@ -267,12 +267,12 @@ def test_both_sides_of_a_merge_keep_their_writers(scene: Scene) -> None:
     both = text("ours_at_the_top = 1") + middle + text("theirs_at_the_end = 2")
     scene.committed(left, right, at=50, app__py=both)
     assert scene.marks() == "A......A"
-    assert [one.tool_call_id for one in scene.said() if one.tool_call_id] == ["ours", "theirs"]
+    assert [line.tool_call_id for line in scene.said() if line.tool_call_id] == ["ours", "theirs"]
 
 
 @pytest.mark.parametrize("way", ["amended", "squashed", "days later", "partly staged"])
 def test_however_it_was_committed_the_lines_are_the_agents(scene: Scene, way: str) -> None:
-    base, second = told(scene)
+    base, second = committed_edit(scene)
     if way == "amended":
         scene.committed(base, at=60, app__py=NEW)
     elif way == "squashed":
@@ -286,7 +286,7 @@ def test_however_it_was_committed_the_lines_are_the_agents(scene: Scene, way: st
     assert scene.marks() == MARKED
 
 
-def test_a_snapshot_around_a_command_outdoes_what_was_read_out_of_it(scene: Scene) -> None:
+def test_a_snapshot_replaces_an_edit_parsed_from_a_command(scene: Scene) -> None:
     base = scene.committed(at=-100, app__py=OLD)
     scene.edited("app.py", OLD, OLD + "guessed_from_the_command = 1\n", at=10, head=base, id="c9:shell:0", call="c9")
     seen = {"custody": 1, "kind": "snapshot", "id": "n1", "at": moment(11), "agent": "robot", "session": SESSION}
@@ -296,7 +296,7 @@ def test_a_snapshot_around_a_command_outdoes_what_was_read_out_of_it(scene: Scen
     assert (scene.marks(), scene.said()[1].tool_call_id) == (MARKED, "c9")
 
 
-def test_a_piece_of_a_file_is_put_where_it_belongs(scene: Scene) -> None:
+def test_a_piece_of_a_file_is_applied_at_its_place(scene: Scene) -> None:
     base = scene.committed(at=-100, app__py=OLD)
     changed = OLD.replace("price = read_price(source)\n", "cost = compute_cost_of(everything)\n")
     scene.edited(
@@ -312,7 +312,7 @@ def test_a_piece_of_a_file_is_put_where_it_belongs(scene: Scene) -> None:
 
 
 def test_model_and_summary_come_from_the_call_and_the_first_prompt(scene: Scene) -> None:
-    told(scene)
+    committed_edit(scene)
     scene.saw(
         an_event("session", at=moment(0), session=SESSION, model="m-old"),
         an_event("prompt", at=moment(2), session=SESSION, text="add\n a   discount", id="p1"),
@@ -324,8 +324,8 @@ def test_model_and_summary_come_from_the_call_and_the_first_prompt(scene: Scene)
     assert scene.said()[1].model_id == "m-new"
 
 
-def test_what_another_agent_was_asked_in_a_session_of_the_same_id_is_no_summary(scene: Scene) -> None:
-    told(scene)
+def test_a_prompt_of_another_agents_session_with_the_same_id_is_not_the_summary(scene: Scene) -> None:
+    committed_edit(scene)
     scene.saw(an_event("prompt", at=moment(1), session=SESSION, text="not asked of the robot", agent="another"))
     assert scene.said()[1].conversation_summary is None
     scene.saw(an_event("prompt", at=moment(2), session=SESSION, text="add a discount", id="p1"))
@@ -336,19 +336,19 @@ def test_what_another_agent_was_asked_in_a_session_of_the_same_id_is_no_summary(
 
 
 def a_git_event(event: str, head: CommitSha, at: int, unparsed: str = "", **fields: str) -> bytes:
-    """What git's own hook leaves."""
+    """Return an event of git's own hook."""
     said = {"custody": 1, "kind": "hook", "agent": "git", "event": event, "id": f"g{at}", "at": moment(at)}
     return json.dumps({**said, "head": head, "unparsed": unparsed, **fields}).encode()
 
 
 def tier(scene: Scene) -> tuple[int | None, bool]:
-    """The tier of the agent's lines, and whether a link is among the signals."""
-    agent = next(one for one in scene.said() if one.kind == "agent")
+    """Return the tier of the agent's lines, and whether a link is among the signals."""
+    agent = next(line for line in scene.said() if line.kind == "agent")
     return agent.tier, "commit_link" in agent.signals
 
 
-def test_a_commit_that_gits_hook_saw_is_tier_1(scene: Scene) -> None:
-    _, second = told(scene)
+def test_a_commit_that_gits_hook_reported_is_tier_1(scene: Scene) -> None:
+    _, second = committed_edit(scene)
     assert tier(scene) == (3, False)
     scene.saw(a_git_event("post-commit", second, 21))
     assert tier(scene) == (1, True)
@@ -368,18 +368,18 @@ def test_a_commit_made_before_the_call_is_not_linked_with_it(scene: Scene) -> No
 
 
 def test_an_amended_commit_inherits_the_link(scene: Scene) -> None:
-    base, second = told(scene)
+    base, second = committed_edit(scene)
     scene.saw(an_event("link", session=SESSION, commit=second, origin="git_operation", at=moment(21)))
     assert tier(scene) == (1, True)
     amended = scene.committed(base, at=200_000, app__py=NEW, message="better words")
-    assert tier(scene) == (4, False), "days later the time says nothing either"
+    assert tier(scene) == (4, False), "days later the time does not match either"
     scene.saw(a_git_event("post-rewrite", amended, 200_000, f"{second} {amended}\n"))
     assert tier(scene) == (1, True)
 
 
 @pytest.mark.parametrize("seen_as", ["a link", "git's hook"])
-def test_a_commit_rebased_days_later_inherits_what_was_seen_of_the_old_one(scene: Scene, seen_as: str) -> None:
-    base, second = told(scene)
+def test_a_commit_rebased_days_later_inherits_the_links_of_the_old_one(scene: Scene, seen_as: str) -> None:
+    base, second = committed_edit(scene)
     first_sight = {
         "a link": an_event("link", session=SESSION, commit=second, origin="git_operation", at=moment(21)),
         "git's hook": a_git_event("post-commit", second, 21),
@@ -389,13 +389,13 @@ def test_a_commit_rebased_days_later_inherits_what_was_seen_of_the_old_one(scene
     rebased = scene.committed(upstream, at=200_000, app__py=NEW, other__py="x\n")
     assert tier(scene) == (4, False)
     scene.saw(a_git_event("post-rewrite", rebased, 200_001, f"{'e' * 40} {rebased}\n"))
-    assert tier(scene) == (4, False), "of the commit that it replaced nothing was seen"
+    assert tier(scene) == (4, False), "the replaced commit has no link"
     scene.saw(a_git_event("post-rewrite", CommitSha("e" * 40), 190_000, f"{second} {'e' * 40}\n"))
     assert tier(scene)[1], "rewritten twice"
 
 
 @pytest.mark.parametrize(("tree", "fires"), [("/here", True), ("/elsewhere", False)])
-def test_a_session_still_at_work_in_the_work_tree_is_linked(scene: Scene, tree: str, fires: bool) -> None:
+def test_an_active_session_in_the_work_tree_is_linked(scene: Scene, tree: str, fires: bool) -> None:
     scene.edited("app.py", OLD, NEW, at=-200)
     scene.saw(an_event("session", session=SESSION, at=moment(-300), worktree="/here"))
     base = scene.committed(at=-100, app__py=OLD)
@@ -404,7 +404,7 @@ def test_a_session_still_at_work_in_the_work_tree_is_linked(scene: Scene, tree: 
     assert tier(scene)[1] is fires
 
 
-def test_commits_that_claim_to_replace_each_other_are_no_endless_way(scene: Scene) -> None:
+def test_commits_that_replace_each_other_do_not_loop(scene: Scene) -> None:
     base = scene.committed(at=-100, app__py=OLD)
     second = scene.committed(base, at=20, app__py=NEW)
     scene.edited("app.py", OLD, NEW, at=-200)
@@ -420,13 +420,13 @@ def test_commits_that_claim_to_replace_each_other_are_no_endless_way(scene: Scen
     [("hook", True), ("git_operation", True), ("pull_request", True), ("imported", True), ("content", False)],
 )
 def test_a_link_counts_unless_it_was_derived_from_content(scene: Scene, origin: str, fires: bool) -> None:
-    _, second = told(scene)
+    _, second = committed_edit(scene)
     scene.saw(an_event("link", session=SESSION, commit=second, origin=origin, at=moment(21)))
     assert tier(scene) == ((1, True) if fires else (3, False))
 
 
-def test_a_link_of_another_session_agent_or_commit_says_nothing(scene: Scene) -> None:
-    base, second = told(scene)
+def test_a_link_of_another_session_agent_or_commit_does_not_count(scene: Scene) -> None:
+    base, second = committed_edit(scene)
     scene.saw(
         an_event("link", session="another", commit=second, origin="hook", at=moment(21), id="1"),
         an_event("link", session=SESSION, commit=base, origin="hook", at=moment(21), id="2"),
@@ -469,7 +469,7 @@ def test_an_imported_trace_and_its_link_are_claims_and_never_tier_1(scene: Scene
     written(folder / "traces.jsonl", trace)
     written(folder / "commit-links.jsonl", a_link(second, trace["id"]))
     assert scene.marks() == MARKED
-    agent = next(one for one in scene.said() if one.kind == "agent")
+    agent = next(line for line in scene.said() if line.kind == "agent")
     assert agent.tier is not None
     assert agent.tier > 1
     assert (agent.grade, agent.trace_id) == ("claimed", trace["id"])
@@ -479,8 +479,8 @@ def test_an_imported_trace_and_its_link_are_claims_and_never_tier_1(scene: Scene
 # --- what is kept ----------------------------------------------------------------------------------------------------
 
 
-def test_asked_again_the_answer_is_the_same_to_the_byte(scene: Scene) -> None:
-    _, second = told(scene)
+def test_repeated_answers_are_the_same_to_the_byte(scene: Scene) -> None:
+    _, second = committed_edit(scene)
     third = scene.committed(second, at=30, other__py=NEW)
     scene.committed(third, at=40, app__py=text("start_of_it = 1") + ADDED, other__py=OLD)
     for path in ("app.py", "other.py"):
@@ -489,8 +489,8 @@ def test_asked_again_the_answer_is_the_same_to_the_byte(scene: Scene) -> None:
         assert encode_report(Scene(scene.built.path, scene.built).report(path)) == first
 
 
-def test_unrelated_evidence_changes_nothing_but_how_much_was_searched(scene: Scene) -> None:
-    told(scene)
+def test_unrelated_evidence_changes_only_the_search_counts(scene: Scene) -> None:
+    committed_edit(scene)
     before = answers(scene)
     scene.edited("other.py", None, text("something_entirely = different()"), at=15)
     assert answers(scene) == before
@@ -520,7 +520,7 @@ def test_late_evidence_is_used_where_only_words_agree_and_beyond_the_old_horizon
     assert kept == scene.marks("app.py", base) != "..."
 
 
-def test_late_evidence_with_the_very_line_takes_the_place_of_a_share(scene: Scene) -> None:
+def test_late_evidence_with_the_same_line_replaces_a_share(scene: Scene) -> None:
     base = scene.committed(at=-100, app__py=OLD)
     scene.edited("app.py", OLD, OLD + text("total = price * count * rate"), at=10, head=base)
     line = OLD + text("total = price * count * rate * tax")
@@ -530,7 +530,7 @@ def test_late_evidence_with_the_very_line_takes_the_place_of_a_share(scene: Scen
     assert (scene.marks("app.py", second), scene.said("app.py", second)[1].session_id) == ("...A", "s2")
 
 
-def test_a_call_that_arrives_late_takes_back_what_seemed_to_be_between_two_others(scene: Scene) -> None:
+def test_a_late_call_explains_text_that_seemed_to_be_between_two_others(scene: Scene) -> None:
     base = edited(scene, at=5)
     third = NEW + SECOND + text("third_call_line = of_the_agent(price)")
     scene.edited("app.py", NEW + SECOND, third, at=20, head=base)
@@ -540,7 +540,7 @@ def test_a_call_that_arrives_late_takes_back_what_seemed_to_be_between_two_other
     assert scene.marks() == "...AAAA"
 
 
-def test_files_that_took_lines_of_each_other_say_the_same_replayed_together_or_apart(tmp_path: Path) -> None:
+def test_files_that_exchanged_lines_answer_the_same_replayed_together_or_separately(tmp_path: Path) -> None:
     found = []
     for name, apart in (("together", False), ("apart", True)):
         scene = Scene(tmp_path / name).wrote("app.py", NEW + SECOND).wrote("zapp.py", NEW)
@@ -564,7 +564,7 @@ def test_two_observations_of_one_call_count_once_in_any_order(tmp_path: Path) ->
 
 
 def test_without_its_store_every_answer_is_none_and_nothing_breaks(scene: Scene) -> None:
-    told(scene)
+    committed_edit(scene)
     assert scene.marks() == MARKED
     shutil.rmtree(scene.built.path / ".git" / "custody")
     assert scene.marks() == "....."
@@ -578,7 +578,7 @@ def unwritable(path: Path) -> SqliteDb:
 def test_a_store_that_cannot_be_written_answers_the_same(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, lived: str
 ) -> None:
-    told(scene)
+    committed_edit(scene)
     if lived == "drained":
         with scene.workspace.writing():
             pass
@@ -591,7 +591,7 @@ def test_a_store_that_cannot_be_written_answers_the_same(
     monkeypatch.undo()
     with_it = scene.report()
     if lived == "nothing drained":
-        assert [(one.start_line, one.kind) for one in without.attributions] == [(1, "none"), (4, "agent")]
+        assert [(line.start_line, line.kind) for line in without.attributions] == [(1, "none"), (4, "agent")]
     else:
         assert encode_report(without) == encode_report(with_it)
 
@@ -618,24 +618,24 @@ def test_what_was_erased_supports_nothing_and_nothing_takes_its_place(scene: Sce
     scene.edited("app.py", long + ADDED, long + ADDED + SECOND, at=20, head=base)
     scene.committed(base, at=30, app__py=long + ADDED + SECOND)
     assert scene.marks() == "." * 200 + "AAA"
-    erase(scene.workspace, [digest_of((long + ADDED).encode()).hex()], who="ana", why="a secret")
+    erase_record_bodies(scene.workspace, [digest_from_bytes((long + ADDED).encode()).hex()], who="ana", why="a secret")
     assert scene.marks() == "." * 203
 
 
 def test_an_erased_record_supports_nothing(scene: Scene) -> None:
-    told(scene)
+    committed_edit(scene)
     assert scene.marks() == MARKED
-    erase(scene.workspace, ["1"], who="ana", why="a secret")
+    erase_record_bodies(scene.workspace, ["1"], who="ana", why="a secret")
     assert scene.marks() == "....."
     (none,) = scene.said()
     assert (none.kind, none.tier, none.trace_id) == ("none", None, None)
 
 
 def test_erasing_one_file_leaves_the_answer_about_another(scene: Scene) -> None:
-    told(scene)
+    committed_edit(scene)
     scene.edited("other.py", None, text("something_entirely = different()"), at=15, id="other")
     assert scene.marks() == MARKED
-    erase(scene.workspace, ["2"], who="ana", why="a secret")
+    erase_record_bodies(scene.workspace, ["2"], who="ana", why="a secret")
     assert scene.marks() == MARKED
 
 
@@ -670,8 +670,8 @@ def test_bytes_that_are_no_text_are_lines_too(scene: Scene) -> None:
     assert scene.marks() == "...A"
 
 
-def test_a_shallow_clone_answers_as_far_as_it_knows(scene: Scene, tmp_path: Path) -> None:
-    _, second = told(scene)
+def test_a_shallow_clone_answers_from_its_commits(scene: Scene, tmp_path: Path) -> None:
+    _, second = committed_edit(scene)
     scene.committed(second, at=30, app__py=NEW + "typed_by_somebody = 1\n")
     clone = a_clone(scene.built, tmp_path / "clone", "--depth=2")
     shutil.copytree(scene.built.path / ".git" / "custody", clone.path / ".git" / "custody")
@@ -679,7 +679,7 @@ def test_a_shallow_clone_answers_as_far_as_it_knows(scene: Scene, tmp_path: Path
 
 
 def test_a_bare_repository_answers_about_head(scene: Scene, tmp_path: Path) -> None:
-    told(scene)
+    committed_edit(scene)
     bare = a_clone(scene.built, tmp_path / "bare", "--bare")
     shutil.copytree(scene.built.path / ".git" / "custody", bare.path / "custody")
     shown = Scene(bare.path, bare)
@@ -687,7 +687,7 @@ def test_a_bare_repository_answers_about_head(scene: Scene, tmp_path: Path) -> N
 
 
 def test_a_further_work_tree_has_the_same_evidence(scene: Scene, tmp_path: Path) -> None:
-    told(scene)
+    committed_edit(scene)
     other = a_worktree(scene.built, tmp_path / "other")
     shown = Scene(other.path, other)
     shown.wrote("app.py", text("typed_in_the_other_tree = 1") + NEW)
@@ -696,7 +696,7 @@ def test_a_further_work_tree_has_the_same_evidence(scene: Scene, tmp_path: Path)
 
 def test_a_repository_of_sha_256(tmp_path: Path) -> None:
     scene = Scene(tmp_path, a_repository(tmp_path / "repository", object_format="sha256"))
-    told(scene)
+    committed_edit(scene)
     assert scene.marks() == MARKED
 
 
@@ -705,7 +705,7 @@ def test_a_folder_inside_the_repository_names_files_from_there(scene: Scene) -> 
     scene.edited("src/app.py", OLD, NEW, at=10, head=base)
     scene.commit_of({b"src/app.py": NEW.encode()}, base, at=20)
     report = blame(Workspace(scene.built.path / "src", now_ns=scene.workspace.now_ns), "app.py").report
-    assert (report.path, [one.kind for one in report.attributions]) == ("src/app.py", ["none", "agent"])
+    assert (report.path, [line.kind for line in report.attributions]) == ("src/app.py", ["none", "agent"])
 
 
 # --- bad input -------------------------------------------------------------------------------------------------------
@@ -724,16 +724,14 @@ def test_a_folder_inside_the_repository_names_files_from_there(scene: Scene) -> 
         ("src", "HEAD", "'src' is not a file"),
     ],
 )
-def test_what_cannot_be_answered_says_why_and_what_to_do(
-    scene: Scene, path: str, revision: str | None, words: str
-) -> None:
+def test_errors_have_a_reason_and_a_hint(scene: Scene, path: str, revision: str | None, words: str) -> None:
     scene.commit_of({b"app.py": OLD.encode(), b"binary.bin": b"a\0b", b"src/a.py": b"x\n"})
     with pytest.raises(InputError, match=words) as caught:
         scene.report(path, revision)
     assert caught.value.hint
 
 
-def test_lines_that_the_file_does_not_have_are_refused(scene: Scene) -> None:
+def test_lines_beyond_the_end_are_rejected(scene: Scene) -> None:
     scene.committed(app__py=OLD, empty__py="")
     with pytest.raises(InputError, match="'app.py' has only 3 lines"):
         scene.report("app.py", None, Lines(1, 2), Lines(3, 4))
@@ -742,7 +740,7 @@ def test_lines_that_the_file_does_not_have_are_refused(scene: Scene) -> None:
     assert scene.report("empty.py").attributions == []
 
 
-def test_a_line_with_a_secret_is_recognised_though_it_was_captured_without_it(scene: Scene) -> None:
+def test_a_line_with_a_secret_is_recognized_although_it_was_redacted(scene: Scene) -> None:
     secret = "ghp_" + "Zq8Lw3Rt6Yb1Nv5Mx0Kd" + "9Hs2Fp7Jc4Ug8Qe"
     base = scene.committed(at=-100, app__py=OLD)
     new = f'{OLD}connect(token="{secret}")\n'
@@ -753,19 +751,19 @@ def test_a_line_with_a_secret_is_recognised_though_it_was_captured_without_it(sc
     assert secret.encode() not in (scene.built.path / ".git" / "custody" / "custody.db").read_bytes()
 
 
-def test_what_could_not_be_recorded_and_what_is_gone_is_said(scene: Scene) -> None:
-    told(scene)
+def test_notes_report_unrecorded_events_and_missing_records(scene: Scene) -> None:
+    committed_edit(scene)
     home = scene.built.path / ".git" / "custody"
     assert scene.report().notes == []
     (home / "gaps").write_text("1 robot: cannot write\n2 robot: cannot write\n")
-    assert scene.report().notes == ["2 thing(s) could not be recorded here; 'custody doctor' says what"]
+    assert scene.report().notes == ["2 events could not be recorded here; 'custody doctor' lists them"]
     (home / "gaps").unlink()
     (home / "custody.db").write_bytes(b"")
-    assert scene.report().notes == ["records are missing from the store; 'custody verify' names them"]
+    assert scene.report().notes == ["records are missing from the store; 'custody verify' lists them"]
 
 
-def test_where_nothing_was_captured_a_huge_file_needs_no_limits(scene: Scene) -> None:
+def test_without_captures_a_huge_file_reaches_no_limit(scene: Scene) -> None:
     scene.committed(at=-100, app__py=OLD)
     (scene.built.path / "app.py").write_text("".join(f"value_{n} = compute({n})\n" for n in range(6_000)))
     report = scene.report()
-    assert (report.notes, {one.kind for one in report.attributions}) == ([], {"none"})
+    assert (report.notes, {line.kind for line in report.attributions}) == ([], {"none"})

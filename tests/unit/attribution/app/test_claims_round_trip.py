@@ -1,4 +1,4 @@
-"""What goes out as claims comes back as the same answers, in a fresh clone that never saw an event."""
+"""Exported claims give the same answers in a fresh clone without events."""
 
 import tempfile
 from collections.abc import Callable, Sequence
@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from custody.attribution.app.blame import blame
 from custody.attribution.app.context import AttributionContext
 from custody.attribution.app.export import export_agent_trace, export_gitai, export_gitai_notes
-from custody.attribution.carry import signs_of
+from custody.attribution.carry import count_informative_characters
 from custody.attribution.wire import BlameReport
 from custody.capture.claims.agent_trace import LineClaim
-from custody.capture.claims.git_ai import print_note
+from custody.capture.claims.git_ai import render_git_ai_note
 from custody.core.ids import CommitSha
 from custody.core.paths import Lines
-from custody.intake.import_git_ai import import_gitai
+from custody.intake.import_git_ai import import_git_ai_notes
 from custody.intake.import_traces import import_traces
 from tests.builders.cli import custody
 from tests.builders.drawn_lines import Turn, lives
@@ -27,12 +27,12 @@ from tests.builders.lines import SESSION, Scene, an_edit_event, moment, text
 from tests.builders.repo import a_clone, a_repository
 
 FEW = settings(max_examples=settings().max_examples // 12)
-"""Each example makes two repositories and asks git often."""
+"""Each example creates two repositories and runs git often."""
 WHO = (("claude-code", "s1", "claude-sonnet-4-5"), ("robot", "s2", None), ("claude-code", "s3", "claude-opus-4-8"))
 NAMES = ("app.py", "a b/ä.py", '"---"')
 
 Travel = Callable[[Scene, Scene, Path], None]
-Told = tuple[str | None, str | None, str | None, str, float]
+LineFacts = tuple[str | None, str | None, str | None, str, float]
 
 
 @pytest.fixture(scope="module")
@@ -42,12 +42,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def by_folder(here: Scene, there: Scene, place: Path) -> None:
     export_gitai(here.workspace, place / "notes")
-    import_gitai(there.workspace, place / "notes")
+    import_git_ai_notes(there.workspace, place / "notes")
 
 
 def by_notes(here: Scene, there: Scene, place: Path) -> None:
     if export_gitai_notes(here.workspace, "refs/notes/custody").commits:
-        import_gitai(there.workspace, here.built.path, "refs/notes/custody")
+        import_git_ai_notes(there.workspace, here.built.path, "refs/notes/custody")
 
 
 def by_traces(here: Scene, there: Scene, place: Path) -> None:
@@ -58,17 +58,17 @@ def by_traces(here: Scene, there: Scene, place: Path) -> None:
 TRAVELS: tuple[Travel, ...] = (by_folder, by_notes, by_traces)
 
 
-def told(report: BlameReport) -> list[Told]:
-    """Agent, model, session, class and share of every line."""
+def line_facts(report: BlameReport) -> list[LineFacts]:
+    """Return agent, model, session, class and share of every line."""
     return [
-        (one.agent, one.model_id, one.session_id, one.kind, one.share)
-        for one in report.attributions
-        for _ in range(one.start_line, one.end_line + 1)
+        (attribution.agent, attribution.model_id, attribution.session_id, attribution.kind, attribution.share)
+        for attribution in report.attributions
+        for _ in range(attribution.start_line, attribution.end_line + 1)
     ]
 
 
 def lived(place: Path, life: Sequence[Turn], names: Sequence[str], ends: Sequence[bool]) -> Scene:
-    """A life of a file whose agents take turns: committed after some turns, perhaps renamed on the way."""
+    """Return a repository of agents that take turns on a file, committed after some turns, perhaps renamed."""
     scene = Scene(place)
     for agent, session, model in WHO:
         scene.saw(an_event("session", id=session, agent=agent, session=session, model=model, at=moment(0)))
@@ -100,7 +100,7 @@ def lived(place: Path, life: Sequence[Turn], names: Sequence[str], ends: Sequenc
     ),
     st.sampled_from(TRAVELS),
 )
-def test_a_fresh_clone_answers_the_same_from_what_was_exported(
+def test_a_fresh_clone_answers_the_same_from_the_export(
     folder: Path, drawn: tuple[list[Turn], list[str], list[bool]], travel: Travel
 ) -> None:
     place = Path(tempfile.mkdtemp(dir=folder))
@@ -114,22 +114,22 @@ def test_a_fresh_clone_answers_the_same_from_what_was_exported(
 
 
 def differing(here: Scene, there: Scene, path: str, commit: str | None) -> list[str]:
-    """The lines about which two clones say something else.
+    """Return the lines with different answers in two clones.
 
-    A line that says little may go with its neighbours at home although git carries it from an older commit; notes are
-    found through git, so elsewhere it may be that commit's.
+    An uninformative line may follow its neighbors here although git carries it from an older commit. Notes are found
+    through git, so in the clone it may be that commit's.
     """
     blamed = blame(here.workspace, path, revision=commit)
-    lines = zip(blamed.texts, told(blamed.report), told(there.report(path, commit)), strict=True)
-    return [line for line, one, other in lines if one != other and signs_of(line)]
+    lines = zip(blamed.texts, line_facts(blamed.report), line_facts(there.report(path, commit)), strict=True)
+    return [line for line, ours, theirs in lines if ours != theirs and count_informative_characters(line)]
 
 
 def claimed(scene: Scene, place: Path, notes: dict[CommitSha, dict[str, dict[LineClaim, list[Lines]]]]) -> None:
-    """Notes of another tool come in."""
+    """Import notes of another tool."""
     place.mkdir()
     for commit, files in notes.items():
-        (place / commit).write_bytes(print_note(commit, files))
-    import_gitai(scene.workspace, place)
+        (place / commit).write_bytes(render_git_ai_note(commit, files))
+    import_git_ai_notes(scene.workspace, place)
 
 
 DAYS = 24 * 3600
@@ -138,7 +138,7 @@ CURSOR, CODEX = LineClaim("cursor", "c1", "gpt-5.2"), LineClaim("codex", "x1", N
 
 
 @pytest.mark.parametrize("travel", TRAVELS)
-def test_what_others_claim_goes_out_again_without_reading_history(
+def test_imported_claims_are_exported_without_reading_history(
     tmp_path: Path, travel: Travel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = Scene(tmp_path / "here")
@@ -147,19 +147,19 @@ def test_what_others_claim_goes_out_again_without_reading_history(
     second = here.committed(first, at=15, app__py=text(one, two, three, four), b__py=text(five))
     files = {"app.py": {CURSOR: [Lines(1, 2)], CODEX: [Lines(3, 3)]}, "b.py": {CODEX: [Lines(1, 1)]}}
     claimed(here, tmp_path / "first", {first: files, second: {"app.py": {CURSOR: [Lines(4, 4)]}}})
-    # Two notes may say something else of the same line: one of them answers, here and elsewhere.
+    # Two notes may disagree on the same line: the same one decides here and elsewhere.
     claimed(here, tmp_path / "other", {first: {"app.py": {LineClaim("robot", "r1"): [Lines(2, 3)]}}})
     there = Scene(tmp_path, a_clone(here.built, tmp_path / "there"))
     with monkeypatch.context() as patched:
         patched.setattr(AttributionContext, "version", None)
         travel(here, there, tmp_path)
     for path in ("app.py", "b.py"):
-        assert told(there.report(path)) == told(here.report(path))
-        assert all(agent is not None for agent, *_ in told(here.report(path)))
+        assert line_facts(there.report(path)) == line_facts(here.report(path))
+        assert all(agent is not None for agent, *_ in line_facts(here.report(path)))
 
 
 @pytest.mark.parametrize("travel", TRAVELS)
-def test_claims_of_old_commits_go_out_beside_what_was_captured_later(tmp_path: Path, travel: Travel) -> None:
+def test_claims_of_old_commits_are_exported_beside_later_captures(tmp_path: Path, travel: Travel) -> None:
     here = Scene(tmp_path / "here")
     one, two, three, *_ = OTHERS.values()
     first = here.committed(at=5, app__py=text(one, two))
@@ -169,12 +169,12 @@ def test_claims_of_old_commits_go_out_beside_what_was_captured_later(tmp_path: P
     here.committed(first, at=late + 5, app__py=text(one, two, three))
     there = Scene(tmp_path, a_clone(here.built, tmp_path / "there"))
     travel(here, there, tmp_path)
-    assert told(there.report("app.py")) == told(here.report("app.py"))
-    assert [session for _, _, session, *_ in told(here.report("app.py"))] == ["c1", None, SESSION]
+    assert line_facts(there.report("app.py")) == line_facts(here.report("app.py"))
+    assert [session for _, _, session, *_ in line_facts(here.report("app.py"))] == ["c1", None, SESSION]
 
 
 @pytest.mark.parametrize("travel", TRAVELS)
-def test_a_line_that_is_partly_a_persons_stays_so_and_so_does_an_odd_name(tmp_path: Path, travel: Travel) -> None:
+def test_mixed_lines_and_odd_names_survive_the_round_trip(tmp_path: Path, travel: Travel) -> None:
     here, name = Scene(tmp_path / "here"), "odd\\name.py"
     mine, ours = "total = count_all(first, second, third)", "total = count_all(first, second, other)"
     here.edited(name, None, text(mine, OTHERS["one"]), at=1)
@@ -182,16 +182,16 @@ def test_a_line_that_is_partly_a_persons_stays_so_and_so_does_an_odd_name(tmp_pa
     here.commit_of({name.encode(): text(ours, OTHERS["one"]).encode()}, first, at=15)
     there = Scene(tmp_path, a_clone(here.built, tmp_path / "there"))
     travel(here, there, tmp_path)
-    mixed, whole = told(here.report(name))
+    mixed, whole = line_facts(here.report(name))
     assert (mixed[3], whole[3]) == ("mixed", "agent") and mixed[4] < 1.0
-    assert told(there.report(name)) == [mixed, whole]
+    assert line_facts(there.report(name)) == [mixed, whole]
     onward = Scene(tmp_path, a_clone(here.built, tmp_path / "onward"))
     (tmp_path / "again").mkdir()
     travel(there, onward, tmp_path / "again")
-    assert told(onward.report(name)) == [mixed, whole]
+    assert line_facts(onward.report(name)) == [mixed, whole]
 
 
-def test_going_out_twice_writes_the_same(tmp_path: Path) -> None:
+def test_a_second_export_writes_the_same(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "here")
     scene.edited("app.py", None, text("one = make_one()", "two = make_two()"), at=1)
     scene.committed(at=5, app__py=text("one = make_one()", "two = make_two()"))
@@ -206,7 +206,7 @@ def test_going_out_twice_writes_the_same(tmp_path: Path) -> None:
     assert scene.built.git("rev-parse", "refs/notes/custody") == tip
 
 
-def test_a_note_of_another_stays_and_git_reads_ours(tmp_path: Path) -> None:
+def test_another_tools_note_stays_and_git_reads_ours(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "here")
     scene.edited("app.py", None, text("one = make_one()"), at=1)
     first = scene.committed(at=5, app__py=text("one = make_one()"))
@@ -217,12 +217,12 @@ def test_a_note_of_another_stays_and_git_reads_ours(tmp_path: Path) -> None:
     assert (report.commits, report.kept, report.kept_on) == (1, 1, [first])
     shown = [scene.built.git("notes", "--ref", "refs/notes/ai", "show", commit) for commit in (first, second)]
     assert shown[0] == b"somebody's own words\n" and b"authorship/3.0.0" in shown[1]
-    assert shown[1].splitlines()[1].endswith(b" 2"), "a note names the lines that its commit brought, no others"
+    assert shown[1].splitlines()[1].endswith(b" 2"), "a note has only the lines that its commit added"
     scene.built.git("fsck", "--strict")
     scene.built.git("notes", "--ref", "refs/notes/ai", "remove", second)
 
 
-def test_a_note_that_somebody_added_to_stays_and_is_named(tmp_path: Path) -> None:
+def test_a_note_that_someone_extended_stays_and_is_listed(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "here")
     scene.edited("app.py", None, text("one = make_one()"), at=1)
     commit = scene.committed(at=5, app__py=text("one = make_one()", "two = make_two()"))
@@ -233,7 +233,7 @@ def test_a_note_that_somebody_added_to_stays_and_is_named(tmp_path: Path) -> Non
     assert both != ours
     scene.built.git("notes", "--ref", ref, "add", "-f", "-F", "-", commit, feed=both.encode())
     ran = custody(scene.built.path, "export", "git-ai", "--notes", ref)
-    assert f"1 not written because another tool's note is there ({commit[:12]})" in ran.out
+    assert f"1 skipped, because another tool's note exists ({commit[:12]})" in ran.out
     assert scene.built.git("notes", "--ref", ref, "show", commit).decode().strip() == both.strip()
 
 
@@ -252,13 +252,13 @@ def test_no_hook_of_the_repository_runs_when_notes_are_written(tmp_path: Path) -
     assert not (tmp_path / "ran").exists()
 
 
-def test_what_no_commit_holds_is_in_no_note(tmp_path: Path) -> None:
+def test_uncommitted_lines_are_in_no_note(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "here", a_repository(tmp_path / "here"))
     scene.edited("app.py", None, text("one = make_one()"), at=1).wrote("app.py", text("one = make_one()"))
     assert export_gitai(scene.workspace, tmp_path / "notes").commits == 0
 
 
-def test_what_git_cannot_read_is_left_out_and_said(tmp_path: Path) -> None:
+def test_unreadable_files_are_skipped_with_a_warning(tmp_path: Path) -> None:
     heard: list[str] = []
     scene = Scene(tmp_path / "here")
     scene.edited("app.py", None, text("one = make_one()"), at=1)
@@ -268,4 +268,4 @@ def test_what_git_cannot_read_is_left_out_and_said(tmp_path: Path) -> None:
     (scene.built.path / ".git" / "objects" / lost[:2] / lost[2:]).unlink()
     report = export_gitai(replace(scene.workspace, talk=heard.append), tmp_path / "notes")
     assert (report.commits, [path.name for path in (tmp_path / "notes").iterdir()]) == (1, [first])
-    assert len(heard) == 1 and heard[0].startswith(f"'lost.py' in {second[:12]} is left out: ")
+    assert len(heard) == 1 and heard[0].startswith(f"skipped 'lost.py' in {second[:12]}: ")

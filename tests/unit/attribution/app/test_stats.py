@@ -1,4 +1,4 @@
-"""Whose lines are counted where, what is left out, and that counting agrees with blame."""
+"""Counts of lines by author, skipped files, and agreement with blame."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ import pytest
 
 from custody.attribution.app.blame import blame
 from custody.attribution.app.history import History
-from custody.attribution.app.stats import DAYS_MAX, LineStatistics, stats
+from custody.attribution.app.stats import DAYS_MAX, LineStatistics, compute_line_stats
 from custody.attribution.wire import LineShare, StatsReport
 from custody.core.errors import InputError
 from custody.core.paths import RepoPath
@@ -26,7 +26,7 @@ UNTOUCHED = "first = 1\nsecond = 2\nthird = 3\n"
 
 @pytest.fixture
 def built(tmp_path: Path) -> Built:
-    """A repository in which one agent changed a file, another brought one, and nobody touched the rest."""
+    """Return a repository in which one agent changed a file, another added one, and the others are untouched."""
     made = a_repository(tmp_path / "repository")
     begun: dict[bytes, bytes | tuple[str, bytes]] = {
         b"src/a.py": OLD.encode(),
@@ -46,7 +46,7 @@ def built(tmp_path: Path) -> Built:
 
 
 def counted(built: Built, where: str | None = None, **more: str) -> StatsReport:
-    return stats(Workspace(built.path), where, **more)
+    return compute_line_stats(Workspace(built.path), where, **more)
 
 
 def lines(rows: list[LineShare]) -> Mapping[str, int]:
@@ -72,7 +72,7 @@ def test_all_lines_are_counted_by_day_with_the_models_that_wrote_them(built: Bui
     assert january.models == {"m-1": 2, "unknown": 2}
 
 
-def test_many_days_are_told_by_month() -> None:
+def test_many_days_are_counted_by_month() -> None:
     count = LineStatistics()
     for day in range(DAYS_MAX + 1):
         count.add_unknown(2, "src/", f"2026-{1 + day // 28:02}-{1 + day % 28:02}")
@@ -83,14 +83,14 @@ def test_many_days_are_told_by_month() -> None:
     ]
 
 
-def test_lines_of_a_file_that_no_agent_touched_since_are_of_no_known_day(built: Built) -> None:
+def test_lines_of_a_changed_file_without_captures_have_no_known_day(built: Built) -> None:
     whole: dict[bytes, bytes | tuple[str, bytes]] = {b"src/a.py": NEW.encode(), b"src/b.py": FRESH.encode()}
     built.commit({**whole, b"src/c.py": b"# by hand\n"}, built.head(), at=AFTER + 86_400)
     growth = counted(built).growth
     assert [(month.name, month.lines) for month in growth] == [("before", 2), ("2026-01-31", 4), ("unknown", 1)]
 
 
-def test_each_row_says_its_share_and_its_part_of_all(built: Built) -> None:
+def test_each_row_has_its_share_and_its_part_of_all_lines(built: Built) -> None:
     (src, docs) = counted(built).folders
     assert (src.share, src.part) == (round(4 / 6, 4), round(6 / 9, 4))
     assert (docs.share, docs.part) == (0.0, round(3 / 9, 4))
@@ -100,31 +100,31 @@ def test_counting_agrees_with_blame(built: Built) -> None:
     workspace = Workspace(built.path)
     found = Counter[str]()
     for path in ("src/a.py", "src/b.py", "docs/x/old.txt"):
-        for one in blame(workspace, path, revision="HEAD").report.attributions:
-            found[one.kind] += one.end_line - one.start_line + 1
+        for attribution in blame(workspace, path, revision="HEAD").report.attributions:
+            found[attribution.kind] += attribution.end_line - attribution.start_line + 1
     assert dict(found) == lines(counted(built).classes)
 
 
-def test_binary_files_are_left_out_and_named(built: Built) -> None:
+def test_binary_files_are_skipped_and_listed(built: Built) -> None:
     report = counted(built)
-    assert [(one.path, one.why) for one in report.left_out] == [("logo.png", "'logo.png' is a binary file")]
+    assert [(file.path, file.why) for file in report.left_out] == [("logo.png", "'logo.png' is a binary file")]
     assert report.left_out_count == 1
 
 
-def test_a_file_a_folder_and_the_root_can_be_asked_about(built: Built) -> None:
+def test_a_file_a_folder_and_the_root_can_be_counted(built: Built) -> None:
     assert counted(built, "src/a.py").totals.lines == 4
     assert lines(counted(built, "src/a.py").folders) == {".": 4}
     assert lines(counted(built, "docs").folders) == {"x/": 3}
     assert counted(built, ".").path is None
-    assert stats(Workspace(built.path / "src"), "a.py").totals.lines == 4
+    assert compute_line_stats(Workspace(built.path / "src"), "a.py").totals.lines == 4
 
 
-def test_another_revision_is_counted_as_it_was(built: Built) -> None:
+def test_another_revision_is_counted_as_of_that_commit(built: Built) -> None:
     assert counted(built, revision="HEAD~1").totals.agent == 0
 
 
-def test_a_path_without_files_is_refused(built: Built) -> None:
-    with pytest.raises(InputError, match="no file is at or below 'nowhere'"):
+def test_a_path_without_files_is_rejected(built: Built) -> None:
+    with pytest.raises(InputError, match="cannot find 'nowhere' in "):
         counted(built, "nowhere")
 
 
@@ -153,12 +153,12 @@ def test_a_file_that_no_commit_changed_since_capture_needs_no_history(
 def test_progress_counts_files(built: Built) -> None:
     told: list[object] = []
     workspace = Workspace(built.path, progress=Progress(lambda what, total: told.append((what, total)), told.append))
-    stats(workspace)
+    compute_line_stats(workspace)
     assert told.count(1) >= 5
     assert ("counting", 5) in told
 
 
-def test_a_line_that_is_partly_an_agents_counts_by_its_share(built: Built) -> None:
+def test_a_mixed_line_counts_by_its_share(built: Built) -> None:
     edited = NEW.replace("total(numbers) / len(numbers)", "total(numbers) / float(len(numbers))")
     built.commit({b"src/a.py": edited.encode()}, built.head(), at=AFTER + 60)
     totals = counted(built).totals
@@ -166,7 +166,7 @@ def test_a_line_that_is_partly_an_agents_counts_by_its_share(built: Built) -> No
     assert 1.5 / 4 <= totals.share < 2 / 4
 
 
-def test_a_captured_file_is_followed_to_another_name_where_no_line_of_the_agent_is_as_it_was(tmp_path: Path) -> None:
+def test_a_captured_file_is_followed_to_another_name_without_unchanged_agent_lines(tmp_path: Path) -> None:
     made = a_repository(tmp_path / "repository")
     old = "".join(f"constant_{n} = compute_constant({n})\n" for n in range(9))
     new, edited = (old + f"answer = weigh(constant_1, constant_2{more})\n" for more in ("", ", constant_3"))
@@ -177,7 +177,7 @@ def test_a_captured_file_is_followed_to_another_name_where_no_line_of_the_agent_
     assert lines(counted(made).classes) == {"mixed": 1, "none": 9}
 
 
-def test_a_file_whose_lines_no_agent_brought_needs_no_history(built: Built, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_without_lines_of_an_agent_needs_no_history(built: Built, monkeypatch: pytest.MonkeyPatch) -> None:
     other = "nothing_like_it = 41\nnor_this_one = 43\n"
     kept = {b"src/a.py": NEW.encode(), b"src/b.py": FRESH.encode()}
     built.commit({**kept, b"other.py": other.encode()}, built.head(), at=AFTER + 60)
@@ -185,17 +185,18 @@ def test_a_file_whose_lines_no_agent_brought_needs_no_history(built: Built, monk
     assert lines(counted(built, "other.py").classes) == {"none": 2}
 
 
-def test_one_agents_share_is_of_all_lines_and_its_models_are_its_own(built: Built) -> None:
-    whole, one, nobody = counted(built), counted(built, agent="other"), counted(built, agent="codex")
-    assert (whole.agent, one.agent) == (None, "other")
-    assert one.totals.lines == whole.totals.lines and one.classes != [] and one.agents[0].lines == whole.agents[0].lines
+def test_an_agents_share_is_of_all_lines_and_models_are_its_own(built: Built) -> None:
+    whole, other, codex = counted(built), counted(built, agent="other"), counted(built, agent="codex")
+    assert (whole.agent, other.agent) == (None, "other")
+    assert other.totals.lines == whole.totals.lines and other.classes != []
+    assert other.agents[0].lines == whole.agents[0].lines
     own = next(row.lines for row in whole.agents if row.name == "other")
-    assert one.totals.share == round(own / whole.totals.lines, 4) < whole.totals.share
-    assert sum(row.lines for row in one.models) == sum(row.lines for row in one.tiers) == own
-    assert nobody.totals.share == 0 and nobody.models == []
+    assert other.totals.share == round(own / whole.totals.lines, 4) < whole.totals.share
+    assert sum(row.lines for row in other.models) == sum(row.lines for row in other.tiers) == own
+    assert codex.totals.share == 0 and codex.models == []
 
 
-def test_an_agent_that_nobody_knows_is_refused_with_those_that_are_known(built: Built) -> None:
-    with pytest.raises(InputError, match="no agent is named 'nobody' here") as refused:
-        counted(built, agent="nobody")
+def test_an_unknown_agent_is_rejected_with_the_known_ones(built: Built) -> None:
+    with pytest.raises(InputError, match="unknown agent 'ghost'") as refused:
+        counted(built, agent="ghost")
     assert "other" in (refused.value.hint or "") and "gemini" in (refused.value.hint or "")

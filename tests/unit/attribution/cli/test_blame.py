@@ -1,4 +1,4 @@
-"""``custody blame`` as a user runs it: words, fields, JSON, and what it says when it cannot answer."""
+"""``custody blame`` as a user runs it: text, fields, JSON, and errors."""
 
 import json
 from pathlib import Path
@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from custody.attribution.app.blame import LineSpec, blame
+from custody.attribution.cli import render_blame
+from custody.terminal.screen import Screen, text_columns
 from tests.builders.cli import Ran
 from tests.builders.events import an_event
 from tests.builders.in_process import custody
@@ -38,6 +41,7 @@ FIELDS = {
     "commits",
     "reason",
     "searched",
+    "certainty",
 }
 
 
@@ -57,35 +61,74 @@ def scene(tmp_path: Path) -> Scene:
     return made
 
 
-def blamed(scene: Scene, *words: str) -> Ran:
-    return custody(scene.built.path, "blame", *words)
+def blamed(scene: Scene, *arguments: str) -> Ran:
+    return custody(scene.built.path, "blame", *arguments)
 
 
-def report(scene: Scene, *words: str) -> dict[str, Any]:
-    ran = blamed(scene, *words, "--json")
+def report(scene: Scene, *arguments: str) -> dict[str, Any]:
+    ran = blamed(scene, *arguments, "--json")
     assert (ran.status, ran.err) == (0, "")
-    found: dict[str, Any] = json.loads(ran.out)
-    return found
+    decoded: dict[str, Any] = json.loads(ran.out)
+    return decoded
 
 
-def test_each_line_has_its_mark_and_the_last_line_sums_up(scene: Scene) -> None:
+LATER_NS = 1_800_000_000 * 10**9
+WIDE = """app.py (work tree)
+
+? unknown         {base} 2023-11-14 1  import alpha_module
+?                                    2  price = read_price(source)
+A robot   certain {second} 2023-11-14 3  def discount(prices, percent):
+M robot   strong  {third} 2023-11-14 4      total = price * count * rate + tax
+? unknown         {third} 2023-11-14 5  typed_by_somebody = 1
+
+5 lines: 1 agent, 1 both, 3 unknown (robot 2); searched since 2023-11-12
+A agent  P person  M both  ? unknown (may be either)
+"""
+
+
+def short_commits(scene: Scene) -> dict[str, str]:
+    third, second, base = scene.built.git("rev-list", "HEAD").decode().split()
+    return {"base": base[:7], "second": second[:7], "third": third[:7]}
+
+
+def test_each_line_has_who_wrote_it_how_certain_and_the_commit(scene: Scene) -> None:
     ran = blamed(scene, "app.py")
     assert (ran.status, ran.err) == (0, "")
-    assert ran.out.splitlines() == [
-        ".  1 import alpha_module",
-        ".  2 price = read_price(source)",
-        "A1 3 def discount(prices, percent):",
-        "m3 4     total = price * count * rate + tax",
-        ".  5 typed_by_somebody = 1",
-        "5 line(s): 1 agent, 1 mixed, 3 none (robot); since 2023-11-12",
+    assert ran.out == WIDE.format(**short_commits(scene))
+
+
+def test_on_a_narrow_terminal_the_facts_are_above_each_block(scene: Scene) -> None:
+    result = blame(scene.workspace, "app.py", line_ranges=[LineSpec("2,4")], with_commits=True)
+    screen = Screen(columns=60, rows=40, is_terminal=True)
+    commits = short_commits(scene)
+    assert [screen.render(line) for line in render_blame(result, screen, LATER_NS, verbose=False)] == [
+        "app.py lines 2-4 (work tree)",
+        "",
+        f"? unknown · {commits['base']} a change · 2023-11-14",
+        "? 2  price = read_price(source)",
+        f"A robot · certain · {commits['second']} a change · 2023-11-14",
+        "A 3  def discount(prices, percent):",
+        f"M robot · strong · {commits['third']} a change · 2023-11-14",
+        "M 4      total = price * count * rate + tax",
+        "",
+        "3 lines: 1 agent, 1 both, 1 unknown (robot 2); searched since 2023-11-12",
+        "A agent  P person  M both  ? unknown (may be either)",
     ]
 
 
-def test_verbose_says_why_above_each_stretch(scene: Scene) -> None:
-    lines = blamed(scene, "app.py", "-v", "-L", "2,4").out.splitlines()
+@pytest.mark.parametrize("columns", [20, 80, 120])
+def test_nothing_but_the_summary_is_wider_than_the_terminal(scene: Scene, columns: int) -> None:
+    result = blame(scene.workspace, "app.py", with_commits=True)
+    screen = Screen(columns=columns, rows=40, is_terminal=True)
+    lines = [screen.render(line) for line in render_blame(result, screen, LATER_NS, verbose=False)]
+    assert all(text_columns(line) <= columns for line in lines[2:-3])
+
+
+def test_verbose_explains_each_block_above_it(scene: Scene) -> None:
+    lines = blamed(scene, "app.py", "-v", "-L", "2,4").out.splitlines()[2:]
     assert lines[0].endswith("| no captured edit shows this text")
     assert "| robot, maker/model-1, provably certain (1.0), recorded; session s1" in lines[2]
-    assert "| asked: add a discount" in lines[3]
+    assert "| prompt: add a discount" in lines[3]
     assert [line.split("|")[1].split(":")[0].strip() for line in lines[4:9]] == [
         "commit_link +40",
         "content_hash +30",
@@ -93,8 +136,8 @@ def test_verbose_says_why_above_each_stretch(scene: Scene) -> None:
         "range_match +10",
         "timestamp_match +5",
     ]
-    assert "80% of it, very high (0.95)" in lines[10]
-    assert lines[-1] == "3 line(s): 1 agent, 1 mixed, 1 none (robot); since 2023-11-12"
+    assert "80% of each line, very high (0.95)" in lines[10]
+    assert lines[-2] == "3 lines: 1 agent, 1 both, 1 unknown (robot 2); searched since 2023-11-12"
 
 
 def test_porcelain_is_one_line_of_fields_for_each_line(scene: Scene) -> None:
@@ -112,14 +155,19 @@ def test_porcelain_is_one_line_of_fields_for_each_line(scene: Scene) -> None:
 
 
 def test_json_has_exactly_the_fields_that_are_promised(scene: Scene) -> None:
-    found = report(scene, "app.py")
-    assert (found["version"], found["report"], found["profile"], found["path"]) == (1, "blame", "lineage", "app.py")
-    assert found["rules_digest"].startswith("sha256:")
-    assert set(found) == {
+    decoded = report(scene, "app.py")
+    assert (decoded["version"], decoded["report"], decoded["profile"], decoded["path"]) == (
+        1,
+        "blame",
+        "lineage",
+        "app.py",
+    )
+    assert decoded["rules_digest"].startswith("sha256:")
+    assert set(decoded) == {
         *("version", "report", "outcome", "path", "revision", "profile", "rules_digest", "attributions", "notes"),
     }
-    assert {frozenset(one) for one in found["attributions"]} == {frozenset(FIELDS)}
-    none, agent, mixed, _ = found["attributions"]
+    assert {frozenset(attribution) for attribution in decoded["attributions"]} == {frozenset(FIELDS)}
+    none, agent, mixed, _ = decoded["attributions"]
     assert (none["class"], none["tier"], none["confidence"], none["trace_id"]) == ("none", None, 0.0, None)
     assert set(none["searched"]) == {"since", "records", "commits"}
     assert (none["searched"]["commits"], none["searched"]["records"]) == (3, 1)
@@ -131,51 +179,59 @@ def test_json_has_exactly_the_fields_that_are_promised(scene: Scene) -> None:
     assert (mixed["class"], mixed["share"]) == ("mixed", 0.8)
 
 
-def test_json_is_the_same_to_the_byte_when_asked_again(scene: Scene) -> None:
+def test_json_is_the_same_to_the_byte_when_run_again(scene: Scene) -> None:
     assert blamed(scene, "app.py", "--json").out == blamed(scene, "app.py", "--json").out
 
 
 @pytest.mark.parametrize(
-    ("stretches", "numbers"),
-    [(["-L", "3"], [3]), (["-L", "2,3"], [2, 3]), (["-L", "2,+2"], [2, 3]), (["-L", "4,5", "-L", "1"], [1, 4, 5])],
+    ("line_ranges", "numbers"),
+    [
+        (["-L", "3"], [3]),
+        (["-L", "2,3"], [2, 3]),
+        (["-L", "2,+2"], [2, 3]),
+        (["-L", "4,5", "-L", "1"], [1, 4, 5]),
+        (["-L", ":discount"], [3, 4, 5]),
+        (["-L", "/total/"], [4]),
+    ],
 )
-def test_lines_may_be_named_in_the_ways_that_git_knows(scene: Scene, stretches: list[str], numbers: list[int]) -> None:
-    rows = blamed(scene, "app.py", "--porcelain", *stretches).out.splitlines()
+def test_line_ranges_take_the_forms_that_git_takes(scene: Scene, line_ranges: list[str], numbers: list[int]) -> None:
+    rows = blamed(scene, "app.py", "--porcelain", *line_ranges).out.splitlines()
     assert [int(row.split("\t")[0]) for row in rows] == numbers
 
 
-def test_a_revision_is_answered_as_of_then(scene: Scene) -> None:
-    found = report(scene, "app.py", "HEAD~1")
-    assert [one["class"] for one in found["attributions"]] == ["none", "agent"]
-    assert found["revision"] == scene.built.git("rev-parse", "HEAD~1").decode().strip()
+def test_a_revision_is_answered_as_of_that_commit(scene: Scene) -> None:
+    decoded = report(scene, "app.py", "HEAD~1")
+    assert [attribution["class"] for attribution in decoded["attributions"]] == ["none", "agent"]
+    assert decoded["revision"] == scene.built.git("rev-parse", "HEAD~1").decode().strip()
 
 
-def test_profile_document_is_said_to_be_it(scene: Scene) -> None:
+def test_the_report_names_profile_document(scene: Scene) -> None:
     assert report(scene, "app.py", "--profile", "document")["profile"] == "document"
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
         (["nothing.py"], "cannot read 'nothing.py'"),
         (["app.py", "no-such-branch"], "cannot find the revision 'no-such-branch'"),
         (["../app.py"], "outside"),
         (["app.py", "-L", "6"], "has only 5 lines"),
-        (["app.py", "-L", "0,2"], "is not a stretch of lines"),
-        (["app.py", "-L", "3,2"], "is not a stretch of lines"),
-        (["app.py", "-L", "2,+0"], "is not a stretch of lines"),
-        (["app.py", "-L", "/total/"], "is not a stretch of lines"),
+        (["app.py", "-L", "0,2"], "invalid line range 0,2"),
+        (["app.py", "-L", "3,2"], "invalid line range 3,2"),
+        (["app.py", "-L", "2,+0"], "invalid line range 2,+0"),
+        (["app.py", "-L", "/nowhere/"], "no line matches /nowhere/"),
+        (["app.py", "--json", "--porcelain"], "--json, --porcelain and --format are mutually exclusive"),
     ],
 )
-def test_what_is_no_question_is_the_callers_turn(scene: Scene, words: list[str], said: str) -> None:
-    ran = blamed(scene, *words)
+def test_invalid_arguments_exit_with_2_and_a_hint(scene: Scene, arguments: list[str], message: str) -> None:
+    ran = blamed(scene, *arguments)
     assert (ran.status, ran.out) == (2, "")
-    assert said in ran.err
+    assert message in ran.err
     assert "hint:" in ran.err
     assert "Traceback" not in ran.err
 
 
-def test_outside_a_repository_there_is_nothing_to_ask(tmp_path: Path) -> None:
+def test_outside_a_repository_blame_fails_with_a_hint(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text("x\n")
     ran = custody(tmp_path, "blame", "app.py")
     assert (ran.status, ran.out) == (2, "")
@@ -192,16 +248,16 @@ def test_a_binary_file_has_no_lines(scene: Scene) -> None:
 def test_before_anything_was_captured_the_summary_says_so(tmp_path: Path) -> None:
     made = Scene(tmp_path / "repository").wrote("app.py", "typed_by_somebody = 1\n")
     ran = custody(made.built.path, "blame", "app.py")
-    assert (ran.status, ran.out.splitlines()[-1]) == (0, "1 line(s): 1 none; nothing has been captured here")
-    assert not (made.built.path / ".git" / "custody").exists(), "asking leaves nothing behind"
+    assert (ran.status, ran.out.splitlines()[-2]) == (0, "1 line: 1 unknown; nothing has been captured here")
+    assert not (made.built.path / ".git" / "custody").exists(), "blame creates no files"
 
 
-def test_an_empty_file_has_no_lines_and_that_is_an_answer(scene: Scene) -> None:
+def test_an_empty_file_has_no_lines(scene: Scene) -> None:
     scene.wrote("empty.py", "")
-    assert (blamed(scene, "empty.py").status, blamed(scene, "empty.py").out) == (0, "0 line(s): no lines\n")
+    assert (blamed(scene, "empty.py").status, blamed(scene, "empty.py").out) == (0, "empty.py: no lines\n")
 
 
 def test_what_a_file_holds_cannot_move_the_cursor(scene: Scene) -> None:
     scene.wrote("odd.py", b"one \x1b[2J \xff line\n")
     ran = blamed(scene, "odd.py")
-    assert ran.out.splitlines()[0] == ".  1 one \\x1b[2J \\udcff line"
+    assert ran.out.splitlines()[2] == "? unknown  uncommitted  1  one \\x1b[2J \\udcff line"

@@ -3,8 +3,14 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from custody.attribution.app.stats import compute_line_stats
+from custody.attribution.cli import render_line_stats
+from custody.attribution.wire import AgentModelShare, LineShare, StatsReport
+from custody.terminal.screen import Screen, text_columns
+from custody.workspace.workspace import Workspace
 from tests.builders import cli
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
@@ -26,36 +32,157 @@ def built(tmp_path: Path) -> Built:
     return made
 
 
-def test_tables_with_bars_that_fit_the_terminal(built: Built) -> None:
-    ran = custody(built.path, "stats", COLUMNS="50")
+def stats(built: Built, screen: Screen, *, verbose: bool = False, **more: str) -> list[str]:
+    report = compute_line_stats(Workspace(built.path), **more)
+    return [screen.render(line) for line in render_line_stats(report, screen, verbose=verbose)]
+
+
+def test_the_share_comes_first_then_authors_and_agents(built: Built) -> None:
+    ran = custody(built.path, "stats")
     assert (ran.status, ran.err) == (0, "")
-    lines = ran.out.splitlines()
-    assert lines[0].startswith("the whole repository as of ")
-    assert lines[0].endswith(": 4 line(s) in 1 file(s)")
-    assert lines[1].startswith("agents' share 50.0%; looked since 2026-01-")
-    assert lines[3:6] == [
-        "class  lines   of all",
-        f"agent      2    50.0%  {'█' * 14}{'░' * 13}",
-        f"none       2    50.0%  {'█' * 14}{'░' * 13}",
+    assert ran.out.splitlines() == [
+        f"whole repository at {built.head()[:7]}: agents wrote at least 50 % of 4 lines",
+        "",
+        f"  agents   {'█' * 26}{' ' * 26}  2   50 %",
+        f"  people   {' ' * 52}  0    0 %",
+        f"  unknown  {'░' * 26}{' ' * 26}  2   50 %   so at most 100 %",
+        "",
+        "AGENT  MODEL  LINES   SHARE",
+        "robot  m-1        2  50.0 %",
+        "",
+        "skipped 1 file (-v lists them)",
+        "Searched since 2026-01-29.",
+        "Unknown means no evidence, not people.",
     ]
-    assert [line.split()[0] for line in lines if line.endswith("of all")] == [
-        "class",
-        "model",
-        "agent",
-        "tier",
-        "month",
+
+
+def test_verbose_adds_tiers_folders_months_and_skipped_files(built: Built) -> None:
+    lines = custody(built.path, "stats", "-v").out.splitlines()
+    assert lines[8:] == [
+        "",
+        "TIER       LINES   SHARE",
+        "very high      2  50.0 %",
+        "",
+        "FOLDER  LINES  AGENTS",
+        "src/        4  50.0 %",
+        "",
+        "MONTH    LINES   SHARE",
+        "2026-01      2  50.0 %",
+        "",
+        "skipped 1 file",
+        "  'x.bin' is a binary file",
+        "Searched since 2026-01-29.",
+        "Unknown means no evidence, not people.",
     ]
-    assert lines[-2:] == ["left out: 1 file(s)", "  'x.bin' is a binary file"]
-    assert max(map(len, lines[3:])) <= 50
 
 
-def test_of_one_agent_the_folders_have_its_own_share(built: Built) -> None:
-    ran = custody(built.path, "stats", "--agent", "gemini", COLUMNS="50")
-    assert "gemini's share 0.0%" in ran.out
-    assert ran.out.splitlines()[-5:-3] == ["folder  lines  gemini's", f"src/        4      0.0%  {'░' * 25}"]
+def test_with_an_agent_the_shares_are_its_own(built: Built) -> None:
+    lines = custody(built.path, "stats", "--agent", "gemini", "-v").out.splitlines()
+    assert lines[0].endswith(": gemini wrote at least 0 % of 4 lines")
+    assert [line.split()[0] for line in lines[2:6]] == ["gemini", "other", "people", "unknown"]
+    assert lines[5].endswith("2   50 %   so at most 50 %")
+    assert lines[7:9] == ["FOLDER  LINES  GEMINI", "src/        4   0.0 %"]
+    assert not any(line.startswith("AGENT") for line in lines)
 
 
-def test_a_terminal_without_utf8_gets_plain_signs(built: Built) -> None:
+@pytest.mark.parametrize(("columns", "bar"), [(40, 0), (80, 30), (120, 52)])
+def test_bars_fit_the_terminal(built: Built, columns: int, bar: int) -> None:
+    lines = stats(built, Screen(columns=columns, rows=24, is_terminal=True))
+    assert lines[2] == f"  agents   {'█' * (bar // 2) + ' ' * (bar // 2) + '  ' if bar else ''}2   50 %"
+    assert max(map(text_columns, lines[1:])) <= columns
+
+
+def test_agents_and_unknown_lines_have_colors(built: Built) -> None:
+    lines = stats(built, Screen(columns=80, rows=24, is_terminal=True, has_color=True))
+    assert lines[2].startswith("\x1b[35m  agents   \x1b[0m\x1b[35m███")
+    assert lines[4].startswith("\x1b[2m  unknown  \x1b[0m\x1b[2m░░░")
+    assert "\x1b[35mrobot\x1b[0m" in lines[7]
+
+
+def a_share(name: str, lines: int, *, mixed: int = 0, person: int = 0, none: int = 0, share: float = 1.0) -> LineShare:
+    agent = lines - mixed - person - none
+    return LineShare(
+        name=name, lines=lines, agent=agent, mixed=mixed, person=person, none=none, share=share, part=lines / 10_000
+    )
+
+
+def a_report(totals: LineShare, models: list[tuple[str, str, int]]) -> StatsReport:
+    return StatsReport(
+        path=None,
+        revision="b6f2a90" + "0" * 33,
+        rules_digest="sha256:0",
+        since=None,
+        files=1,
+        totals=totals,
+        classes=[],
+        models=[],
+        agents=[],
+        tiers=[],
+        folders=[],
+        months=[],
+        growth=[],
+        left_out=[],
+        left_out_count=0,
+        notes=[],
+        agent_models=[
+            AgentModelShare(**msgspec.structs.asdict(a_share(agent, lines)), model=model)
+            for agent, model, lines in models
+        ],
+    )
+
+
+def test_lines_that_are_only_in_part_by_agents_are_named_and_agents_once() -> None:
+    totals = a_share("all", 10_000, mixed=100, person=500, none=1_400, share=0.8050)
+    models = [("claude-code", "opus", 7_000), ("claude-code", "sonnet", 1_000), ("codex", "gpt", 100)]
+    screen = Screen(columns=80, rows=24, is_terminal=True)
+    lines = [screen.render(line) for line in render_line_stats(a_report(totals, models), screen, verbose=False)]
+    assert lines == [
+        "whole repository at b6f2a90: agents wrote at least 80 % of 10,000 lines",
+        "",
+        f"  agents   {'█' * 24}{' ' * 6}  8,100   80 %   100 only in part",
+        f"  people   {'█' * 2}{' ' * 28}    500    5 %",
+        f"  unknown  {'░' * 4}{' ' * 26}  1,400   14 %   so at most 95 %",
+        "",
+        "AGENT        MODEL   LINES   SHARE",
+        "claude-code  opus    7,000  70.0 %",
+        "             sonnet  1,000  10.0 %",
+        "codex        gpt       100   1.0 %",
+        "",
+        "Nothing has been captured here.",
+        "Unknown means no evidence, not people.",
+    ]
+
+
+def test_without_unknown_lines_the_share_is_exact() -> None:
+    report = a_report(a_share("all", 10_000, person=9_960, share=0.0040), [])
+    lines = [Screen().render(line) for line in render_line_stats(report, Screen(), verbose=False)]
+    assert lines[0] == "whole repository at b6f2a90: agents wrote 0.4 % of 10,000 lines"
+    assert lines[-1] == "Nothing has been captured here."
+
+
+def test_names_cannot_move_the_cursor_nor_widen_the_table() -> None:
+    models = [("bad\x1b[2J" + "a" * 90, "model\x07" + "m" * 90, 100)]
+    screen = Screen(columns=80, rows=24, is_terminal=True)
+    report = a_report(a_share("all", 10_000, none=9_900, share=0.01), models)
+    lines = [screen.render(line) for line in render_line_stats(report, screen, verbose=False)]
+    assert all("\x1b" not in line and "\x07" not in line for line in lines)
+    assert lines[7].startswith("bad\\x1b[2Ja")
+    assert lines[7].endswith("…    100  1.0 %")
+
+
+def test_a_repository_without_lines_has_no_bars() -> None:
+    lines = [
+        Screen().render(line)
+        for line in render_line_stats(a_report(a_share("all", 0, share=0.0), []), Screen(), verbose=True)
+    ]
+    assert lines == [
+        "whole repository at b6f2a90: agents wrote 0 % of 0 lines",
+        "",
+        "Nothing has been captured here.",
+    ]
+
+
+def test_a_terminal_without_utf8_gets_plain_characters(built: Built) -> None:
     ran = cli.custody(built.path, "stats", "src", PYTHONIOENCODING="ascii")
     assert (ran.status, ran.err) == (0, "")
     assert ran.out.isascii()
@@ -65,10 +192,11 @@ def test_a_terminal_without_utf8_gets_plain_signs(built: Built) -> None:
 def test_json_has_totals_and_lists(built: Built) -> None:
     report = json.loads(custody(built.path, "stats", "--json").out)
     assert (report["report"], report["version"], report["files"]) == ("stats", 1, 1)
-    wanted = {"name": "all", "lines": 4, "agent": 2, "mixed": 0, "person": 0, "none": 2, "share": 0.5, "part": 1.0}
-    assert report["totals"] == wanted
+    expected = {"name": "all", "lines": 4, "agent": 2, "mixed": 0, "person": 0, "none": 2, "share": 0.5, "part": 1.0}
+    assert report["totals"] == expected
     assert [row["name"] for row in report["models"]] == ["m-1"]
     assert [row["name"] for row in report["folders"]] == ["src/"]
+    assert [(row["name"], row["model"], row["lines"]) for row in report["agent_models"]] == [("robot", "m-1", 2)]
 
 
 def test_bad_paths_and_revisions_are_refused(built: Built) -> None:

@@ -1,4 +1,4 @@
-"""Outlines and origins as they are shared: the same again, without any text, and nothing else is taken for one."""
+"""Shared outlines and origins are decoded unchanged, hold no text, and invalid data is rejected."""
 
 import pytest
 from hypothesis import given
@@ -7,21 +7,21 @@ from hypothesis import strategies as st
 from custody.attribution.wire import (
     FileOrigins,
     StateOrigin,
-    decode_origins,
-    encode_origins,
-    pack_keys,
-    unpack_keys,
-    unpacked_states,
+    decode_line_origins,
+    encode_line_origins,
+    pack_origin_keys,
+    unpack_origin_keys,
+    unpack_state_origins,
 )
 from custody.core.errors import InputError
-from custody.core.ids import AgentName, CallId, ExecutionId, PromptId, SessionId, SpanId, digest_of
+from custody.core.ids import AgentName, CallId, ExecutionId, PromptId, SessionId, SpanId, digest_from_bytes
 from custody.core.paths import Lines, RepoPath
 from custody.core.views import FileEdit, Observation, ObservedSpan, Prompt, SpanKind, SpanPhase, Text, ToolCall, View
-from custody.core.wire.body import VIEWS, outline_of, views_from
+from custody.core.wire.body import VIEWS, decode_view_outline, encode_view_outline
 from tests.builders.table import table
 
 WORDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
-TEXTS = WORDS.map(lambda text: Text(digest_of(text.encode()), text))
+TEXTS = WORDS.map(lambda text: Text(digest_from_bytes(text.encode()), text))
 AGENT, SESSION = AgentName("robot"), SessionId("s")
 KEYS = st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(0, 3), max_size=12)
 
@@ -47,7 +47,7 @@ PROMPTS = st.builds(
 )
 
 
-def test_every_view_has_its_word_in_outlines_and_no_word_ever_changes() -> None:
+def test_every_view_has_a_fixed_name_in_outlines() -> None:
     assert set(VIEWS.values()) == set(View.__args__) and len(VIEWS) == len(View.__args__)
     assert set(VIEWS) == set(
         "Session Prompt ToolCall FileEdit TracedFile SourceRead CommitLink PullRequestFact CommitSeen Decision"
@@ -57,18 +57,18 @@ def test_every_view_has_its_word_in_outlines_and_no_word_ever_changes() -> None:
 
 @given(st.lists(EDITS | PROMPTS, max_size=3).map(tuple))
 def test_an_outline_is_the_views_without_their_texts(views: tuple[View, ...]) -> None:
-    outline = outline_of(views)
-    again = views_from(outline)
-    assert outline_of(again) == outline
-    for view, told in zip(views, again, strict=True):
-        assert type(view) is type(told)
+    outline = encode_view_outline(views)
+    again = decode_view_outline(outline)
+    assert encode_view_outline(again) == outline
+    for view, decoded in zip(views, again, strict=True):
+        assert type(view) is type(decoded)
         for name in ("before", "after", "text"):
-            was, now = getattr(view, name, None), getattr(told, name, None)
+            was, now = getattr(view, name, None), getattr(decoded, name, None)
             assert now == (None if was is None else Text(was.digest, None))
-        assert [getattr(one, "agent", None) for one in (view, told)] == [getattr(view, "agent", None)] * 2
+        assert [getattr(one, "agent", None) for one in (view, decoded)] == [getattr(view, "agent", None)] * 2
 
 
-def test_words_of_a_span_that_may_be_texts_stay_at_home() -> None:
+def test_attributes_of_a_span_that_may_be_text_are_not_shared() -> None:
     span = ObservedSpan(
         ExecutionId("e"),
         SpanId("1"),
@@ -78,18 +78,18 @@ def test_words_of_a_span_that_may_be_texts_stay_at_home() -> None:
         1,
         attributes=(("model", "m"), ("prompt", "a secret"), ("tokens", 3)),
     )
-    (told,) = views_from(outline_of((span,)))
-    assert isinstance(told, ObservedSpan)
-    assert told.attributes == (("model", "m"), ("tokens", 3))
+    (decoded,) = decode_view_outline(encode_view_outline((span,)))
+    assert isinstance(decoded, ObservedSpan)
+    assert decoded.attributes == (("model", "m"), ("tokens", 3))
 
 
-def test_usual_values_are_not_written() -> None:
+def test_default_values_are_not_written() -> None:
     call = ToolCall(AGENT, SESSION, CallId("c"), "Edit", 5)
     assert (
-        outline_of((call,))
+        encode_view_outline((call,))
         == b'[{"agent":"robot","id":"c","name":"Edit","session":"s","started_ns":5,"view":"ToolCall"}]'
     )
-    assert views_from(outline_of((call, Observation(AGENT, SESSION, "x", 1))))[0] == call
+    assert decode_view_outline(encode_view_outline((call, Observation(AGENT, SESSION, "x", 1))))[0] == call
 
 
 @table(
@@ -108,19 +108,19 @@ def test_usual_values_are_not_written() -> None:
         b"\xff",
     ],
 )
-def test_what_is_no_outline_is_refused(data: bytes) -> None:
+def test_an_invalid_outline_is_rejected(data: bytes) -> None:
     with pytest.raises(InputError):
-        views_from(data)
+        decode_view_outline(data)
 
 
 @given(KEYS, KEYS)
-def test_keys_come_back(keys: list[int], last: list[int]) -> None:
+def test_keys_are_unpacked_unchanged(keys: list[int], last: list[int]) -> None:
     same = [(0, 0, 1)] if keys and last and keys[0] == last[0] else []
-    assert unpack_keys(pack_keys(keys, same), last) == keys
+    assert unpack_origin_keys(pack_origin_keys(keys, same), last) == keys
 
 
 def a_state(**fields: object) -> StateOrigin:
-    usual: dict[str, object] = {
+    defaults: dict[str, object] = {
         **dict.fromkeys(("session", "call", "revision")),
         "seq": 1,
         "n": 0,
@@ -128,19 +128,19 @@ def a_state(**fields: object) -> StateOrigin:
         "observed": "o",
         "agent": "a",
         "kind": "edit",
-        "keys": pack_keys([1, 2], []),
+        "keys": pack_origin_keys([1, 2], []),
         "before": [],
         "runs": [(2, "", 0.0)],
         "brought": "",
         "order": 1,
     }
-    return StateOrigin(**{**usual, **fields})  # type: ignore[arg-type]
+    return StateOrigin(**{**defaults, **fields})  # type: ignore[arg-type]
 
 
-def test_origins_come_back() -> None:
-    told = FileOrigins(1, "a/caf\udce9.py", [a_state(), a_state(seq=2, keys=[(0, 2)], order=2)], [])
-    assert decode_origins(encode_origins(told)) == told
-    assert [keys for _, keys, _ in unpacked_states(told)] == [[1, 2], [1, 2]]
+def test_origins_are_decoded_unchanged() -> None:
+    decoded = FileOrigins(1, "a/caf\udce9.py", [a_state(), a_state(seq=2, keys=[(0, 2)], order=2)], [])
+    assert decode_line_origins(encode_line_origins(decoded)) == decoded
+    assert [keys for _, keys, _ in unpack_state_origins(decoded)] == [[1, 2], [1, 2]]
 
 
 @pytest.mark.parametrize(
@@ -153,17 +153,17 @@ def test_origins_come_back() -> None:
         a_state(before=[(0, 9)]),
     ],
 )
-def test_origins_that_do_not_fit_are_refused(state: StateOrigin) -> None:
+def test_origins_that_do_not_match_their_state_are_rejected(state: StateOrigin) -> None:
     with pytest.raises(InputError):
-        list(unpacked_states(FileOrigins(1, "a", [state], [])))
+        list(unpack_state_origins(FileOrigins(1, "a", [state], [])))
 
 
 @pytest.mark.parametrize("data", [b"{}", b"[]", b'{"version":2,"path":"a","states":[],"likes":[]}', b"x"])
-def test_what_is_no_origins_is_refused(data: bytes) -> None:
+def test_invalid_origins_are_rejected(data: bytes) -> None:
     with pytest.raises(InputError):
-        decode_origins(data)
+        decode_line_origins(data)
 
 
-def test_origins_of_a_path_outside_are_refused() -> None:
+def test_origins_of_a_path_outside_are_rejected() -> None:
     with pytest.raises(InputError):
-        decode_origins(encode_origins(FileOrigins(1, "../x", [], [])))
+        decode_line_origins(encode_line_origins(FileOrigins(1, "../x", [], [])))

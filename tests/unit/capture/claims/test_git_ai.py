@@ -1,4 +1,4 @@
-"""Notes of git-ai: every shape that its programs wrote is read, and what is written is read as the same."""
+"""Notes of git-ai: every shape of its programs is read, and written notes are read back unchanged."""
 
 import json
 from typing import Any
@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from custody.capture.claims.agent_trace import LineClaim
 from custody.capture.claims.git_ai import (
-    OURS,
+    CUSTODY,
     NoteEntry,
     assign_claimed_lines,
-    is_printable,
-    parse_note,
-    print_note,
+    is_printable_note_path,
+    parse_git_ai_note,
+    render_git_ai_note,
 )
 from custody.core.errors import InputError
 from custody.core.paths import Lines
@@ -24,7 +24,7 @@ AGENT = {"tool": "claude", "id": "conv_abc", "model": "claude-sonnet-4-5"}
 
 
 def a_note(told: str, **metadata: Any) -> bytes:
-    """A note with metadata, of which everything that is not named is as git-ai writes it."""
+    """Return a note with metadata; everything that is not named is as git-ai writes it."""
     usual = {"schema_version": "authorship/3.0.0", "base_commit_sha": COMMIT, "prompts": {}}
     return f"{told}---\n{json.dumps({**usual, **metadata}, indent=2)}".encode()
 
@@ -40,58 +40,58 @@ def a_note(told: str, **metadata: Any) -> bytes:
     ],
 )
 def test_every_shape_of_key_leads_to_its_session(key: str, where: str, name: str) -> None:
-    note = parse_note(a_note(f"src/main.rs\n  {key} 1-4,9\n", **{where: {name: {"agent_id": AGENT}}}))
+    note = parse_git_ai_note(a_note(f"src/main.rs\n  {key} 1-4,9\n", **{where: {name: {"agent_id": AGENT}}}))
     (entry,) = note.files["src/main.rs"]
     assert entry.lines == (Lines(1, 4), Lines(9, 9)) and not entry.is_persons
     assert note.author(entry) == LineClaim("claude-code", "conv_abc", "claude-sonnet-4-5")
 
 
 @pytest.mark.parametrize("key", ["h_31dce776f88375", "human"])
-def test_what_a_person_wrote_is_nobodys_session(key: str) -> None:
-    (entry,) = parse_note(a_note(f"a\n  {key} 1\n", humans={"h_31dce776f88375": {"author": "x"}})).files["a"]
+def test_a_persons_lines_belong_to_no_session(key: str) -> None:
+    (entry,) = parse_git_ai_note(a_note(f"a\n  {key} 1\n", humans={"h_31dce776f88375": {"author": "x"}})).files["a"]
     assert entry.is_persons
 
 
-def test_unknown_fields_and_conversations_are_passed_over() -> None:
+def test_unknown_fields_and_conversations_are_ignored() -> None:
     described = {"agent_id": {**AGENT, "more": 1}, "messages": [{"type": "user", "text": "a" * 5000}], "new": {}}
-    note = parse_note(a_note("a\n  d9978a8723e02b52 1\n", prompts={"d9978a8723e02b52": described}, later=[1]))
+    note = parse_git_ai_note(a_note("a\n  d9978a8723e02b52 1\n", prompts={"d9978a8723e02b52": described}, later=[1]))
     assert note.problems == () and len(note.authors) == 1
 
 
-def test_a_newer_version_is_read_as_far_as_it_goes_and_said() -> None:
-    note = parse_note(
+def test_a_newer_version_is_read_and_reported() -> None:
+    note = parse_git_ai_note(
         a_note("a\n  s_1::t_1 1\n", schema_version="authorship/4.1.0", sessions={"s_1": {"agent_id": AGENT}})
     )
     assert note.author(note.files["a"][0]) is not None
-    assert note.problems == ("'authorship/4.1.0' is newer than authorship/3.0.0, as which it is read",)
+    assert note.problems == ("'authorship/4.1.0' is newer than authorship/3.0.0; read as that version",)
 
 
-def test_parts_that_a_newer_version_puts_in_between_are_passed_over_and_said() -> None:
+def test_extra_parts_of_a_newer_version_are_skipped_and_reported() -> None:
     told = "a\n  s_1::t_1 1\n---\na\n  f78a0f01-ead8-4fcc-a0db-f9b7552c6742 1\n"
-    note = parse_note(a_note(told, schema_version="authorship/4.0.0", sessions={"s_1": {"agent_id": AGENT}}))
+    note = parse_git_ai_note(a_note(told, schema_version="authorship/4.0.0", sessions={"s_1": {"agent_id": AGENT}}))
     assert [entry.key for entry in note.files["a"]] == ["s_1::t_1"] and not note.ours
     assert note.author(note.files["a"][0]) is not None
-    assert note.problems[1] == "has 1 part(s) more than authorship/3.0.0, which are not read"
+    assert note.problems[1] == "skipped 1 part that authorship/3.0.0 does not have"
 
 
 @pytest.mark.parametrize("model", ["unknown", "", "<synthetic>", None])
-def test_a_model_that_is_not_known_is_none(model: str | None) -> None:
-    note = parse_note(a_note("a\n  s_1 1\n", sessions={"s_1": {"agent_id": {**AGENT, "model": model}}}))
+def test_an_unknown_model_is_none(model: str | None) -> None:
+    note = parse_git_ai_note(a_note("a\n  s_1 1\n", sessions={"s_1": {"agent_id": {**AGENT, "model": model}}}))
     assert note.authors["s_1"].model is None
 
 
-def test_what_cannot_be_read_is_named_and_the_rest_is_used() -> None:
+def test_unreadable_parts_are_reported_and_the_rest_is_used() -> None:
     sessions = {"s_1": {"agent_id": AGENT}, "s_2": {"agent_id": 5}, "s_3": {"agent_id": {**AGENT, "id": "a\nb"}}}
-    note = parse_note(a_note("  s_1 1\na b.py\n  s_1 1,x,9-3,0,2-2\n  s_2\n", sessions=sessions))
+    note = parse_git_ai_note(a_note("  s_1 1\na b.py\n  s_1 1,x,9-3,0,2-2\n  s_2\n", sessions=sessions))
     assert note.files == {"a b.py": (NoteEntry("s_1", (Lines(1, 1), Lines(2, 2))),)}
     assert set(note.authors) == {"s_1"}
     assert [what.split(":")[0] for what in note.problems] == [
         "session 's_2' cannot be read",
-        "session 's_3' has no name that can be used",
-        "lines are claimed before a file is named",
-        "'x' is no stretch of lines",
-        "'9-3' is no stretch of lines",
-        "'0' is no stretch of lines",
+        "session 's_3' has no valid name",
+        "lines are claimed before any file is named",
+        "'x' is not a line range",
+        "'9-3' is not a line range",
+        "'0' is not a line range",
     ]
 
 
@@ -103,15 +103,15 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_used() -> None:
         b'---\n{"schema_version": "authorship/x"}',
     ],
 )
-def test_what_is_no_note_is_refused(data: bytes) -> None:
+def test_other_texts_are_rejected(data: bytes) -> None:
     with pytest.raises(InputError):
-        parse_note(data)
+        parse_git_ai_note(data)
 
 
 @given(st.binary(max_size=200) | st.text(max_size=200).map(a_note))
-def test_no_bytes_bring_anything_but_a_note_or_a_refusal(data: bytes) -> None:
+def test_arbitrary_bytes_give_a_note_or_an_error(data: bytes) -> None:
     try:
-        parse_note(data)
+        parse_git_ai_note(data)
     except InputError:
         return
 
@@ -122,7 +122,7 @@ def test_the_first_version_names_tools_and_persons_alike() -> None:
         {"author": "Ana", "lines": [1], "agent_metadata": None},
         {"author": "Robot", "lines": [2], "agent_metadata": {"tool": "robot"}},
     ]
-    note = parse_note(json.dumps({"files": {"a.rs": {"file": "a.rs", "authors": authors}}}).encode())
+    note = parse_git_ai_note(json.dumps({"files": {"a.rs": {"file": "a.rs", "authors": authors}}}).encode())
     assert note.version == "authorship/0.0.1"
     tool, person, robot = note.files["a.rs"]
     assert note.author(tool) == LineClaim("cursor", "git-ai:Cursor") and tool.lines == (Lines(27, 38), Lines(42, 42))
@@ -137,19 +137,19 @@ def test_the_json_versions_name_sessions_beside_persons(version: str) -> None:
         "authors": {"5b1c2d3e": {"username": "Ana", "email": ""}},
         "prompts": {"session-1": {"agent_id": {"tool": "cursor", "id": "session-1"}}},
     }
-    note = parse_note(json.dumps(log).encode())
+    note = parse_git_ai_note(json.dumps(log).encode())
     agent, person = note.files["a.rs"]
     assert note.author(agent) == LineClaim("cursor", "session-1") and agent.lines == (Lines(1, 1), Lines(3, 9))
     assert person.is_persons
-    assert note.problems == ("'bad': an entry that is no list of lines and an author",)
+    assert note.problems == ("'bad': an entry is not a list of lines and an author",)
 
 
-def test_of_entries_for_the_same_line_the_last_counts_and_no_line_is_beyond_the_file() -> None:
+def test_the_last_entry_for_a_line_counts_and_no_line_is_beyond_the_file() -> None:
     entries = [NoteEntry("a", (Lines(1, 4_000_000_000),)), NoteEntry("h_1", (Lines(2, 2),))]
     assert assign_claimed_lines(entries, 3) == ({"a": [Lines(1, 1), Lines(3, 3)], "h_1": [Lines(2, 2)]}, True)
 
 
-def test_a_note_that_claims_everything_again_and_again_costs_no_more() -> None:
+def test_repeated_claims_take_linear_time() -> None:
     entries = [NoteEntry(f"{n}", (Lines(1, 20_000),)) for n in range(20_000)]
     assert assign_claimed_lines(entries, 20_000) == ({"19999": [Lines(1, 20_000)]}, False)
 
@@ -157,7 +157,7 @@ def test_a_note_that_claims_everything_again_and_again_costs_no_more() -> None:
 @given(
     st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 12), st.integers(0, 6)), max_size=8), st.integers(0, 9)
 )
-def test_every_line_is_the_last_entrys_that_claims_it(told: list[tuple[str, int, int]], count: int) -> None:
+def test_every_line_belongs_to_the_last_entry_that_claims_it(told: list[tuple[str, int, int]], count: int) -> None:
     entries = [NoteEntry(key, (Lines(first, first + more),)) for key, first, more in told]
     whose, beyond = assign_claimed_lines(entries, count)
     slowly = {n: e.key for e in entries for n in range(e.lines[0].first, e.lines[0].last + 1) if n <= count}
@@ -175,16 +175,16 @@ AUTHORS = st.builds(
     st.none() | NAMES.filter(lambda name: name not in ("unknown", "<synthetic>")),
     st.none() | NAMES,
 )
-PATHS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12).filter(is_printable)
+PATHS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12).filter(is_printable_note_path)
 
 
 @given(st.dictionaries(PATHS, st.dictionaries(AUTHORS, st.sets(st.integers(1, 50), min_size=1)), max_size=3))
-def test_what_is_written_is_read_as_the_same(told: dict[str, dict[LineClaim, set[int]]]) -> None:
+def test_written_notes_are_read_back_unchanged(told: dict[str, dict[LineClaim, set[int]]]) -> None:
     files = {
         path: {author: [Lines(n, n) for n in numbers] for author, numbers in some.items()}
         for path, some in told.items()
     }
-    note = parse_note(print_note(COMMIT, files))
+    note = parse_git_ai_note(render_git_ai_note(COMMIT, files))
     assert note.problems == ()
     read = {
         path: {
@@ -204,26 +204,28 @@ def test_what_is_written_is_read_as_the_same(told: dict[str, dict[LineClaim, set
 
 
 @pytest.mark.parametrize("path", ["a\nb", "", "\udcff"])
-def test_some_paths_cannot_stand_in_a_note(path: str) -> None:
-    assert not is_printable(path)
+def test_some_paths_cannot_be_written_to_a_note(path: str) -> None:
+    assert not is_printable_note_path(path)
 
 
 @pytest.mark.parametrize("path", ["---", '"a"', '"', "  a", "{x", "a b", "a\tb", "ä", "a\r", "s_1 1"])
-def test_odd_paths_can(path: str) -> None:
-    assert is_printable(path)
-    assert list(parse_note(print_note(COMMIT, {path: {LineClaim("a", "b"): [Lines(1, 1)]}})).files) == [path]
+def test_unusual_paths_can_be_written(path: str) -> None:
+    assert is_printable_note_path(path)
+    assert list(parse_git_ai_note(render_git_ai_note(COMMIT, {path: {LineClaim("a", "b"): [Lines(1, 1)]}})).files) == [
+        path
+    ]
 
 
-# --- whose a note is --------------------------------------------------------------------------------------------------
+# --- custody's own notes ----------------------------------------------------------------------------------------------
 
-MINE = {"agent_id": AGENT, "custom_attributes": {OURS: "1"}}
+MINE = {"agent_id": AGENT, "custom_attributes": {CUSTODY: "1"}}
 THEIRS = {"agent_id": {**AGENT, "id": "another"}}
 
 
-def test_what_we_wrote_is_ours() -> None:
+def test_custodys_notes_are_recognized() -> None:
     files = {"a": {LineClaim("claude-code", "s1"): [Lines(1, 2)], LineClaim("cursor", "s2", "m", "c"): [Lines(3, 3)]}}
-    assert parse_note(print_note(COMMIT, files)).ours
-    assert parse_note(a_note("a\n  s_1::t_1 1\n", sessions={"s_1": MINE})).ours
+    assert parse_git_ai_note(render_git_ai_note(COMMIT, files)).ours
+    assert parse_git_ai_note(a_note("a\n  s_1::t_1 1\n", sessions={"s_1": MINE})).ours
 
 
 @pytest.mark.parametrize(
@@ -242,5 +244,5 @@ def test_what_we_wrote_is_ours() -> None:
     ],
     ids=["other", "silent", "prompt", "undescribed", "person", "human", "unreadable", "lines", "newer", "empty"],
 )
-def test_what_somebody_added_to_is_not(told: str, metadata: dict[str, Any]) -> None:
-    assert not parse_note(a_note(told, **metadata)).ours
+def test_notes_with_additions_are_not_custodys(told: str, metadata: dict[str, Any]) -> None:
+    assert not parse_git_ai_note(a_note(told, **metadata)).ours

@@ -5,12 +5,18 @@ from typing import Any
 
 import pytest
 
-from custody.capture.claims.traces import event_of, link_views, moment, trace_views, traced_path
+from custody.capture.claims.traces import (
+    commit_link_views,
+    event_from_foreign_trace,
+    foreign_trace_views,
+    locate_traced_path,
+    normalize_foreign_timestamp,
+)
 from custody.core.errors import InputError
 from custody.core.ids import EventId
 from custody.core.paths import Lines
 from custody.core.views import CommitLink, LinkOrigin, Observation, Session, TracedFile, TracedRange, View
-from custody.core.wire.arrival import arrival_from
+from custody.core.wire.arrival import arrival_from_json
 from custody.core.wire.canonical import Json
 from tests.builders.traces import AT, HASH, OTHER_TRACE, TRACE, a_conversation, a_link, a_range, a_trace
 
@@ -19,11 +25,11 @@ SHA = "c" * 40
 
 
 def event(value: Any, worktree: str | None = None) -> dict[str, Json]:
-    return event_of(value, worktree=worktree, now=NOW)
+    return event_from_foreign_trace(value, worktree=worktree, now=NOW)
 
 
 def views(value: Any, worktree: str | None = None) -> tuple[View, ...]:
-    return trace_views(event(value, worktree))
+    return foreign_trace_views(event(value, worktree))
 
 
 def files(value: Any, worktree: str | None = None) -> list[TracedFile]:
@@ -31,7 +37,7 @@ def files(value: Any, worktree: str | None = None) -> list[TracedFile]:
 
 
 def said(value: Any) -> list[tuple[str, str | None, str | None]]:
-    """Level, lines and hash of everything that the only file of a trace says."""
+    """Return level, lines and hash of every range in the only file of a trace."""
     (file,) = files(value)
     return [(one.level, None if one.lines is None else str(one.lines), one.hash) for one in file.ranges]
 
@@ -74,7 +80,7 @@ def test_the_minimal_record_of_the_specification_is_enough() -> None:
 
 
 def a_flat_trace(**fields: Any) -> dict[str, Any]:
-    """A line as opentraces' hook writes it (June 2026)."""
+    """Return a line as opentraces' hook writes it (June 2026)."""
     usual = {
         "schema": "agent-trace/v0.1.0",
         "session_id": "1cef1b2f-5b04-4f15-8ddc-0b99eccd21c7",
@@ -90,7 +96,7 @@ def a_flat_trace(**fields: Any) -> dict[str, Any]:
     return {**usual, **fields}
 
 
-def test_a_line_that_is_one_edit_by_itself_is_a_trace_of_its_call() -> None:
+def test_a_single_edit_line_is_a_trace_of_its_call() -> None:
     (file,) = files(a_flat_trace(), "/home/ana/project")
     assert (file.agent, str(file.path), file.within, file.call) == (
         "claude-code",
@@ -102,19 +108,19 @@ def test_a_line_that_is_one_edit_by_itself_is_a_trace_of_its_call() -> None:
     assert event(a_flat_trace())["id"] == event(a_flat_trace())["id"] != event(a_flat_trace(start_line=71))["id"]
 
 
-def test_an_edit_that_was_not_found_in_its_file_claims_no_lines() -> None:
+def test_an_edit_without_found_lines_claims_none() -> None:
     (file,) = files(a_flat_trace(start_line=1, end_line=1, confidence="low", tool_use_id=None))
     assert (file.agent, file.call, file.ranges) == ("unknown", None, ())
 
 
 @pytest.mark.parametrize("fields", [{"schema": "agent-trace/v9.0.0"}, {"timestamp": None}, {"file_path": None}])
-def test_a_line_by_itself_that_lacks_what_a_trace_needs_is_none(fields: dict[str, Any]) -> None:
+def test_an_incomplete_single_edit_line_is_not_a_trace(fields: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         event(a_flat_trace(**fields))
 
 
 @pytest.mark.parametrize(("told", "share"), [(None, 0.5), (0.8333, 0.8333), (0.01, 0.5), (7, 0.5), ("0.9", 0.5)])
-def test_what_is_said_to_be_mixed_is_an_agents_in_part_and_never_less_than_half(told: Any, share: float) -> None:
+def test_mixed_lines_are_at_least_half_the_agents(told: Any, share: float) -> None:
     conversation = a_conversation(a_range(1, 2), contributor={"type": "mixed", "model_id": "m"})
     (file,) = files({**a_trace("a.py", conversation), "metadata": {"custody": {"share": told}}})
     assert [one.share for one in file.ranges] == [share]
@@ -163,24 +169,24 @@ def test_ranges_and_hashes_are_read_at_every_level() -> None:
 
 
 @pytest.mark.parametrize("digits", ["murmur3:9f2e8a1b", "sha256:1234567", "", "zzzzzzzz", 5, None])
-def test_a_hash_that_cannot_be_compared_is_none(digits: Json) -> None:
+def test_a_hash_of_another_kind_is_ignored(digits: Json) -> None:
     assert said(a_trace("a.py", a_conversation(a_range(1, 2, content_hash=digits)))) == [("conversation", "1-2", None)]
 
 
 # Conformance: 000-078
 @pytest.mark.parametrize(("first", "last"), [(0, 3), (5, 4), ("1", "2"), (None, 2), (True, True), (1.5, 2)])
-def test_lines_that_are_none_are_passed_over(first: Any, last: Any) -> None:
+def test_invalid_lines_are_ignored(first: Any, last: Any) -> None:
     assert said(a_trace("a.py", a_conversation(a_range(first, last)))) == []
 
 
 @pytest.mark.parametrize("who", ["human", "unknown"])
-def test_what_a_person_or_nobody_known_wrote_is_no_agents(who: str) -> None:
+def test_lines_of_a_person_or_an_unknown_author_are_not_an_agents(who: str) -> None:
     assert views(a_trace("a.py", a_conversation(a_range(), who=who))) == ()
     mixed = a_trace("a.py", a_conversation(a_range(1, 2), who=who), a_conversation(a_range(3, 4)))
     assert said(mixed) == [("conversation", "3-4", None)]
 
 
-def test_a_range_may_be_a_persons_in_an_agents_conversation_and_the_other_way_round() -> None:
+def test_a_range_may_have_another_author_than_its_conversation() -> None:
     by_a_person = a_range(1, 2, contributor={"type": "human"})
     by_an_agent = a_range(3, 4, contributor={"type": "ai"})
     assert said(a_trace("a.py", a_conversation(by_a_person, a_range(5, 6)))) == [("conversation", "5-6", None)]
@@ -190,7 +196,7 @@ def test_a_range_may_be_a_persons_in_an_agents_conversation_and_the_other_way_ro
     assert files(a_trace("a.py", a_conversation(by_a_person))) == []
 
 
-def test_a_file_that_is_a_persons_in_a_trace_is_left_out_and_the_others_stay() -> None:
+def test_a_persons_file_in_a_trace_is_skipped_and_the_others_stay() -> None:
     trace = a_trace("a.py", a_conversation(a_range()))
     trace["files"].append(
         {"path": "b.py", "content_hash": HASH, "conversations": [a_conversation(a_range(), who="human")]}
@@ -212,8 +218,8 @@ def test_a_file_that_is_a_persons_in_a_trace_is_left_out_and_the_others_stay() -
         ("a\0b", None, None),
     ],
 )
-def test_paths_are_read_as_below_the_root(path: str, worktree: str | None, named: str | None) -> None:
-    found = traced_path(path, worktree)
+def test_paths_are_relative_to_the_root(path: str, worktree: str | None, named: str | None) -> None:
+    found = locate_traced_path(path, worktree)
     assert (None if found is None else str(found)) == named
 
 
@@ -225,19 +231,19 @@ def test_known_versions_are_read(version: str | None) -> None:
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        ([], "a trace is a JSON object"),
-        ("x", "a trace is a JSON object"),
-        ({**a_trace(), "version": "3.0"}, "trace version '3.0' is not known here"),
-        ({**a_trace(), "version": 1}, "trace version '1' is not known here"),
+        ([], "not a JSON object"),
+        ("x", "not a JSON object"),
+        ({**a_trace(), "version": "3.0"}, "unknown trace version '3.0'"),
+        ({**a_trace(), "version": 1}, "unknown trace version '1'"),
         ({**a_trace(), "id": None}, "a trace without an id"),
         ({**a_trace(), "id": "a\nb"}, "a trace without an id"),
-        ({**a_trace(), "timestamp": None}, "does not say when"),
-        ({**a_trace(), "timestamp": "yesterday"}, "'yesterday' is not a moment"),
+        ({**a_trace(), "timestamp": None}, "has no timestamp"),
+        ({**a_trace(), "timestamp": "yesterday"}, "'yesterday' is not a timestamp"),
         ({**a_trace(), "files": None}, "has no list of files"),
         (a_link("abc", TRACE), "a commit link without a full commit id"),
     ],
 )
-def test_what_is_no_trace_says_why(value: Json, problem: str) -> None:
+def test_invalid_traces_are_rejected_with_a_reason(value: Json, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         event(value)
 
@@ -252,14 +258,14 @@ def test_what_is_no_trace_says_why(value: Json, problem: str) -> None:
         ("2026-01-23 14:30:00", "2026-01-23T14:30:00Z"),
     ],
 )
-def test_times_are_read_as_other_tools_write_them(written: str, read: str) -> None:
-    assert moment(written) == read
+def test_timestamps_of_other_tools_are_read(written: str, read: str) -> None:
+    assert normalize_foreign_timestamp(written) == read
 
 
 # Conformance: 000-104
 def test_a_commit_link_links_each_trace_once() -> None:
     link = event(a_link(SHA.upper(), TRACE, OTHER_TRACE, TRACE))
-    found = link_views(link)
+    found = commit_link_views(link)
     assert [(one.session, one.commit, one.origin) for one in found if isinstance(one, CommitLink)] == [
         (TRACE, SHA, LinkOrigin.IMPORTED),
         (OTHER_TRACE, SHA, LinkOrigin.IMPORTED),
@@ -267,15 +273,15 @@ def test_a_commit_link_links_each_trace_once() -> None:
     assert link["at"] == AT
 
 
-def test_a_link_that_does_not_say_when_is_of_when_it_was_read() -> None:
+def test_a_link_without_a_time_has_the_import_time() -> None:
     assert event(a_link(SHA, TRACE, created_at=None))["at"] == NOW
 
 
-def test_natural_keys_are_of_the_trace_and_of_the_commit() -> None:
-    assert arrival_from(EventId("e"), event(a_trace())).entry.key == f"import:trace:{TRACE}"
-    key = arrival_from(EventId("e"), event(a_link(SHA, TRACE))).entry.key
+def test_natural_keys_come_from_the_trace_and_the_commit() -> None:
+    assert arrival_from_json(EventId("e"), event(a_trace())).entry.key == f"import:trace:{TRACE}"
+    key = arrival_from_json(EventId("e"), event(a_link(SHA, TRACE))).entry.key
     assert key.startswith(f"import:trace_link:{SHA}-")
-    assert key != arrival_from(EventId("e"), event(a_link(SHA, TRACE, OTHER_TRACE))).entry.key
+    assert key != arrival_from_json(EventId("e"), event(a_link(SHA, TRACE, OTHER_TRACE))).entry.key
 
 
 def test_a_trace_of_another_version_control_system_has_no_revision() -> None:
@@ -283,19 +289,19 @@ def test_a_trace_of_another_version_control_system_has_no_revision() -> None:
     assert file.revision is None
 
 
-def test_an_abbreviated_revision_is_kept_for_the_file_and_is_no_commit_of_the_session() -> None:
+def test_an_abbreviated_revision_is_stored_for_the_file_but_is_not_the_sessions_commit() -> None:
     session, file, _ = views({**a_trace(), "vcs": {"revision": "ABCDEF1"}})
     assert isinstance(session, Session) and isinstance(file, TracedFile)
     assert (session.revision, file.revision) == (None, "abcdef1")
 
 
-def test_without_a_tool_the_model_says_whose_it_is() -> None:
+def test_without_a_tool_the_model_names_the_agent() -> None:
     (file,) = files({**a_trace(), "tool": None})
     assert file.agent == "maker/model-1"
 
 
 @pytest.mark.parametrize("odd", [None, 5, "x", {}, [], [None, 5, "x"], [{"path": 7}], {"a": 1}])
-def test_odd_parts_of_a_trace_are_passed_over(odd: Json) -> None:
+def test_invalid_parts_of_a_trace_are_ignored(odd: Json) -> None:
     for key in ("conversations", "changes", "ranges", "contributor", "start_line", "content_hash"):
         trace = a_trace()
         trace["files"][0][key] = odd

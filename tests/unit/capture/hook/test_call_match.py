@@ -1,4 +1,4 @@
-"""Which call an event of Cursor's is of that does not say so, and what was in a file before an edit."""
+"""The call of a Cursor event that does not name it, and a file's text before an edit."""
 
 import json
 import os
@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from custody.capture.hook import call_match as pairing
 from custody.capture.hook.call_match import (
     OWN,
-    before_of,
-    call_of,
-    copilot_session_of,
-    files_of,
+    list_edited_files,
+    match_open_call,
+    rebuild_text_before_edits,
     record_call_start,
-    session_of,
+    resolve_copilot_session,
+    resolve_cursor_session,
 )
-from custody.capture.hook.install import hook_argv, hook_shell
+from custody.capture.hook.install import hook_argv, hook_shell_command
 from tests.builders.cli import a_git_folder
 from tests.builders.drawn import json_values
 from tests.builders.hooks import home_of, installed
@@ -32,12 +32,12 @@ EDIT = {"file_path": f"{ROOT}/a.py", "workspace_roots": [ROOT]}
 
 
 def named(event: str, fields: dict[str, Any], home: Path, session: str = "s") -> str:
-    call = call_of(event, fields, session, str(home))
+    call = match_open_call(event, fields, session, str(home))
     assert call is not None
     return call
 
 
-def test_an_edit_is_of_the_call_that_was_begun_for_its_file_and_the_next_one_is_not(tmp_path: Path) -> None:
+def test_an_edit_belongs_to_the_open_call_of_its_file_and_the_next_one_does_not(tmp_path: Path) -> None:
     record_call_start("preToolUse", WRITE, "s", "toolu_1", str(tmp_path))
     assert named("afterFileEdit", EDIT, tmp_path, "another").startswith(OWN)
     assert named("afterFileEdit", {**EDIT, "file_path": f"{ROOT}/b.py"}, tmp_path).startswith(OWN)
@@ -45,12 +45,12 @@ def test_an_edit_is_of_the_call_that_was_begun_for_its_file_and_the_next_one_is_
     assert named("afterFileEdit", EDIT, tmp_path).startswith(OWN)
 
 
-def test_a_completion_is_of_no_call(tmp_path: Path) -> None:
+def test_a_completion_has_no_call(tmp_path: Path) -> None:
     record_call_start("preToolUse", WRITE, "s", "toolu_1", str(tmp_path))
     assert named("afterTabFileEdit", EDIT, tmp_path).startswith(OWN)
 
 
-def test_a_command_has_one_name_from_its_beginning_to_its_end(tmp_path: Path) -> None:
+def test_a_command_has_one_name_from_start_to_end(tmp_path: Path) -> None:
     record_call_start("preToolUse", SHELL, "s", "toolu_1", str(tmp_path))
     both = [named(event, {"command": "make"}, tmp_path) for event in ("beforeShellExecution", "afterShellExecution")]
     assert both == ["toolu_1", "toolu_1"]
@@ -62,7 +62,7 @@ def test_a_command_has_one_name_from_its_beginning_to_its_end(tmp_path: Path) ->
     assert first[0].startswith(OWN)
 
 
-def test_a_call_that_failed_or_is_long_past_is_no_longer_open(tmp_path: Path) -> None:
+def test_a_failed_or_expired_call_is_not_open(tmp_path: Path) -> None:
     record_call_start("preToolUse", WRITE, "s", "toolu_1", str(tmp_path))
     record_call_start("postToolUseFailure", WRITE, "s", "toolu_1", str(tmp_path))
     assert named("afterFileEdit", EDIT, tmp_path).startswith(OWN)
@@ -74,22 +74,22 @@ def test_a_call_that_failed_or_is_long_past_is_no_longer_open(tmp_path: Path) ->
     assert list((tmp_path / "hook" / "open").iterdir()) == []
 
 
-def test_a_subagent_is_of_the_session_that_started_the_first_of_them(tmp_path: Path) -> None:
+def test_a_subagent_belongs_to_the_topmost_session(tmp_path: Path) -> None:
     def told(session: str, parent: str | None = None) -> str | None:
         event = "subagentStart" if parent else "preToolUse"
-        return session_of(event, {"parent_conversation_id": parent}, session, str(tmp_path))
+        return resolve_cursor_session(event, {"parent_conversation_id": parent}, session, str(tmp_path))
 
     assert [told("child"), told("child", "root"), told("child")] == ["child", "root", "root"]
     assert [told("grandchild", "child"), told("grandchild"), told("root")] == ["root", "root", "root"]
     assert told("odd", "odd") == "odd"
 
 
-def test_a_subagent_of_copilot_is_of_the_session_that_started_the_first_of_them(tmp_path: Path) -> None:
+def test_a_copilot_subagent_belongs_to_the_topmost_session(tmp_path: Path) -> None:
     home = str(tmp_path)
 
     def said(own: str, parent: str, session: str | None = None, event: str = "PreToolUse") -> str | None:
         fields = {"agent_id": own, "parent_agent_id": parent}
-        return copilot_session_of(event, fields, session or own, home)
+        return resolve_copilot_session(event, fields, session or own, home)
 
     assert said("a", "s") == "s"
     assert said("b", "a") == "s"
@@ -97,24 +97,26 @@ def test_a_subagent_of_copilot_is_of_the_session_that_started_the_first_of_them(
     assert said("d", "t") == "t"
     assert said("a", "s", session="s") == "s"
     assert said("e", "e") == "e"
-    assert copilot_session_of("SessionStart", {}, "new", home) == "new"
-    assert copilot_session_of("Stop", {}, "b", home) == "s", "it was remembered"
-    assert copilot_session_of("PreToolUse", {"agent_id": 5, "parent_agent_id": []}, "s", home) == "s"
-    assert copilot_session_of("PreToolUse", {"agent_id": "z", "parent_agent_id": "x\0" * 400}, "z", home) == "z"
+    assert resolve_copilot_session("SessionStart", {}, "new", home) == "new"
+    assert resolve_copilot_session("Stop", {}, "b", home) == "s", "it was remembered"
+    assert resolve_copilot_session("PreToolUse", {"agent_id": 5, "parent_agent_id": []}, "s", home) == "s"
+    assert resolve_copilot_session("PreToolUse", {"agent_id": "z", "parent_agent_id": "x\0" * 400}, "z", home) == "z"
 
 
-def test_a_subagent_of_an_older_copilot_is_known_by_what_it_is_asked(tmp_path: Path) -> None:
+def test_an_older_copilots_subagent_is_recognized_by_its_prompt(tmp_path: Path) -> None:
     home = str(tmp_path)
     task = {"tool_name": "Agent", "tool_input": {"prompt": "look around", "agent_type": "explore"}}
-    assert copilot_session_of("PreToolUse", task, "s", home) == "s"
-    assert copilot_session_of("UserPromptSubmit", {"prompt": "look around"}, "s", home) == "s"
-    assert copilot_session_of("UserPromptSubmit", {"prompt": "look around"}, "call_6", home) == "s"
-    assert copilot_session_of("PreToolUse", {"tool_name": "Bash", "tool_input": "x"}, "call_6", home) == "s"
-    assert copilot_session_of("UserPromptSubmit", {"prompt": "look around"}, "another", home) == "another", "only once"
-    assert copilot_session_of("userPromptSubmitted", {"prompt": 5}, "another", home) == "another"
+    assert resolve_copilot_session("PreToolUse", task, "s", home) == "s"
+    assert resolve_copilot_session("UserPromptSubmit", {"prompt": "look around"}, "s", home) == "s"
+    assert resolve_copilot_session("UserPromptSubmit", {"prompt": "look around"}, "call_6", home) == "s"
+    assert resolve_copilot_session("PreToolUse", {"tool_name": "Bash", "tool_input": "x"}, "call_6", home) == "s"
+    assert resolve_copilot_session("UserPromptSubmit", {"prompt": "look around"}, "another", home) == "another", (
+        "only once"
+    )
+    assert resolve_copilot_session("userPromptSubmitted", {"prompt": 5}, "another", home) == "another"
 
 
-def test_a_home_that_cannot_be_written_only_loses_the_names(tmp_path: Path) -> None:
+def test_an_unwritable_home_only_loses_the_names(tmp_path: Path) -> None:
     (tmp_path / "hook").write_text("a file where the folder should be")
     record_call_start("preToolUse", WRITE, "s", "toolu_1", str(tmp_path))
     record_call_start("sessionStart", {}, "s", None, str(tmp_path))
@@ -127,9 +129,9 @@ def test_the_files_that_a_call_names() -> None:
     )
     for given_to in (patch, {"patch": patch}):
         fields = {"tool_name": "ApplyPatch", "tool_input": given_to, "cwd": ROOT}
-        assert files_of("postToolUse", fields) == [f"{ROOT}/a.py", f"{ROOT}/b.py", "/c.py"]
-    assert files_of("afterFileEdit", EDIT) == [f"{ROOT}/a.py"]
-    assert files_of("postToolUse", SHELL) is None
+        assert list_edited_files("postToolUse", fields) == [f"{ROOT}/a.py", f"{ROOT}/b.py", "/c.py"]
+    assert list_edited_files("afterFileEdit", EDIT) == [f"{ROOT}/a.py"]
+    assert list_edited_files("postToolUse", SHELL) is None
 
 
 @pytest.mark.parametrize(
@@ -147,18 +149,18 @@ def test_the_files_that_a_call_names() -> None:
 )
 def test_the_text_before_edits(edits: list[tuple[str, str]], after: str, before: str | None) -> None:
     told = [{"old_string": old, "new_string": new} for old, new in edits]
-    assert before_of({"edits": told}, after) == before
+    assert rebuild_text_before_edits({"edits": told}, after) == before
 
 
-def test_of_two_places_the_line_that_was_told_decides() -> None:
+def test_the_reported_line_decides_between_two_places() -> None:
     told = {"old_string": "", "new_string": "x\n", "range": {"start_line_number": 3}}
-    assert before_of({"edits": [told]}, "x\ny\nx\n") == "x\ny\n"
-    assert before_of({"edits": [{**told, "range": {"start_line_number": 2}}]}, "x\ny\nx\n") is None
+    assert rebuild_text_before_edits({"edits": [told]}, "x\ny\nx\n") == "x\ny\n"
+    assert rebuild_text_before_edits({"edits": [{**told, "range": {"start_line_number": 2}}]}, "x\ny\nx\n") is None
 
 
 @given(st.text("ab\n"), st.text("ab\n", max_size=3), st.text("xy\n", min_size=1, max_size=3), st.text("ab\n"))
-def test_an_edit_that_is_undone_gives_what_was_there(head: str, old: str, new: str, tail: str) -> None:
-    before = before_of({"edits": [{"old_string": old, "new_string": new}]}, head + new + tail)
+def test_undoing_an_edit_restores_the_text(head: str, old: str, new: str, tail: str) -> None:
+    before = rebuild_text_before_edits({"edits": [{"old_string": old, "new_string": new}]}, head + new + tail)
     assert before in (head + old + tail, None)
 
 
@@ -169,13 +171,13 @@ def test_an_edit_that_is_undone_gives_what_was_there(head: str, old: str, new: s
         json_values,
     ),
 )
-def test_odd_shapes_never_raise(event: str, fields: dict[str, Any]) -> None:
-    before_of(fields, "x")
-    files_of(event, fields)
-    pairing._list_targets(event, fields)
+def test_invalid_shapes_never_raise(event: str, fields: dict[str, Any]) -> None:
+    rebuild_text_before_edits(fields, "x")
+    list_edited_files(event, fields)
+    pairing._list_call_targets(event, fields)
 
 
-# --- what Cursor is answered ------------------------------------------------------------------------------------------
+# --- answers to Cursor ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -187,7 +189,7 @@ def test_odd_shapes_never_raise(event: str, fields: dict[str, Any]) -> None:
         *((event, {}) for event in ("postToolUse", "afterFileEdit", "stop")),
     ],
 )
-def test_cursor_waits_for_the_word_to_go_on_and_gets_it(tmp_path: Path, event: str, answer: dict[str, Any]) -> None:
+def test_cursor_gets_the_answer_to_continue(tmp_path: Path, event: str, answer: dict[str, Any]) -> None:
     repository = installed(a_git_folder(tmp_path / "repository"))
     said = {"conversation_id": "c", "hook_event_name": event, "workspace_roots": [str(repository)]}
     for agent, more in (("cursor", {}), ("claude-code", {"cursor_version": "3.19.13"})):
@@ -197,7 +199,7 @@ def test_cursor_waits_for_the_word_to_go_on_and_gets_it(tmp_path: Path, event: s
 
 
 @pytest.mark.parametrize("agent", ["gemini", "copilot", "codex"])
-def test_no_other_agent_is_told_to_go_on_whatever_an_event_says_of_itself(tmp_path: Path, agent: str) -> None:
+def test_no_other_agent_is_answered_whatever_an_event_contains(tmp_path: Path, agent: str) -> None:
     repository = installed(a_git_folder(tmp_path / "repository"))
     said = json.dumps({"conversation_id": "c", "cursor_version": "2.1", "hook_event_name": "preToolUse"})
     argv = hook_argv(home_of(repository), agent)
@@ -205,17 +207,17 @@ def test_no_other_agent_is_told_to_go_on_whatever_an_event_says_of_itself(tmp_pa
     assert (ran.stdout, ran.stderr) == (b"", b"")
 
 
-def test_cursor_goes_on_when_what_it_said_is_no_event(tmp_path: Path) -> None:
+def test_cursor_continues_after_an_invalid_event(tmp_path: Path) -> None:
     repository = installed(a_git_folder(tmp_path / "repository"))
     argv = hook_argv(home_of(repository), "cursor")
     ran = subprocess.run(argv, input=b"not JSON", capture_output=True, cwd=repository, check=True)
     assert json.loads(ran.stdout) == {"permission": "allow"}
 
 
-def test_cursor_goes_on_when_the_hook_or_every_python_is_gone(tmp_path: Path) -> None:
+def test_cursor_continues_without_the_hook_or_any_python(tmp_path: Path) -> None:
     repository = installed(a_git_folder(tmp_path / "repository"))
     home = home_of(repository)
-    command = hook_shell(home, "cursor")
+    command = hook_shell_command(home, "cursor")
     nowhere = command.replace(hook_argv(home, "cursor")[0], "/nowhere/python")
     for line, gone in ((nowhere, False), (command, True)):
         if gone:

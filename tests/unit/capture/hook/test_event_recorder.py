@@ -1,4 +1,4 @@
-"""The installed hook: exits 0 whatever happens, prints nothing, and loses nothing in silence."""
+"""The installed hook: always exits 0, prints nothing, and counts every loss."""
 
 import json
 import os
@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from custody.capture.hook.event_home import fallback_of, gaps_in, id_of
+from custody.capture.hook.event_home import locate_event_fallback, read_capture_gaps, read_repository_id
 from custody.capture.hook.install import (
     LAUNCHER,
     LIBRARY,
-    forget_id,
-    give_id,
+    assign_repository_id,
     hook_argv,
-    hook_shell,
+    hook_shell_command,
     install_hook,
     remove_hook,
+    remove_repository_id,
 )
-from custody.capture.hook.place import head_of, work_tree_of
+from custody.capture.hook.place import find_owned_work_tree, read_head_without_git
 from tests.builders.cli import a_git_folder, spool_of
 from tests.builders.hooks import SESSION, a_hook_event, an_edit, home_of, installed, run_hook
 from tests.builders.in_process import custody
@@ -30,7 +30,7 @@ from tests.builders.in_process import custody
 
 @pytest.fixture(scope="module")
 def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository with one commit and the hook installed, to copy from."""
+    """Return a repository with one commit and the hook installed, to copy from."""
     made = a_git_folder(tmp_path_factory.mktemp("begun") / "repository")
     (made / "a.py").write_text("one\n")
     subprocess.run(["git", "add", "."], cwd=made, check=True)
@@ -44,14 +44,14 @@ def repository(begun: Path, tmp_path: Path) -> Path:
 
 
 def payloads(repository: Path) -> list[dict[str, object]]:
-    """Everything that was recorded, oldest first; not that something was lost."""
+    """Return all recorded events, oldest first, without gaps."""
     lines = custody(repository, "export").out.splitlines()
     texts = [json.loads(line) for line in lines]
     found = [json.loads(line["text"]) for line in texts if line["line"] == "body" and line["text"].startswith("{")]
     return [one for one in found if one.get("kind") != "lost"]
 
 
-def test_it_records_and_says_nothing(repository: Path) -> None:
+def test_the_hook_records_and_prints_nothing(repository: Path) -> None:
     ran = run_hook(repository, an_edit(repository, "a.py", "one\n", "one", "two"))
     assert (ran.status, ran.out, ran.err) == (0, "", "")
     (event,) = payloads(repository)
@@ -66,7 +66,7 @@ def test_a_receipt_is_the_name_of_the_durable_event(repository: Path) -> None:
     assert ran.out.strip() == spool_of(repository).names()[0]
 
 
-def test_it_starts_no_slow_module(repository: Path) -> None:
+def test_the_hook_imports_no_slow_module(repository: Path) -> None:
     words = hook_argv(home_of(repository), "claude-code")
     ran = subprocess.run(
         [words[0], "-X", "importtime", *words[1:]],
@@ -104,7 +104,7 @@ def test_it_starts_no_slow_module(repository: Path) -> None:
     ],
     ids=["nothing", "text", "bytes", "list", "deep", "nan", "odd types", "half"],
 )
-def test_whatever_comes_is_kept(repository: Path, said: bytes) -> None:
+def test_any_input_is_stored(repository: Path, said: bytes) -> None:
     ran = run_hook(repository, said)
     assert (ran.status, ran.out) == (0, "")
     assert custody(repository, "verify").status == 0
@@ -112,14 +112,14 @@ def test_whatever_comes_is_kept(repository: Path, said: bytes) -> None:
     assert event["kind"] == "hook"
 
 
-def test_a_hundred_megabytes_are_kept_as_digest_and_size(repository: Path) -> None:
+def test_a_hundred_megabytes_are_stored_as_digest_and_size(repository: Path) -> None:
     ran = run_hook(repository, b'{"a": "' + b"x" * 100_000_000 + b'"}')
     assert (ran.status, ran.out) == (0, "")
     (event,) = payloads(repository)
     assert isinstance(event["dropped"], dict)
     assert event["dropped"]["bytes"] == 100_000_009
-    assert gaps_in(home_of(repository))
-    assert "1 gap(s)" in custody(repository, "doctor").out
+    assert read_capture_gaps(home_of(repository))
+    assert "1 event not recorded" in custody(repository, "doctor").out
 
 
 def test_a_transcript_that_is_a_private_key_is_never_opened(repository: Path, tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_transcript_that_is_a_private_key_is_never_opened(repository: Path, tm
     assert custody(repository, "log").status == 0
 
 
-def test_paths_outside_the_repository_are_no_edits(repository: Path) -> None:
+def test_paths_outside_the_repository_give_no_edits(repository: Path) -> None:
     for n, path in enumerate(("/etc/passwd", "../outside.py", str(repository) + "x/a.py")):
         said = an_edit(repository, "a.py", "", "a", "b", call=f"c{n}")
         said["tool_input"]["file_path"] = said["tool_response"]["filePath"] = path
@@ -151,7 +151,7 @@ def test_paths_outside_the_repository_are_no_edits(repository: Path) -> None:
     ],
     ids=["long", "longer", "half a character", "nul", "types"],
 )
-def test_no_event_stops_the_verbs(repository: Path, odd: dict[str, object]) -> None:
+def test_no_event_stops_the_commands(repository: Path, odd: dict[str, object]) -> None:
     run_hook(repository, an_edit(repository, "a.py", "one\n", "one", "two") | odd)
     run_hook(repository, a_hook_event("UserPromptSubmit", repository, prompt="\x1b[2J half \ud83d"))
     for verb in (("verify",), ("log",), ("log", SESSION), ("records",), ("export",), ("doctor", "--rebuild")):
@@ -164,21 +164,21 @@ def test_no_event_stops_the_verbs(repository: Path, odd: dict[str, object]) -> N
     [b'{"a":1,"a":2}', b'{"a":1e999}', b'{"a":' + b"1" * 400 + b"}", b'{"a":' * 200 + b"1" + b"}" * 200],
     ids=["twice", "infinite", "long number", "deep"],
 )
-def test_what_the_chain_would_refuse_is_kept_as_text(repository: Path, said: bytes) -> None:
+def test_input_that_the_store_would_reject_is_stored_as_text(repository: Path, said: bytes) -> None:
     run_hook(repository, said)
     (event,) = payloads(repository)
     assert isinstance(event["unparsed"], str)
     assert custody(repository, "doctor").status == 0
 
 
-def test_an_event_that_grows_over_the_limit_is_kept_as_digest_and_size(repository: Path) -> None:
+def test_an_event_that_grows_over_the_limit_is_stored_as_digest_and_size(repository: Path) -> None:
     run_hook(repository, b"\xff" * 6_000_000)
     (event,) = payloads(repository)
     assert isinstance(event["dropped"], dict)
-    assert gaps_in(home_of(repository))
+    assert read_capture_gaps(home_of(repository))
 
 
-def test_the_place_is_that_of_the_stores_own_repository(repository: Path, tmp_path: Path) -> None:
+def test_the_work_tree_is_of_the_stores_own_repository(repository: Path, tmp_path: Path) -> None:
     other = a_git_folder(tmp_path / "other")
     said = an_edit(repository, "a.py", "one\n", "one", "two", call="c1") | {"cwd": str(other)}
     run_hook(repository, said)
@@ -214,51 +214,53 @@ def test_a_git_folder_that_cannot_be_written_falls_back_to_the_user(repository: 
     ran = run_hook(repository, a_hook_event("Stop", repository), "--receipt")
     assert ran.status == 0
     assert ran.out.strip()
-    fallback = Path(fallback_of(str(home_of(repository)), dict(os.environ)))
+    fallback = Path(locate_event_fallback(str(home_of(repository)), dict(os.environ)))
     assert (fallback / "repository").read_text().strip() == str(home_of(repository))
     spool.unlink()
-    assert custody(repository, "verify").out.startswith("all as stored: 1 records")
+    assert custody(repository, "verify").out.startswith("OK: 1 record verified")
 
 
-def test_when_nothing_can_be_written_the_agent_is_unharmed_and_told(repository: Path, tmp_path: Path) -> None:
+def test_when_nothing_can_be_written_the_agent_continues_and_stderr_reports_it(
+    repository: Path, tmp_path: Path
+) -> None:
     (tmp_path / "state").write_text("in the way")
     spool_of(repository).folder.write_text("in the way")
     ran = run_hook(repository, a_hook_event("Stop", repository), XDG_STATE_HOME=str(tmp_path / "state"))
     assert (ran.status, ran.out) == (0, "")
     assert ran.err.startswith("custody: claude-code: cannot write")
-    assert len(gaps_in(home_of(repository))) == 1
+    assert len(read_capture_gaps(home_of(repository))) == 1
     spool_of(repository).folder.unlink()
-    assert "1 gap(s)" in custody(repository, "doctor").out
+    assert "1 event not recorded" in custody(repository, "doctor").out
 
 
-def test_a_broken_library_is_counted_and_harms_nobody(repository: Path) -> None:
+def test_a_broken_library_is_counted_and_harmless(repository: Path) -> None:
     shutil.rmtree(home_of(repository) / "hook" / "lib")
     ran = run_hook(repository, a_hook_event("Stop", repository))
     assert (ran.status, ran.out) == (0, "")
     assert ran.err.startswith("custody: not recorded: ModuleNotFoundError")
-    assert len(gaps_in(home_of(repository))) == 1
+    assert len(read_capture_gaps(home_of(repository))) == 1
 
 
 @pytest.mark.parametrize("path", ["/usr/bin:/bin", "/nowhere"], ids=["another python", "no python"])
-def test_an_interpreter_that_is_gone_is_replaced_or_counted(repository: Path, path: str) -> None:
-    line = hook_shell(home_of(repository), "claude-code").replace(
+def test_a_missing_interpreter_is_replaced_or_counted(repository: Path, path: str) -> None:
+    line = hook_shell_command(home_of(repository), "claude-code").replace(
         hook_argv(home_of(repository), "x")[0], "/gone/python"
     )
     said = json.dumps(a_hook_event("Stop", repository)).encode()
     ran = subprocess.run(["/bin/sh", "-c", line], input=said, capture_output=True, env={"PATH": path}, check=False)
     assert (ran.returncode, ran.stdout) == (0, b"")
     kept = len(spool_of(repository).names())
-    assert kept + len(gaps_in(home_of(repository))) == 1
+    assert kept + len(read_capture_gaps(home_of(repository))) == 1
 
 
 def test_a_deleted_hook_is_silent(repository: Path) -> None:
-    line = hook_shell(home_of(repository), "claude-code")
+    line = hook_shell_command(home_of(repository), "claude-code")
     assert remove_hook(home_of(repository))
     ran = subprocess.run(["/bin/sh", "-c", line], input=b"{}", capture_output=True, check=False)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
 
 
-def test_installing_twice_is_installing_once(repository: Path) -> None:
+def test_installing_twice_changes_nothing(repository: Path) -> None:
     assert install_hook(home_of(repository)) is False
     (home_of(repository) / "hook" / "lib" / LIBRARY[0]).write_text("changed")
     assert install_hook(home_of(repository)) is True
@@ -292,9 +294,9 @@ def test_head_is_found_without_git(repository: Path, tmp_path: Path) -> None:
         ).stdout.strip()
 
     def ours(folder: Path) -> str | None:
-        found = work_tree_of(str(folder))
+        found = find_owned_work_tree(str(folder))
         assert found is not None
-        return head_of(found[1])
+        return read_head_without_git(found[1])
 
     (repository / "deep").mkdir()
     assert ours(repository / "deep") == head(repository)
@@ -306,7 +308,7 @@ def test_head_is_found_without_git(repository: Path, tmp_path: Path) -> None:
     subprocess.run(["git", "checkout", "-q", "--detach"], cwd=repository, check=True)
     assert ours(repository) == head(repository)
     assert ours(a_git_folder(tmp_path / "unborn")) is None
-    assert work_tree_of("/") is None
+    assert find_owned_work_tree("/") is None
 
 
 def test_a_user_level_hook_finds_the_repository_and_does_nothing_outside(repository: Path, tmp_path: Path) -> None:
@@ -326,7 +328,7 @@ def keys(repository: Path) -> list[str]:
     return [record["key"] for record in reversed(report["records"])]
 
 
-def test_two_subagents_of_one_prompt_stop_apart(repository: Path) -> None:
+def test_two_subagents_of_one_prompt_have_separate_stops(repository: Path) -> None:
     for agent in ("a1", "a2"):
         run_hook(repository, a_hook_event("SubagentStop", repository, prompt_id="p1", agent_id=agent))
     one, two = keys(repository)
@@ -334,7 +336,7 @@ def test_two_subagents_of_one_prompt_stop_apart(repository: Path) -> None:
     assert "was observed" not in custody(repository, "doctor").out
 
 
-def test_before_and_after_a_call_stay_apart(repository: Path) -> None:
+def test_events_before_and_after_a_call_are_separate(repository: Path) -> None:
     for event in ("PreToolUse", "PostToolUse"):
         run_hook(repository, a_hook_event(event, repository, tool_name="Edit", tool_use_id="c1", prompt_id="p1"))
     one, two = keys(repository)
@@ -342,14 +344,14 @@ def test_before_and_after_a_call_stay_apart(repository: Path) -> None:
 
 
 @pytest.mark.parametrize("event", ["Stop", "afterFileEdit", "afterShellExecution"])
-def test_what_happens_several_times_in_a_prompt_is_not_named_by_it(repository: Path, event: str) -> None:
+def test_repeated_events_of_a_prompt_are_not_named_by_it(repository: Path, event: str) -> None:
     for _ in range(2):
         run_hook(repository, a_hook_event(event, repository, generation_id="g1"))
     assert len(keys(repository)) == 2
     assert "was observed" not in custody(repository, "doctor").out
 
 
-def test_names_as_long_as_they_may_be_still_make_an_event(repository: Path) -> None:
+def test_names_of_maximum_length_make_a_valid_event(repository: Path) -> None:
     run_hook(repository, a_hook_event("SubagentStop", repository, prompt_id="p" * 490, agent_id="a" * 490))
     assert len(keys(repository)) == 1
 
@@ -367,21 +369,21 @@ def unended(repository: Path, said: bytes) -> tuple[int, bytes, bytes]:
     return ran.returncode, ran.stdout, ran.stderr
 
 
-def test_an_input_that_never_says_anything_is_a_counted_gap(repository: Path) -> None:
+def test_an_input_without_data_is_a_counted_gap(repository: Path) -> None:
     status, out, err = unended(repository, b"")
     assert (status, out) == (0, b"")
-    assert err == b"custody: claude-code: the input was never closed, and 0 bytes are no whole event\n"
-    assert len(gaps_in(home_of(repository))) == 1
+    assert err == b"custody: claude-code: the input was never closed, and 0 bytes are not a complete event\n"
+    assert len(read_capture_gaps(home_of(repository))) == 1
     assert spool_of(repository).names() == []
 
 
-def test_a_whole_event_is_kept_even_if_its_input_is_never_closed(repository: Path) -> None:
+def test_a_complete_event_is_stored_even_if_its_input_is_never_closed(repository: Path) -> None:
     status, out, err = unended(repository, json.dumps(a_hook_event("Stop", repository)).encode())
     assert (status, out.decode().split(), err) == (0, spool_of(repository).names(), b"")
-    assert gaps_in(home_of(repository)) == []
+    assert read_capture_gaps(home_of(repository)) == []
 
 
-def test_half_an_event_is_kept_and_counted(repository: Path) -> None:
+def test_half_an_event_is_stored_and_counted(repository: Path) -> None:
     status, _, err = unended(repository, b'{"session_id": "s')
     assert status == 0
     assert err.startswith(b"custody: claude-code: the input was never closed, and 17 bytes")
@@ -400,10 +402,10 @@ def test_a_slow_agent_is_waited_for(repository: Path) -> None:
         process.stdin.close()
         assert process.stdout.read().split()
     assert process.returncode == 0
-    assert gaps_in(home_of(repository)) == []
+    assert read_capture_gaps(home_of(repository)) == []
 
 
-def test_an_input_that_does_not_block_is_waited_for(repository: Path) -> None:
+def test_a_nonblocking_input_is_waited_for(repository: Path) -> None:
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
     words = hook_argv(home_of(repository), "claude-code")
@@ -437,19 +439,19 @@ def test_the_receipt_does_not_wait_for_the_snapshot(repository: Path, tmp_path: 
     assert process.returncode == 0
 
 
-def test_what_tells_whose_events_wait_is_for_its_owner_alone(repository: Path) -> None:
+def test_the_fallbacks_owner_file_is_readable_by_its_owner_only(repository: Path) -> None:
     spool_of(repository).folder.write_text("in the way")
     old = os.umask(0)
     try:
         run_hook(repository, a_hook_event("Stop", repository))
     finally:
         os.umask(old)
-    note = Path(fallback_of(str(home_of(repository)), dict(os.environ))) / "repository"
+    note = Path(locate_event_fallback(str(home_of(repository)), dict(os.environ))) / "repository"
     assert stat.S_IMODE(note.stat().st_mode) == 0o600
 
 
 def fallen_back(repository: Path) -> None:
-    """An event of the repository in the user's folder."""
+    """Record an event of the repository in the user's folder."""
     spool = spool_of(repository).folder
     spool.write_text("in the way")
     run_hook(repository, a_hook_event("Stop", repository))
@@ -457,35 +459,35 @@ def fallen_back(repository: Path) -> None:
 
 
 def test_events_in_the_users_folder_are_found_after_a_move(repository: Path, tmp_path: Path) -> None:
-    give_id(home_of(repository), os.environ)
+    assign_repository_id(home_of(repository), os.environ)
     fallen_back(repository)
     moved = repository.rename(tmp_path / "moved")
-    assert custody(moved, "verify").out.startswith("all as stored: 1 records")
+    assert custody(moved, "verify").out.startswith("OK: 1 record verified")
 
 
-def test_events_from_before_the_repository_had_a_name_are_found(repository: Path) -> None:
+def test_events_from_before_the_repository_had_an_id_are_found(repository: Path) -> None:
     fallen_back(repository)
-    give_id(home_of(repository), os.environ)
-    assert custody(repository, "verify").out.startswith("all as stored: 1 records")
+    assign_repository_id(home_of(repository), os.environ)
+    assert custody(repository, "verify").out.startswith("OK: 1 record verified")
 
 
 def test_a_copy_does_not_take_the_events_of_the_original(repository: Path, tmp_path: Path) -> None:
-    give_id(home_of(repository), os.environ)
-    named = id_of(str(home_of(repository)))
+    assign_repository_id(home_of(repository), os.environ)
+    named = read_repository_id(str(home_of(repository)))
     copy = Path(shutil.copytree(repository, tmp_path / "copy"))
-    give_id(home_of(copy), os.environ)
-    give_id(home_of(repository), os.environ)
-    assert id_of(str(home_of(copy))) != named == id_of(str(home_of(repository)))
+    assign_repository_id(home_of(copy), os.environ)
+    assign_repository_id(home_of(repository), os.environ)
+    assert read_repository_id(str(home_of(copy))) != named == read_repository_id(str(home_of(repository)))
     repository.rename(tmp_path / "moved")
-    give_id(home_of(tmp_path / "moved"), os.environ)
-    assert id_of(str(home_of(tmp_path / "moved"))) == named
+    assign_repository_id(home_of(tmp_path / "moved"), os.environ)
+    assert read_repository_id(str(home_of(tmp_path / "moved"))) == named
 
 
-def test_a_name_under_which_events_wait_is_not_forgotten(repository: Path) -> None:
-    give_id(home_of(repository), os.environ)
+def test_an_id_with_waiting_events_is_not_removed(repository: Path) -> None:
+    assign_repository_id(home_of(repository), os.environ)
     fallen_back(repository)
-    forget_id(home_of(repository), os.environ)
-    assert id_of(str(home_of(repository))) is not None
-    shutil.rmtree(fallback_of(str(home_of(repository)), dict(os.environ)))
-    forget_id(home_of(repository), os.environ)
-    assert id_of(str(home_of(repository))) is None
+    remove_repository_id(home_of(repository), os.environ)
+    assert read_repository_id(str(home_of(repository))) is not None
+    shutil.rmtree(locate_event_fallback(str(home_of(repository)), dict(os.environ)))
+    remove_repository_id(home_of(repository), os.environ)
+    assert read_repository_id(str(home_of(repository))) is None

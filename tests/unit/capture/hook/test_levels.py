@@ -1,4 +1,4 @@
-"""Which hook keeps an event when more than one is asked: the repository's own, the user's, or that of another agent."""
+"""Which hook records an event when several could: the repository's own, the user's, or another agent's."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from custody.capture.hook.install import hook_argv, hook_shell, install_hook, set_up_for
+from custody.capture.hook.install import add_hooked_agents, hook_argv, hook_shell_command, install_hook
 from tests.builders.cli import a_git_folder, spool_of
 from tests.builders.hooks import a_hook_event, home_of, installed, run_hook
 
@@ -17,7 +17,7 @@ SETTINGS = ".claude/settings.local.json"
 
 @pytest.fixture
 def state(tmp_path: Path) -> Path:
-    """The user's home of ours, with a hook in it."""
+    """Return the user's home, with a hook in it."""
     install_hook(tmp_path / "state" / "custody")
     return tmp_path / "state" / "custody"
 
@@ -40,10 +40,10 @@ def kept(repository: Path) -> int:
 
 
 def with_own_hook(repository: Path, folder: Path | None = None, home: Path | None = None) -> Path:
-    """The repository whose project settings run its own hook."""
+    """Return a repository whose project settings run its own hook."""
     path = (folder or repository) / SETTINGS
     path.parent.mkdir(parents=True)
-    command = hook_shell(home or home_of(repository), "claude-code")
+    command = hook_shell_command(home or home_of(repository), "claude-code")
     entry = {"hooks": [{"type": "command", "command": command}]}
     path.write_text(json.dumps({"hooks": {"Stop": [entry]}}, ensure_ascii=False, indent=2))
     return installed(repository)
@@ -51,15 +51,15 @@ def with_own_hook(repository: Path, folder: Path | None = None, home: Path | Non
 
 def test_a_hook_for_set_up_repositories_is_silent_in_all_others(state: Path, tmp_path: Path) -> None:
     one, other, never = (a_git_folder(tmp_path / name) for name in ("one", "other", "never"))
-    set_up_for(home_of(installed(one)), ["claude-code", "codex"])
-    set_up_for(home_of(installed(other)), ["codex"])
+    add_hooked_agents(home_of(installed(one)), ["claude-code", "codex"])
+    add_hooked_agents(home_of(installed(other)), ["codex"])
     for folder in (one, other, never):
         run_users_hook(state, folder, "--where-set-up")
     assert [kept(folder) for folder in (one, other, never)] == [1, 0, 0]
     assert not home_of(never).exists()
 
 
-def test_a_hook_for_every_repository_asks_nobody(state: Path, tmp_path: Path) -> None:
+def test_a_hook_for_every_repository_needs_no_setup(state: Path, tmp_path: Path) -> None:
     never = a_git_folder(tmp_path / "never")
     run_users_hook(state, never, "--unless", SETTINGS)
     assert kept(never) == 1
@@ -88,9 +88,7 @@ def test_only_settings_that_the_agent_reads_silence_the_users_hook(state: Path, 
 
 
 @pytest.mark.parametrize("own", [{"cursor_version": "2.1"}, {"conversation_id": "c"}], ids=["version", "conversation"])
-def test_what_cursor_says_through_claude_codes_settings_is_left_to_its_own_hook(
-    tmp_path: Path, own: dict[str, Any]
-) -> None:
+def test_cursors_events_in_claude_codes_hook_are_left_to_its_own_hook(tmp_path: Path, own: dict[str, Any]) -> None:
     repository = installed(a_git_folder(tmp_path / "repository"))
     ran = run_hook(repository, a_hook_event("Stop", repository, **own))
     assert (ran.status, ran.out, ran.err) == (0, "{}\n" if "cursor_version" in own else "", "")

@@ -1,4 +1,4 @@
-"""Every pattern takes linear time and is asked for whenever it would match; the unseen half stays unseen."""
+"""Every pattern takes linear time and runs whenever it would match; the held-out half stays unread."""
 
 import json
 import sys
@@ -15,20 +15,20 @@ from hypothesis import strategies as st
 from bench.redaction_growth import adversarial, seeds
 from custody.capture.hook.patterns import RULES, SecretPattern
 from custody.capture.hook.redact import RedactionError, redact_text
-from custody.capture.hook.secret_scan import forget, trips
+from custody.capture.hook.secret_scan import clear_secret_cache, has_possible_secret
 
 ROOT = Path(__file__).parents[4]
-# By name: whether mypy knows these parts of re depends on what else it looks at.
+# By name: whether mypy knows these parts of re depends on the other checked files.
 CONSTANTS: Any = import_module("re._constants")
 PARSER: Any = import_module("re._parser")
 ENDLESS = CONSTANTS.MAXREPEAT
 SEEDS = 3
 CALLS_SLACK = 400
-"""Calls that any text costs, however short; the texts are long enough for all passes that redaction may make."""
+"""Calls for any text, however short; the texts are long enough for all passes of redaction."""
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_nothing_must_follow_an_endless_repetition(rule: SecretPattern) -> None:
+def test_nothing_must_follow_an_unbounded_repetition(rule: SecretPattern) -> None:
     (whole, *fallback) = _branches(PARSER.parse(rule.pattern))
     if fallback:
         return  # what fails after its beginning is taken up by the other half as a whole
@@ -47,25 +47,25 @@ def _branches(parsed: Any) -> list[list[Any]]:
 
 
 @given(st.data(), st.sampled_from(RULES), st.sampled_from(["", " ", "\n", '"', "\\n", "=", "é", "\t"]))
-def test_what_a_rule_takes_out_trips_the_wire(data: st.DataObject, rule: SecretPattern, before: str) -> None:
+def test_the_scan_finds_whatever_a_rule_redacts(data: st.DataObject, rule: SecretPattern, before: str) -> None:
     text = before + data.draw(st.from_regex(rule.pattern))
     if redact_text(text)[1]:
-        assert trips(json.dumps({"a": text}).encode())
-        assert trips(json.dumps({"a": text}, ensure_ascii=False).encode())
+        assert has_possible_secret(json.dumps({"a": text}).encode())
+        assert has_possible_secret(json.dumps({"a": text}, ensure_ascii=False).encode())
 
 
-@pytest.mark.parametrize("sign", ["\U00020000", "\u0160", "\u0080", "\U0001f600", "Å"])
-def test_a_value_with_signs_beyond_ascii_trips_the_wire(sign: str) -> None:
-    text = f"pass:01{sign}0"
+@pytest.mark.parametrize("character", ["\U00020000", "\u0160", "\u0080", "\U0001f600", "Å"])
+def test_the_scan_finds_a_value_with_characters_outside_ascii(character: str) -> None:
+    text = f"pass:01{character}0"
     assert redact_text(text)[1]
-    assert trips(json.dumps({"a": text}, ensure_ascii=False).encode())
+    assert has_possible_secret(json.dumps({"a": text}, ensure_ascii=False).encode())
 
 
 @pytest.mark.parametrize("tail", ["", "a", "A1b2C3d4E5f6G7h8I9j0", '="', ": ", "\\", " -p "])
 def test_twice_the_text_is_at_most_twice_the_work(tail: str) -> None:
     for seed in _some(tail):
         for once, twice in zip(adversarial(seed, 10_000), adversarial(seed, 20_000), strict=True):
-            _calls(twice)  # patterns are compiled when they are first asked for
+            _calls(twice)  # patterns are compiled on first use
             assert _calls(twice) <= 2 * _calls(once) + CALLS_SLACK, seed
 
 
@@ -75,17 +75,17 @@ def _some(tail: str) -> Iterator[str]:
 
 
 def _calls(text: str) -> int:
-    """How many functions are called to look at ``text`` and to redact it; the same on every machine."""
+    """Return the number of function calls to scan and redact ``text``; the same on every machine."""
     count = 0
 
     def called(frame: FrameType, event: str, argument: object) -> None:
         nonlocal count
         count += event in ("call", "c_call")
 
-    forget()
+    clear_secret_cache()
     sys.setprofile(called)
     try:
-        trips(text.encode())
+        has_possible_secret(text.encode())
         redact_text(text)
     except RedactionError:
         pass  # it never comes to rest; that too must be found out in few steps
@@ -102,8 +102,8 @@ def test_only_the_figures_read_the_unseen_half() -> None:
     assert naming == {"bench/redaction.py"}
 
 
-@pytest.mark.parametrize("sign", ["\x1b", "\x01", "\x7f", "é", "🙂"])
-def test_an_escaped_sign_inside_a_value_does_not_hide_it(sign: str) -> None:
-    text = f"pass:01{sign}0"
+@pytest.mark.parametrize("character", ["\x1b", "\x01", "\x7f", "é", "🙂"])
+def test_an_escaped_character_inside_a_value_does_not_hide_it(character: str) -> None:
+    text = f"pass:01{character}0"
     assert redact_text(text)[1]
-    assert trips(json.dumps({"a": text}).encode())
+    assert has_possible_secret(json.dumps({"a": text}).encode())

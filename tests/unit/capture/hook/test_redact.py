@@ -1,4 +1,4 @@
-"""Secrets are taken out, lines and harmless words stay, and nothing that would be taken out gets past the tripwire."""
+"""Secrets are redacted, lines and harmless words stay, and the scan finds everything that would be redacted."""
 
 import json
 from random import Random
@@ -11,18 +11,18 @@ from bench.redaction_corpus.frame import harmless_texts, samples
 from bench.redaction_corpus.harmless import HARMLESS
 from bench.redaction_corpus.seen import KINDS
 from custody.capture.hook import secret_scan as trip
-from custody.capture.hook.redact import line_mac, redact_text, redact_value
-from custody.capture.hook.secret_scan import trips
+from custody.capture.hook.redact import compute_redacted_line_mac, redact_text, redact_value
+from custody.capture.hook.secret_scan import has_possible_secret
 
 KEY = b"k" * 32
 TOKEN = "ghp_" + "A1b2C3d4E5f6G7h8I9j0" + "K1l2M3n4O5p6Q7r8"
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_every_kind_trips_and_is_taken_out(kind: object) -> None:
+def test_every_kind_is_found_and_redacted(kind: object) -> None:
     for sample in samples(kind, 3, 3):  # type: ignore[arg-type]
         event = {"tool_input": {"content": sample.text}}
-        assert trips(json.dumps(event).encode())
+        assert has_possible_secret(json.dumps(event).encode())
         clean, marks = redact_value(event, KEY)
         assert marks
         for secret in sample.secrets:
@@ -54,15 +54,15 @@ def test_any_text_keeps_its_lines(text: str) -> None:
     assert (clean == text) is not bool(lines)
 
 
-def test_a_mark_says_where_and_only_this_machine_can_match_it() -> None:
+def test_a_mark_has_the_place_and_only_this_machine_can_match_it() -> None:
     clean, marks = redact_value({"a": [f"one\ntoken = '{TOKEN}'\nthree"]}, KEY)
     assert clean["a"][0].split("\n")[::2] == ["one", "three"]
     assert [(mark["at"], mark["line"]) for mark in marks] == [("/a/0", 2)]
-    assert marks[0]["mac"] == line_mac(KEY, f"token = '{TOKEN}'")
-    assert marks[0]["mac"] != line_mac(b"x" * 32, f"token = '{TOKEN}'")
+    assert marks[0]["mac"] == compute_redacted_line_mac(KEY, f"token = '{TOKEN}'")
+    assert marks[0]["mac"] != compute_redacted_line_mac(b"x" * 32, f"token = '{TOKEN}'")
 
 
-def test_a_name_beside_a_value_says_what_it_is() -> None:
+def test_a_name_beside_a_value_marks_it_as_a_secret() -> None:
     clean, marks = redact_value({"password": "hunter2-Zq8", "user": "ana"}, KEY)
     assert (clean["user"], len(marks)) == ("ana", 1)
     assert "hunter2" not in clean["password"]
@@ -70,8 +70,8 @@ def test_a_name_beside_a_value_says_what_it_is() -> None:
 
 def test_escapes_do_not_hide_a_secret() -> None:
     for text in (TOKEN, f'a\n"{TOKEN}"', f"x\\/{TOKEN}"):
-        assert trips(json.dumps({"a": text}).encode())
-        assert trips(json.dumps({"a": text}, ensure_ascii=False).encode())
+        assert has_possible_secret(json.dumps({"a": text}).encode())
+        assert has_possible_secret(json.dumps({"a": text}, ensure_ascii=False).encode())
 
 
 @pytest.mark.parametrize(
@@ -84,11 +84,11 @@ def test_escapes_do_not_hide_a_secret() -> None:
         "api_key=None",
     ],
 )
-def test_code_that_speaks_of_secrets_holds_none(harmless: str) -> None:
+def test_code_about_secrets_is_not_redacted(harmless: str) -> None:
     assert redact_text(harmless) == (harmless, ())
 
 
-def test_a_large_text_is_done_in_reasonable_steps() -> None:
+def test_a_large_text_takes_a_bounded_number_of_steps() -> None:
     chance = Random(1)
     text = "\n".join("".join(chance.choices("abc def(x) = 1;", k=80)) for _ in range(20_000)) + f"\ntoken = '{TOKEN}'\n"
     clean, lines = redact_text(text)
@@ -108,8 +108,10 @@ def test_a_large_text_is_done_in_reasonable_steps() -> None:
         '"secret": "correct horse battery staple"',
     ],
 )
-def test_a_pass_phrase_is_taken_out_whole(text: str) -> None:
-    assert all(trips(json.dumps({"a": text}, ensure_ascii=ascii_only).encode()) for ascii_only in (True, False))
+def test_a_pass_phrase_is_redacted_as_a_whole(text: str) -> None:
+    assert all(
+        has_possible_secret(json.dumps({"a": text}, ensure_ascii=ascii_only).encode()) for ascii_only in (True, False)
+    )
     clean, lines = redact_text(text)
     assert len(lines) == 1
     assert not {"correct", "horse", "battery", "staple", "four", "words", "these"}.intersection(clean.split())
@@ -126,15 +128,15 @@ def test_a_pass_phrase_is_taken_out_whole(text: str) -> None:
         "'passphrase': 'does not match'",
     ],
 )
-def test_prose_about_passwords_is_no_pass_phrase(harmless: str) -> None:
+def test_prose_about_passwords_is_not_a_pass_phrase(harmless: str) -> None:
     assert redact_text(harmless) == (harmless, ())
 
 
-def test_nothing_is_remembered_of_an_event_once_it_is_redacted() -> None:
+def test_caches_are_empty_after_redacting_an_event() -> None:
     event = {"a": f"token = '{TOKEN}'"}
-    assert trips(json.dumps(event).encode())
+    assert has_possible_secret(json.dumps(event).encode())
     redact_value(event, KEY)
-    assert not trip._judged
+    assert not trip._random_parts
     assert not trip._strengths
 
 
@@ -145,7 +147,7 @@ def test_many_short_texts_are_redacted_as_one_long_one() -> None:
     assert [mark["at"] for mark in marks] == ["/lines/300"]
 
 
-def test_what_is_left_far_from_a_secret_is_found_again() -> None:
+def test_secrets_far_from_a_redaction_are_found() -> None:
     text = f"token = '{TOKEN}'\n" + "x = 1\n" * 3000 + f"token = '{TOKEN[::-1]}'\npassword: 'Zq8-hunter2'\n"
     clean, lines = redact_text(text)
     assert redact_text(clean) == (clean, ())

@@ -1,4 +1,4 @@
-"""Snapshots: what a shell call changed on disk, read by ourselves, within limits."""
+"""Snapshots: the changes of a shell call on disk, within limits."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from custody.capture.hook import snapshot
-from custody.capture.hook.event_home import gaps_in
+from custody.capture.hook.event_home import read_capture_gaps
 from tests.builders.cli import a_git_folder
 from tests.builders.hooks import a_hook_event, home_of, installed, run_hook
 from tests.builders.in_process import custody
@@ -26,7 +26,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def shell(repository: Path, event: str, call: str = "toolu_01") -> None:
-    """Tell the hook that a shell command is about to run, or has run."""
+    """Send the hook an event before or after a shell command."""
     run_hook(
         repository, a_hook_event(event, repository, tool_name="Bash", tool_use_id=call, tool_input={"command": "x"})
     )
@@ -40,7 +40,7 @@ def snapshots(repository: Path) -> list[dict[str, Any]]:
     ]
 
 
-def test_what_a_command_changed_is_kept(repository: Path) -> None:
+def test_a_commands_changes_are_stored(repository: Path) -> None:
     shell(repository, "PreToolUse")
     (repository / "made.py").write_text("new\n")
     (repository / "kept.py").write_text("changed\n")
@@ -51,7 +51,7 @@ def test_what_a_command_changed_is_kept(repository: Path) -> None:
     assert {file["path"]: file["text"] for file in taken["files"]} == {"made.py": "new\n", "kept.py": "changed\n"}
 
 
-def test_what_a_person_changed_before_a_command_is_kept_apart(repository: Path) -> None:
+def test_a_persons_changes_before_a_command_are_stored_separately(repository: Path) -> None:
     shell(repository, "PreToolUse", "one")
     (repository / "kept.py").write_text("by hand\n")
     shell(repository, "PreToolUse", "two")
@@ -62,14 +62,14 @@ def test_what_a_person_changed_before_a_command_is_kept_apart(repository: Path) 
     assert (after["phase"], after["files"]) == ("after", [{"path": "kept.py", "gone": True}])
 
 
-def test_nothing_changed_is_no_snapshot(repository: Path) -> None:
+def test_no_change_gives_no_snapshot(repository: Path) -> None:
     for event in ("PreToolUse", "PostToolUse", "PreToolUse"):
         shell(repository, event)
     assert snapshots(repository) == []
 
 
 @pytest.mark.parametrize("first", ["PreToolUse", "PostToolUse"])
-def test_the_first_look_keeps_what_was_not_committed_as_nobodys(repository: Path, first: str) -> None:
+def test_the_first_snapshot_stores_uncommitted_files_without_an_author(repository: Path, first: str) -> None:
     (repository / "kept.py").write_text("a person had begun this\n")
     (repository / "new.py").write_text("and this\n")
     shell(repository, first)
@@ -81,7 +81,7 @@ def test_the_first_look_keeps_what_was_not_committed_as_nobodys(repository: Path
     }
 
 
-def test_binary_and_odd_files(repository: Path) -> None:
+def test_binary_and_unusual_files(repository: Path) -> None:
     shell(repository, "PreToolUse")
     (repository / "image.png").write_bytes(b"\x89PNG\0\0")
     (repository / "latin.txt").write_bytes(b"caf\xe9\n")
@@ -104,7 +104,7 @@ def test_over_the_limits_is_a_counted_gap(repository: Path) -> None:
     shell(repository, "PostToolUse")
     (taken,) = snapshots(repository)
     assert (len(taken["files"]), taken["missed"]) == (snapshot.FILES_MAX, 5)
-    assert any("left out 5 changed file(s)" in gap for gap in gaps_in(home_of(repository)))
+    assert any("left out 5 changed files" in gap for gap in read_capture_gaps(home_of(repository)))
 
 
 def test_deletions_do_not_crowd_out_what_was_written(repository: Path) -> None:
@@ -120,7 +120,7 @@ def test_deletions_do_not_crowd_out_what_was_written(repository: Path) -> None:
     assert (len(taken["files"]), taken["missed"]) == (snapshot.FILES_MAX + 1, 5)
 
 
-def test_a_file_that_is_only_ignored_now_is_not_gone(repository: Path) -> None:
+def test_a_file_that_is_now_ignored_is_not_deleted(repository: Path) -> None:
     (repository / "x.log").write_text("x")
     shell(repository, "PreToolUse")
     (repository / ".gitignore").write_text("*.log\n")
@@ -129,7 +129,7 @@ def test_a_file_that_is_only_ignored_now_is_not_gone(repository: Path) -> None:
     assert [file["path"] for file in taken["files"]] == [".gitignore"]
 
 
-def test_a_change_that_hides_its_time_is_seen(repository: Path) -> None:
+def test_a_change_with_an_unchanged_time_is_found(repository: Path) -> None:
     shell(repository, "PreToolUse")
     was = (repository / "kept.py").stat()
     (repository / "kept.py").write_text("tpek\n")
@@ -148,7 +148,7 @@ def test_too_many_bytes_are_a_counted_gap(repository: Path) -> None:
     assert ([file["path"] for file in taken["files"]], taken["missed"]) == (["a", "c"], 1)
 
 
-def test_git_is_given_no_chance_to_run_anything(repository: Path, tmp_path: Path) -> None:
+def test_git_cannot_run_programs_of_the_repository(repository: Path, tmp_path: Path) -> None:
     marker = tmp_path / "executed"
     program = tmp_path / "program"
     program.write_text(f"#!/bin/sh\ntouch {marker}\ncat\n")
@@ -178,8 +178,8 @@ def test_git_is_given_no_chance_to_run_anything(repository: Path, tmp_path: Path
         ("beforeShellExecution", None, "before"),
     ],
 )
-def test_which_events_want_a_snapshot(event: str, tool: str | None, phase: str | None) -> None:
-    assert snapshot.phase_of(event, tool) == phase
+def test_which_events_need_a_snapshot(event: str, tool: str | None, phase: str | None) -> None:
+    assert snapshot.choose_snapshot_phase(event, tool) == phase
 
 
 def test_a_git_that_never_answers_is_a_counted_gap(repository: Path, tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_a_git_that_never_answers_is_a_counted_gap(repository: Path, tmp_path: P
     slow.chmod(0o755)
     said = a_hook_event("PreToolUse", repository, tool_name="Bash", tool_use_id="c")
     assert run_hook(repository, said, PATH=f"{slow.parent}:/usr/bin:/bin").status == 0
-    assert any("git did not list the files" in gap for gap in gaps_in(home_of(repository)))
+    assert any("git did not list the files" in gap for gap in read_capture_gaps(home_of(repository)))
 
 
 def test_nested_repositories_are_a_gap_counted_once(repository: Path) -> None:
@@ -203,8 +203,8 @@ def test_nested_repositories_are_a_gap_counted_once(repository: Path) -> None:
     shell(repository, "PostToolUse")
     (taken,) = snapshots(repository)
     assert [file["path"] for file in taken["files"]] == ["kept.py"]
-    (gap,) = gaps_in(home_of(repository))
-    assert gap.endswith("claude-code: snapshots do not look into nested repositories and submodules; 2 found")
+    (gap,) = read_capture_gaps(home_of(repository))
+    assert gap.endswith("claude-code: snapshots skip nested repositories and submodules; 2 found")
     shutil.rmtree(sub)
     shutil.rmtree(repository / "nested")
     shell(repository, "PostToolUse", "two")
@@ -212,21 +212,19 @@ def test_nested_repositories_are_a_gap_counted_once(repository: Path) -> None:
     assert "set aside" not in custody(repository, "doctor").out
 
 
-def test_a_submodule_that_was_never_fetched_is_no_gap(repository: Path) -> None:
+def test_a_submodule_that_was_never_fetched_is_not_a_gap(repository: Path) -> None:
     entry = f"160000,{'a' * 40},sub"
     subprocess.run(["git", "update-index", "--add", "--cacheinfo", entry], cwd=repository, check=True)
     (repository / "sub").mkdir()
     shell(repository, "PreToolUse")
-    assert gaps_in(home_of(repository)) == []
+    assert read_capture_gaps(home_of(repository)) == []
 
 
-def test_more_files_than_are_looked_at_are_a_gap_counted_once(
-    repository: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_over_the_limit_are_a_gap_counted_once(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot, "LISTED_MAX", 3)
     for n in range(5):
         (repository / f"f{n}").write_text("x")
     for _ in range(2):
-        snapshot.take({"agent": "a", "id": "1"}, "after", str(repository), str(home_of(repository)))
-    (gap,) = gaps_in(home_of(repository))
-    assert gap.endswith("a: snapshots look at 3 of 7 files")
+        snapshot.take_snapshot({"agent": "a", "id": "1"}, "after", str(repository), str(home_of(repository)))
+    (gap,) = read_capture_gaps(home_of(repository))
+    assert gap.endswith("a: snapshots cover 3 of 7 files")

@@ -1,4 +1,4 @@
-"""The spool: one durable file per event, oldest first, nothing that was acknowledged is lost."""
+"""The spool: one durable file per event, oldest first; no acknowledged event is lost."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from custody.core.errors import InputError, SpoolError
 from tests.builders.events import an_event
 
 
-def test_what_was_put_waits_in_order(tmp_path: Path) -> None:
+def test_events_wait_in_order(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "spool")
     receipts = [spool.put(an_event(id=str(n))).event for n in range(5)]
     assert spool.names() == receipts
@@ -39,26 +39,26 @@ def test_an_event_is_synced_before_it_has_its_name(tmp_path: Path, monkeypatch: 
     assert done == ["fsync", "rename", "fsync"], "the file, its name, the folder"
 
 
-def test_files_and_folder_are_for_their_owner_alone(tmp_path: Path) -> None:
+def test_files_and_folder_are_accessible_to_their_owner_only(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "custody" / "spool")
     spool.put(an_event())
     assert [p.stat().st_mode & 0o077 for p in (spool.folder, spool.folder.parent, *spool.folder.iterdir())] == [0, 0, 0]
 
 
-def test_what_is_no_event_is_not_acknowledged(tmp_path: Path) -> None:
+def test_an_invalid_event_is_not_acknowledged(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "spool")
     with pytest.raises(InputError):
         spool.put(b"{}")
     assert not spool.folder.exists()
 
 
-def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(SpoolError, match="cannot make the event durable"):
         Spool(tmp_path / "file" / "spool").put(an_event())
 
 
-def test_damaged_files_are_set_aside_and_kept(tmp_path: Path) -> None:
+def test_damaged_files_are_moved_and_not_deleted(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
     good, bad = (spool.put(an_event(id=str(n))).event for n in range(2))
     (tmp_path / bad).write_bytes((tmp_path / bad).read_bytes()[:-1])
@@ -66,20 +66,20 @@ def test_damaged_files_are_set_aside_and_kept(tmp_path: Path) -> None:
     assert [arrival.entry.event for arrival in waiting.arrivals] == [good]
     spool.set_aside(refused.event for refused in waiting.refused)
     assert spool.names() == [good]
-    assert [refused.event for refused in spool.refused()] == [bad]
-    assert spool.look_again() == []
+    assert [refused.event for refused in spool.list_rejected_files()] == [bad]
+    assert spool.restore_readable_files() == []
 
 
-def test_what_can_be_read_again_returns(tmp_path: Path) -> None:
+def test_rejected_files_that_can_be_read_return(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
     name = spool.put(an_event()).event
     spool.set_aside([name])
     assert spool.names() == []
-    assert spool.look_again() == [name]
+    assert spool.restore_readable_files() == [name]
     assert spool.names() == [name]
 
 
-def test_removing_what_is_gone_is_nothing(tmp_path: Path) -> None:
+def test_removing_a_missing_event_does_nothing(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
     name = spool.put(an_event()).event
     spool.remove([name, name])
@@ -87,16 +87,16 @@ def test_removing_what_is_gone_is_nothing(tmp_path: Path) -> None:
     assert spool.names() == []
 
 
-def test_unfinished_files_are_no_events(tmp_path: Path) -> None:
+def test_unfinished_files_are_not_events(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
     name = spool.put(an_event()).event
     (tmp_path / name).rename(tmp_path / f"{name}.tmp")
     assert spool.names() == []
-    assert [path.name for path in spool.unfinished()] == [f"{name}.tmp"]
-    assert spool.strangers() == []
+    assert [path.name for path in spool.list_unfinished_files()] == [f"{name}.tmp"]
+    assert spool.list_foreign_files() == []
 
 
-def test_a_look_stops_when_it_holds_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_stops_at_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("custody.capture.spool.BATCH_BYTES", 10_000)
     spool = Spool(tmp_path)
     for n in range(4):
@@ -104,7 +104,7 @@ def test_a_look_stops_when_it_holds_enough(tmp_path: Path, monkeypatch: pytest.M
     assert len(spool.oldest(256).arrivals) == 2
 
 
-def test_several_events_of_one_file_wait_each_under_an_id_of_its_own(tmp_path: Path) -> None:
+def test_several_events_of_one_file_have_their_own_ids(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
     receipt = spool.put_all([an_event(id="1"), an_event(id="2")])
     spool.put(an_event(id="3"))
@@ -116,14 +116,14 @@ def test_several_events_of_one_file_wait_each_under_an_id_of_its_own(tmp_path: P
     assert spool.names() == []
 
 
-def test_a_file_of_several_events_is_taken_whole(tmp_path: Path) -> None:
+def test_a_file_of_several_events_is_read_as_a_whole(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
     for n in range(3):
         spool.put_all([an_event(id=f"{n}a"), an_event(id=f"{n}b")])
     assert [len(spool.oldest(3, skip=skip).arrivals) for skip in range(4)] == [4, 4, 2, 0]
 
 
-def test_secrets_are_taken_out_of_each_of_several_events(tmp_path: Path) -> None:
+def test_secrets_are_redacted_in_each_of_several_events(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "spool")
     secret = "ghp_" + "a1B2c3D4e5F6" * 3
     spool.put_all([an_event("prompt", id="1", text="plain"), an_event("prompt", id="2", text=f"use {secret}")])
@@ -134,22 +134,22 @@ def test_secrets_are_taken_out_of_each_of_several_events(tmp_path: Path) -> None
     assert len(clean["redacted"]) == 1
 
 
-def test_one_wrong_event_keeps_all_of_its_file_waiting(tmp_path: Path) -> None:
+def test_one_invalid_event_keeps_its_whole_file_waiting(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
     spool.put_all([an_event(id="1"), b'{"custody":1}'])
-    assert (spool.oldest(10).arrivals, len(spool.refused())) == ((), 1)
+    assert (spool.oldest(10).arrivals, len(spool.list_rejected_files())) == ((), 1)
 
 
-def test_what_cannot_be_read_again_is_not_put(tmp_path: Path) -> None:
+def test_an_unreadable_event_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         Spool(tmp_path).put_all([b" " * (16 * 1024 * 1024)])
     assert Spool(tmp_path).names() == []
 
 
 def test_frames_round_trip_and_any_flipped_bit_shows() -> None:
-    whole = durable.framed(b"an event")
-    assert durable.unframed(whole) == b"an event"
+    whole = durable.frame_spool_event(b"an event")
+    assert durable.unframe_spool_event(whole) == b"an event"
     for bit in range(len(whole) * 8):
         data = bytearray(whole)
         data[bit // 8] ^= 1 << bit % 8
-        assert durable.unframed(bytes(data)) is None
+        assert durable.unframe_spool_event(bytes(data)) is None

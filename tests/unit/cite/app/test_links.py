@@ -1,4 +1,4 @@
-"""Checks of the registry's addresses: what is asked, what is remembered, what is gone when."""
+"""Link checks of the registry: requests, stored results, verdicts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ from custody.cite.queries.registry import RegistryTables
 from custody.cite.rules import CiteRules
 from custody.cite.wire import CiteLink, CiteLinksReport
 from custody.core.errors import InputError
-from custody.core.wire.time import text_from
+from custody.core.wire.time import format_timestamp
 from custody.workspace.workspace import Progress, Workspace
 from tests.builders.cli import a_git_folder
 from tests.builders.sources import a_source
@@ -26,7 +26,7 @@ URLS = [f"https://example.org/{n}" for n in range(1, 4)]
 
 
 class Told:
-    """A web that answers as it was told, and remembers what it was asked."""
+    """A fake web with scripted answers that records its requests."""
 
     def __init__(self, *answers: LinkOutcome | type[BaseException]) -> None:
         self._answers = answers
@@ -83,7 +83,7 @@ def the_link(report: CiteLinksReport, source_id: str = "S1") -> CiteLink:
     return next(link for link in report.links if link.id == source_id)
 
 
-def test_without_network_nothing_is_asked_and_everything_that_would_be_is_shown(workspace: Workspace) -> None:
+def test_without_network_nothing_is_sent_and_every_request_is_listed(workspace: Workspace) -> None:
     web = Told()
     report = cite_check_links(workspace, ALL, web=web)
     assert web.asked == []
@@ -93,7 +93,7 @@ def test_without_network_nothing_is_asked_and_everything_that_would_be_is_shown(
     ]
 
 
-def test_what_is_asked_is_what_was_shown(workspace: Workspace) -> None:
+def test_the_requests_are_those_that_were_listed(workspace: Workspace) -> None:
     web = Told()
     shown = [link.asks for link in cite_check_links(workspace, ALL).links]
     cite_check_links(workspace, ALL, network=True, web=web)
@@ -122,10 +122,10 @@ def test_every_verdict(workspace: Workspace) -> None:
     report = checked(workspace, a_look(1), moved, a_look(3, LinkAnswer.REFUSED, 403))
     assert verdicts(report) == ["alive", "moved", "blocked"]
     assert the_link(report, "S2").location == "https://example.org/new"
-    assert verdicts(cite_check_links(workspace, ALL)) == ["alive", "moved", "blocked"], "it is remembered"
+    assert verdicts(cite_check_links(workspace, ALL)) == ["alive", "moved", "blocked"], "it is stored"
 
 
-def test_a_machine_without_network_lets_no_source_die(workspace: Workspace) -> None:
+def test_an_offline_machine_counts_no_failures(workspace: Workspace) -> None:
     for days in range(5):
         report = checked(later(workspace, 24 * days), silent(1), silent(2), a_look(3, LinkAnswer.ABSENT, None))
         assert verdicts(report) == ["unreachable"] * 3
@@ -133,7 +133,7 @@ def test_a_machine_without_network_lets_no_source_die(workspace: Workspace) -> N
     assert verdicts(cite_check_links(workspace, ALL)) == [None] * 3
 
 
-def test_what_was_gone_stays_so_while_nobody_answers(workspace: Workspace) -> None:
+def test_a_gone_url_stays_gone_while_offline(workspace: Workspace) -> None:
     for days in range(3):
         checked(later(workspace, 24 * days), missing(1), a_look(2))
     report = checked(later(workspace, 96), silent(1), silent(2))
@@ -141,27 +141,27 @@ def test_what_was_gone_stays_so_while_nobody_answers(workspace: Workspace) -> No
     assert the_link(report).failures == 3
 
 
-def test_an_address_that_was_not_asked_keeps_what_is_known(workspace: Workspace) -> None:
+def test_a_skipped_url_keeps_its_stored_checks(workspace: Workspace) -> None:
     checked(workspace, a_look(1))
-    report = checked(later(workspace, 1), SkippedLink(URLS[0], "'example.org' failed too often just now"))
+    report = checked(later(workspace, 1), SkippedLink(URLS[0], "'example.org' failed too often"))
     link = the_link(report)
     assert (link.verdict, link.looked, link.why) == (
         "alive",
         False,
-        "not asked: 'example.org' failed too often just now",
+        "not checked: 'example.org' failed too often",
     )
     assert verdicts(report) == ["alive", None, None]
 
 
-def test_an_interruption_keeps_what_was_found_out(workspace: Workspace) -> None:
+def test_an_interrupt_keeps_the_results_so_far(workspace: Workspace) -> None:
     report = checked(workspace, a_look(1), KeyboardInterrupt, a_look(2))
     assert (report.stopped, verdicts(report)) == (True, ["alive", None, None])
-    assert the_link(report, "S2").why == "not asked: broken off"
+    assert the_link(report, "S2").why == "not checked: interrupted"
     assert verdicts(cite_check_links(workspace, ALL)) == ["alive", None, None]
 
 
 # Conformance: 003-105
-def test_stale_is_what_was_not_looked_at_or_long_ago(workspace: Workspace) -> None:
+def test_stale_urls_were_never_checked_or_long_ago(workspace: Workspace) -> None:
     checked(workspace, a_look(1), missing(2))
     stale = LinkSelection(stale=True)
 
@@ -177,20 +177,20 @@ def test_stale_is_what_was_not_looked_at_or_long_ago(workspace: Workspace) -> No
     ]
 
 
-def test_a_server_that_asked_for_patience_is_left_alone_until_then(workspace: Workspace) -> None:
+def test_a_rate_limited_host_is_skipped_until_the_limit_ends(workspace: Workspace) -> None:
     asked = a_look(1, LinkAnswer.REFUSED, 429, retry_seconds=7200)
     checked(workspace, asked, wanted=LinkSelection(sources=("S1",)))
     web = Told(a_look(1))
     report = cite_check_links(later(workspace, 1), LinkSelection(sources=("S1",)), network=True, web=web)
     assert (web.asked, the_link(report).verdict, the_link(report).asks) == ([], "blocked", None)
-    assert the_link(report).why.startswith("not asked: its server asked for patience until ")
+    assert the_link(report).why.startswith("not checked: rate-limited until ")
     report = cite_check_links(later(workspace, 1), ALL, network=True, web=web)
-    assert web.asked == [], "it is the server that asked, not the page"
+    assert web.asked == [], "the server set the limit, not the page"
     assert verdicts(report) == ["blocked", None, None]
     assert verdicts(checked(later(workspace, 2), a_look(1), wanted=LinkSelection(sources=("S1",)))) == ["alive"]
 
 
-def test_what_is_not_asked_says_why(workspace: Workspace) -> None:
+def test_skipped_urls_have_a_reason(workspace: Workspace) -> None:
     registry = SourceRegistry(RecordRegistryStore(workspace), "ana", workspace.now_ns, workspace.token)
     for url in ("http://10.0.0.1/", "ftp://example.org/x", None):
         registry.register(a_source(url=url, title=f"t {url}"))
@@ -198,8 +198,8 @@ def test_what_is_not_asked_says_why(workspace: Workspace) -> None:
     report = cite_check_links(workspace, LinkSelection(sources=("S4", "S5", "S6")), network=True, web=web)
     assert web.asked == []
     assert [(link.verdict, link.why) for link in report.links] == [
-        ("blocked", "not asked: 10.0.0.1 is private"),
-        ("blocked", "not asked: no address of the web"),
+        ("blocked", "not checked: 10.0.0.1 is private"),
+        ("blocked", "not checked: not a web URL"),
     ]
     assert report.no_address == ["S6"]
 
@@ -212,13 +212,13 @@ def test_an_alias_is_the_source_it_was_merged_into(workspace: Workspace) -> None
     assert [(link.id, link.address) for link in report.links] == [("S1", URLS[0])]
 
 
-def test_progress_is_told_and_a_look_is_a_record(workspace: Workspace) -> None:
+def test_progress_is_reported_and_a_check_is_a_record(workspace: Workspace) -> None:
     told: list[Any] = []
     watched = replace(workspace, progress=Progress(lambda what, total: told.append((what, total)), told.append))
     checked(watched, a_look(1), a_look(2))
     assert told[-3:] == [("checking links", 3), 1, 1]
     with workspace.reading() as store:
-        assert RegistryTables(store).shelf(store.own()).check(1) is not None
+        assert RegistryTables(store).catalog(store.own()).check(1) is not None
 
 
 REPORT = b"""\
@@ -237,7 +237,7 @@ def test_a_reports_list_is_checked_without_a_registry(tmp_path: Path) -> None:
     (tmp_path / "report.md").write_bytes(REPORT)
     workspace, web = Workspace(tmp_path, now_ns=lambda: NOON), Told(missing(1))
     report = cite_check_links(workspace, LinkSelection(file="report.md"), network=True, web=web)
-    assert web.asked == [URLS[0]], "each address once"
+    assert web.asked == [URLS[0]], "each URL once"
     assert [(link.id, link.verdict) for link in report.links] == [
         ("1", "unreachable"),
         ("2", "blocked"),
@@ -251,19 +251,19 @@ def test_a_reports_list_is_checked_without_a_registry(tmp_path: Path) -> None:
     "said",
     [{}, {"file": "a.md", "all": True}, {"file": "a.md", "sources": ("S1",)}, {"sources": ("S1",), "all": True}],
 )
-def test_what_cannot_be_wanted_is_refused(said: dict[str, Any]) -> None:
+def test_contradictory_selections_are_rejected(said: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         LinkSelection(**said)
 
 
-def test_an_unknown_source_is_refused_before_anything_is_asked(workspace: Workspace) -> None:
+def test_an_unknown_source_is_rejected_before_any_request(workspace: Workspace) -> None:
     web = Told()
-    with pytest.raises(InputError, match="no source is registered as 'S9'"):
+    with pytest.raises(InputError, match="unknown source 'S9'"):
         cite_check_links(workspace, LinkSelection(sources=("S1", "S9")), network=True, web=web)
     assert web.asked == []
 
 
-def test_rules_of_a_repository_set_numbers_and_never_where_to_ask(workspace: Workspace) -> None:
+def test_rules_of_a_repository_set_limits_but_not_the_address_policy(workspace: Workspace) -> None:
     (workspace.folder / "custody.toml").write_text("[cite]\nlink_gone_after = 1\n")
     assert verdicts(checked(workspace, missing(1), a_look(2)))[0] == "gone"
     (workspace.folder / "custody.toml").write_text("[cite]\nlink_ports = [22]\n")
@@ -271,6 +271,6 @@ def test_rules_of_a_repository_set_numbers_and_never_where_to_ask(workspace: Wor
         cite_check_links(workspace, ALL)
 
 
-def test_days_are_counted_by_the_clock_that_is_given(workspace: Workspace) -> None:
+def test_days_are_counted_by_the_clock_passed_in(workspace: Workspace) -> None:
     checked(workspace, a_look(1))
-    assert the_link(cite_check_links(later(workspace, 10 * DAY_NS / HOUR_NS), ALL)).at == text_from(NOON)
+    assert the_link(cite_check_links(later(workspace, 10 * DAY_NS / HOUR_NS), ALL)).at == format_timestamp(NOON)

@@ -1,4 +1,4 @@
-"""Sources that agents read get numbers from the captured calls: in the records' order, each reading once."""
+"""Pages that agents read get numbers from recorded calls: in the order of the records, each reading once."""
 
 import json
 from pathlib import Path
@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from custody.capture import TRANSCRIPT_READERS
 from custody.cite.app.registry import cite_list, cite_show
-from custody.cite.app.registry_stores import RecordedSource, RecordRegistryStore, plan_registrations
+from custody.cite.app.registry_stores import RecordedSource, RecordRegistryStore, plan_recorded_source_registrations
 from custody.cite.app.source_registry import SourceRegistry
-from custody.cite.event_fold import apply
+from custody.cite.catalog import MemoryCatalog, Stamp
+from custody.cite.event_fold import apply_source_event
 from custody.cite.model import ResearchSource
 from custody.cite.queries.registry import RegistryTables
-from custody.cite.shelf import MemoryShelf, Stamp
 from custody.cite.wire import CiteShowReport
 from custody.core.ids import AgentName, CallId, SessionId
 from custody.core.views import Reading, SourceAccess
@@ -61,7 +61,7 @@ def shown(folder: Path, source_id: str) -> CiteShowReport:
 
 
 # Conformance: 003-078
-def test_what_an_agent_read_is_registered_in_the_records_order_with_its_reading(folder: Path, tmp_path: Path) -> None:
+def test_pages_that_an_agent_read_are_registered_in_the_order_of_the_records(folder: Path, tmp_path: Path) -> None:
     a_session(folder).put(tmp_path / "t")
     imported(folder, tmp_path / "t")
     expected = [
@@ -69,11 +69,11 @@ def test_what_an_agent_read_is_registered_in_the_records_order_with_its_reading(
         ("S2", "https://b.example/x", "listed"),
         ("S3", "https://c.example/gone", "attempted"),
     ]
-    assert sources(folder) == expected, "no file, nothing of this machine, nothing that perhaps brought nothing"
+    assert sources(folder) == expected, "no files, no local pages, no uncertain attempts"
     assert shown(folder, "S1").source.title == "HTTP Semantics"
 
 
-def test_every_reading_is_kept_with_session_call_and_time_and_the_best_counts(folder: Path, tmp_path: Path) -> None:
+def test_every_reading_is_stored_and_the_best_counts(folder: Path, tmp_path: Path) -> None:
     session = a_session(folder)
     session.put(tmp_path / "t")
     imported(folder, tmp_path / "t")
@@ -98,7 +98,7 @@ def test_replaying_the_same_session_gives_the_same_ids(tmp_path: Path) -> None:
     assert told[0] == told[1]
 
 
-def test_a_call_that_a_hook_and_a_transcript_tell_of_counts_once(folder: Path, tmp_path: Path) -> None:
+def test_a_call_reported_by_hook_and_transcript_counts_once(folder: Path, tmp_path: Path) -> None:
     session = a_transcript("5d2f0c3e-1111", folder).fetch(RFC, "about HTTP")
     payload: dict[str, Any] = {
         "session_id": session.session,
@@ -125,7 +125,7 @@ def test_a_call_that_a_hook_and_a_transcript_tell_of_counts_once(folder: Path, t
         assert len(shown(folder, "S1").readings) == 1
 
 
-def test_what_was_registered_is_not_looked_at_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_registered_records_are_not_read_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for n in range(5):
         spool_of(folder).put(an_event("source_read", id=str(n), locator=f"https://example.org/{n}", call=f"c{n}"))
     assert len(sources(folder)) == 5
@@ -143,10 +143,10 @@ def test_what_was_registered_is_not_looked_at_again(folder: Path, monkeypatch: p
         monkeypatch.setattr(store.views, "look_up", noted)
         RecordRegistryStore(Workspace(folder)).adopt(store)
     assert done == 5
-    assert all(values[1] == done for values in asked), "only what came after the watermark is asked for"
+    assert all(values[1] == done for values in asked), "only records after the watermark are read"
 
 
-def test_more_than_one_page_is_registered_whole(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readings_beyond_one_batch_are_all_registered(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("custody.cite.app.registry_stores.PAGE_ROWS", 4)
     for n in range(11):
         spool_of(folder).put(an_event("source_read", id=str(n), locator=f"https://example.org/{n}", call=f"c{n}"))
@@ -155,9 +155,7 @@ def test_more_than_one_page_is_registered_whole(folder: Path, monkeypatch: pytes
     assert [url for _, url, _ in sources(folder)] == urls
 
 
-def test_records_that_tell_of_no_source_are_passed_over_once_they_are_many(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_records_without_a_source_advance_the_position(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("custody.cite.app.registry_stores.SKIPPED_MAX", 3)
     for n in range(4):
         spool_of(folder).put(an_event(id=str(n)))
@@ -168,20 +166,20 @@ def test_records_that_tell_of_no_source_are_passed_over_once_they_are_many(
         assert RegistryTables(store).adopted(own) == 4
 
 
-def test_a_passage_that_was_read_is_kept_as_an_excerpt(folder: Path) -> None:
+def test_a_passage_that_was_read_is_stored_as_an_excerpt(folder: Path) -> None:
     for n, reading in enumerate(("excerpt", "summarised")):
         spool_of(folder).put(an_event("source_read", id=str(n), reading=reading, text=f"words {n} of it", call=f"c{n}"))
-    assert [one.text for one in shown(folder, "S1").excerpts] == ["words 0 of it"], "a summary is no passage"
+    assert [one.text for one in shown(folder, "S1").excerpts] == ["words 0 of it"], "a summary is not a passage"
 
 
-def test_a_locator_that_names_no_source_does_not_stop_the_others(folder: Path) -> None:
+def test_an_invalid_locator_does_not_stop_the_others(folder: Path) -> None:
     for n, locator in enumerate(("https://", "http:// x", "https://example.org/a", "httpx.py", "src/http.py")):
         spool_of(folder).put(an_event("source_read", id=str(n), locator=locator))
     assert [url for _, url, _ in sources(folder)] == ["https://example.org/a"]
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from(Reading), st.integers(0, 2)), max_size=12))
-def test_deciding_many_at_once_is_deciding_one_after_the_other(drawn: list[tuple[int, Reading, int]]) -> None:
+def test_planning_many_at_once_equals_planning_one_by_one(drawn: list[tuple[int, Reading, int]]) -> None:
     told = []
     for n, (page, reading, call) in enumerate(drawn):
         url = f"https://example.org/{page}"
@@ -191,13 +189,13 @@ def test_deciding_many_at_once_is_deciding_one_after_the_other(drawn: list[tuple
                 Stamp(id=str(n), at_ns=n), ResearchSource(title=f"T{call}", url=url), None, read, f"x {page}"
             )
         )
-    one, other = MemoryShelf(), MemoryShelf()
-    at_once = plan_registrations(told, one)
-    assert one.last() == 0, "deciding changes nothing"
+    one, other = MemoryCatalog(), MemoryCatalog()
+    at_once = plan_recorded_source_registrations(told, one)
+    assert one.last() == 0, "planning changes nothing"
     singly = []
     for each in told:
-        for event in plan_registrations([each], other):
-            apply(other, event)
+        for event in plan_recorded_source_registrations([each], other):
+            apply_source_event(other, event)
             singly.append(event)
     assert at_once == singly
 

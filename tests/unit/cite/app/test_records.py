@@ -25,7 +25,7 @@ Prices of chub mackerel rose to 300 dollars a tonne [2].
 The agency closed 14 of the 20 southern ports in March [3].
 The office wrote that "all of the ports were closed for a year" [1].
 The figures are computed in `src/figures.py` and in `src/catches.py`.
-They were first asked for in #12, which nobody had opened.
+They were first asked for in #12, which the team opened later.
 
 ## Sources
 
@@ -74,7 +74,7 @@ def not_looked(report: CiteAuditReport) -> dict[str, str]:
     return {one.code: one.why for one in report.files[0].records.not_looked}
 
 
-def test_a_report_is_judged_by_the_session_that_wrote_it(built: Built, tmp_path: Path) -> None:
+def test_a_report_is_checked_against_the_session_that_wrote_it(built: Built, tmp_path: Path) -> None:
     imported(built, a_session(built), tmp_path / "t")
     report = audited(built)
     assert by_records(report) == [("CITE-LATE", 5), ("CITE-SUMMARY", 6), ("CITE-NOFILE", 7), ("CITE-UNREAD", 13)]
@@ -82,35 +82,35 @@ def test_a_report_is_judged_by_the_session_that_wrote_it(built: Built, tmp_path:
     records = report.files[0].records
     assert (records.sessions, records.lines) == ([SESSION], REPORT.count("\n"))
     assert not_looked(report) == {
-        "CITE-NOISSUE": "no record tells of the issue tracker",
+        "CITE-NOISSUE": "no issue tracker is recorded",
         "CITE-NOPACKAGE": "the repository has no manifest",
     }
     assert sorted([*records.looked, *not_looked(report)]) == sorted([*READING, SUPPORT, *NAMING])
 
 
-def test_a_statement_of_which_nothing_speaks_that_was_read_is_told(built: Built, tmp_path: Path) -> None:
+def test_a_statement_without_support_in_the_read_text_is_reported(built: Built, tmp_path: Path) -> None:
     imported(built, a_session(built), tmp_path / "t")
     found = [one for one in audited(built).findings if one.code == SUPPORT]
     assert [one.line for one in found] == [6]
-    assert found[0].message.startswith("[1] hardly speaks of 'The office wrote")
+    assert found[0].message.startswith("[1] may not support 'The office wrote")
 
 
-def test_without_a_kept_text_nobody_says_what_it_speaks_of(built: Built, tmp_path: Path) -> None:
+def test_without_stored_text_support_is_skipped(built: Built, tmp_path: Path) -> None:
     session = a_transcript(SESSION, built.path).prompt("write a report").call("WebSearch", {"query": "q"}, HITS)
     session.wait(60).write("docs/report.md", None, REPORT)
     (built.path / "docs").mkdir()
     (built.path / "docs" / "report.md").write_text(REPORT)
     imported(built, session, tmp_path / "t")
-    assert not_looked(audited(built))[SUPPORT] == "no text of a page that it lists was kept"
+    assert not_looked(audited(built))[SUPPORT] == "no text of a listed page is stored"
 
 
-def test_words_and_sarif_have_them_too(built: Built, tmp_path: Path) -> None:
+def test_text_and_sarif_have_the_findings_too(built: Built, tmp_path: Path) -> None:
     imported(built, a_session(built), tmp_path / "t")
     words = custody(built.path, "cite", "audit", "docs/report.md").out
-    assert "docs/report.md:13:1: CITE-UNREAD [2] was never opened: a search listed it, no more" in words
+    assert "docs/report.md:13:1: CITE-UNREAD [2] was never opened: a search only listed it" in words
     assert "CITE-LATE [3] was opened only 1 minutes after this was written" in words or "seconds after" in words
-    assert f"docs/report.md: 14 line(s) judged by the records of session(s) {SESSION}" in words
-    assert "not looked at: CITE-NOISSUE: no record tells of the issue tracker" in words
+    assert f"docs/report.md: checked 14 lines against the records of session {SESSION}" in words
+    assert "skipped CITE-NOISSUE: no issue tracker is recorded" in words
     assert '"ruleId":"CITE-NOFILE"' in custody(built.path, "cite", "audit", "docs/report.md", "--sarif").out.replace(
         ": ", ":"
     )
@@ -134,7 +134,7 @@ def test_a_page_that_another_session_opened_afterwards_was_opened_late(built: Bu
     ]
 
 
-def test_lines_that_a_person_wrote_are_not_judged(built: Built, tmp_path: Path) -> None:
+def test_lines_written_by_a_person_are_not_checked(built: Built, tmp_path: Path) -> None:
     session = a_session(built)
     imported(built, session, tmp_path / "t")
     theirs = "The prices of tuna in `src/prices.py` rose [4].\n"
@@ -145,48 +145,48 @@ def test_lines_that_a_person_wrote_are_not_judged(built: Built, tmp_path: Path) 
     assert report.files[0].records.lines == REPORT.count("\n")
 
 
-def test_a_named_session_judges_every_line_of_what_is_piped_in(built: Built, tmp_path: Path) -> None:
+def test_with_a_named_session_every_line_of_stdin_is_checked(built: Built, tmp_path: Path) -> None:
     imported(built, a_session(built), tmp_path / "t")
     (built.path / "docs" / "report.md").unlink()
     report = audited(built, "-", SESSION[:8])
     assert by_records(report) == [("CITE-SUMMARY", 6), ("CITE-NOFILE", 7), ("CITE-UNREAD", 13)]
-    assert not_looked(report)["CITE-LATE"] == "nobody knows when its lines were written"
-    nobody = audited(built, "-")
-    assert by_records(nobody) == []
-    assert set(not_looked(nobody).values()) == {"what is piped in has no author: name a session with --session"}
-    with pytest.raises(InputError, match="no session is named 'ffff'"):
+    assert not_looked(report)["CITE-LATE"] == "the time when its lines were written is unknown"
+    unattributed = audited(built, "-")
+    assert by_records(unattributed) == []
+    assert set(not_looked(unattributed).values()) == {"stdin has no recorded author (pass --session)"}
+    with pytest.raises(InputError, match="unknown session 'ffff'"):
         audited(built, "-", "ffff")
 
 
-def test_lines_of_another_session_have_no_moment_for_the_named_one(built: Built, tmp_path: Path) -> None:
+def test_lines_of_another_session_have_no_writing_time_for_the_named_one(built: Built, tmp_path: Path) -> None:
     imported(built, a_session(built), tmp_path / "t")
     other = a_transcript("aaaa1111-2222", built.path, at="2026-02-01T12:00:00Z").fetch(LISTED, "300 dollars")
     imported(built, other, tmp_path / "other")
     report = audited(built, session="aaaa")
     assert [code for code, _ in by_records(report)] == ["CITE-SUMMARY", "CITE-NOFILE"]
-    assert not_looked(report)["CITE-LATE"] == "nobody knows when its lines were written"
+    assert not_looked(report)["CITE-LATE"] == "the time when its lines were written is unknown"
     assert report.files[0].records.sessions == ["aaaa1111-2222"]
 
 
-def test_nothing_recorded_is_said_and_nothing_is_claimed(built: Built, tmp_path: Path) -> None:
+def test_without_records_the_checks_are_skipped_with_a_reason(built: Built, tmp_path: Path) -> None:
     (built.path / "docs").mkdir()
     (built.path / "docs" / "report.md").write_text(REPORT)
     report = audited(built)
     assert by_records(report) == []
-    assert set(not_looked(report).values()) == {"nothing was recorded here"}
+    assert set(not_looked(report).values()) == {"nothing is recorded in this repository"}
     assert sorted(not_looked(report)) == sorted([*READING, SUPPORT, *NAMING])
-    with pytest.raises(InputError, match="nothing was recorded here"):
+    with pytest.raises(InputError, match="nothing is recorded in this repository"):
         audited(built, session="x")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "report.md").write_text(REPORT)
     outside = cite_audit(Workspace(elsewhere), ["report.md"], coverage_min=0)
-    assert set(not_looked(outside).values()) == {"there is no repository here"}
+    assert set(not_looked(outside).values()) == {"not in a git repository"}
     spool_of(built.path).put(an_event("prompt"))
-    assert set(not_looked(audited(built)).values()) == {"no line of it is shown to be an agent's"}
+    assert set(not_looked(audited(built)).values()) == {"no line is recorded as written by an agent"}
 
 
-def test_a_recorder_that_tells_of_no_source_says_nothing_of_what_was_read(built: Built) -> None:
+def test_without_recorded_readings_the_reading_checks_are_skipped(built: Built) -> None:
     (built.path / "docs").mkdir()
     (built.path / "docs" / "report.md").write_text(REPORT)
     spool_of(built.path).put(an_event("call", id="c1"))
@@ -194,20 +194,18 @@ def test_a_recorder_that_tells_of_no_source_says_nothing_of_what_was_read(built:
     spool_of(built.path).put(edit)
     report = audited(built)
     assert by_records(report) == [("CITE-NOFILE", 7)]
-    assert {not_looked(report)[code] for code in READING} == {
-        "the recorder of the session that wrote it tells of no source"
-    }
+    assert {not_looked(report)[code] for code in READING} == {"the session was recorded without the sources it read"}
     spool_of(built.path).put(an_event("source_read", id="r1", locator=LISTED, at="2026-01-31T11:00:00Z"))
     assert [line for code, line in by_records(audited(built)) if code == "CITE-UNREAD"] == [12, 14]
 
 
-def test_a_program_that_was_given_the_address_may_have_opened_it(built: Built, tmp_path: Path) -> None:
+def test_a_program_given_the_url_may_have_opened_it(built: Built, tmp_path: Path) -> None:
     session = a_session(built).bash(f"python fetch.py {LISTED}", "ok")
     imported(built, session, tmp_path / "t")
     assert "CITE-UNREAD" not in dict(by_records(audited(built)))
 
 
-def test_an_address_that_a_person_gave_may_have_come_with_its_text(built: Built, tmp_path: Path) -> None:
+def test_a_url_in_a_prompt_may_have_come_with_its_text(built: Built, tmp_path: Path) -> None:
     session = a_session(built).prompt(f"the prices are from {LISTED}, I paste them here: 300 dollars")
     imported(built, session, tmp_path / "t")
     assert "CITE-UNREAD" not in dict(by_records(audited(built)))
@@ -218,7 +216,9 @@ def test_an_address_that_a_person_gave_may_have_come_with_its_text(built: Built,
     [(11, True), (12, False)],
     ids=["a lower number was given later", "this number was given later"],
 )
-def test_an_issue_whose_number_nobody_had_yet_is_named(built: Built, tmp_path: Path, number: int, found: bool) -> None:
+def test_an_issue_number_that_was_not_assigned_yet_is_reported(
+    built: Built, tmp_path: Path, number: int, found: bool
+) -> None:
     opened = {"pr": {"number": number, "url": f"https://github.com/o/r/pull/{number}", "action": "created"}}
     session = a_session(built).bash("gh pr create", "done", git=opened)
     imported(built, session, tmp_path / "t")
@@ -227,7 +227,7 @@ def test_an_issue_whose_number_nobody_had_yet_is_named(built: Built, tmp_path: P
     assert "CITE-NOISSUE" not in not_looked(report)
 
 
-def test_an_issue_that_was_asked_for_in_vain_is_named(built: Built, tmp_path: Path) -> None:
+def test_an_issue_that_could_not_be_fetched_is_reported(built: Built, tmp_path: Path) -> None:
     opened = {"pr": {"number": 3, "url": "https://github.com/o/r/pull/3", "action": "commented"}}
     gone = "https://github.com/o/r/issues/12"
     session = a_session(built).bash("gh pr comment 3", "done", git=opened)
@@ -236,7 +236,7 @@ def test_an_issue_that_was_asked_for_in_vain_is_named(built: Built, tmp_path: Pa
     assert ("CITE-NOISSUE", 8) in by_records(audited(built))
 
 
-def test_a_file_that_was_committed_once_or_lies_on_disk_is_there(built: Built, tmp_path: Path) -> None:
+def test_a_file_on_disk_or_in_any_commit_exists(built: Built, tmp_path: Path) -> None:
     first = built.head()
     built.commit({b"src/figures.py": b"y = 1\n", b"src/catches.py": b"x = 1\n"}, first, at=1_769_850_100)
     built.commit({b"src/catches.py": b"x = 1\n"}, built.head(), at=1_769_850_200)
@@ -264,13 +264,13 @@ def test_dependencies_and_names_are_looked_up_in_the_work_tree(built: Built, tmp
     assert by_records(report) == [("CITE-NOSYMBOL", 3), ("CITE-NOPACKAGE", 7)]
 
 
-def test_the_audit_changes_nothing_but_gives_numbers_to_sources(built: Built, tmp_path: Path) -> None:
+def test_the_audit_only_assigns_numbers_to_sources(built: Built, tmp_path: Path) -> None:
     imported(built, a_session(built), tmp_path / "t")
     assert audited(built) == audited(built)
     assert (built.path / "docs" / "report.md").read_text() == REPORT
 
 
-def test_the_gate_says_the_same_of_the_lines_that_a_change_adds(built: Built, tmp_path: Path) -> None:
+def test_the_gate_reports_the_same_for_lines_that_a_change_adds(built: Built, tmp_path: Path) -> None:
     imported(built, a_session(built), tmp_path / "t")
     files = {b"src/catches.py": b"x = 1\n", b"README.md": b"# Catches\n"}
     base = built.head()

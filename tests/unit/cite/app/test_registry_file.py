@@ -1,4 +1,4 @@
-"""A registry file under bad treatment: cut off, garbled, written by many. Earlier bytes stay, nothing is lost."""
+"""A damaged or shared registry file: truncated, garbled, written by many. Earlier bytes stay, nothing is lost."""
 
 import json
 import os
@@ -23,7 +23,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def opened(path: Path, warnings: list[str] | None = None) -> SourceRegistry:
-    """The registry as a program that starts now sees it."""
+    """Open the registry as a new program."""
     return a_registry(FileRegistryStore(path, pytest.fail if warnings is None else warnings.append))
 
 
@@ -31,7 +31,7 @@ def ids(registry: SourceRegistry) -> list[str]:
     return [identity.source_id for identity, _ in registry.all()]
 
 
-def test_looking_makes_no_file(path: Path) -> None:
+def test_reading_creates_no_file(path: Path) -> None:
     assert opened(path).all() == []
     assert not path.parent.exists()
 
@@ -70,7 +70,7 @@ def test_earlier_bytes_never_change(path: Path) -> None:
 
 # Conformance: 003-043
 @pytest.mark.parametrize("share", [0.01, 0.5, 0.99])
-def test_a_line_that_was_cut_off_is_named_and_nothing_before_it_is_lost(path: Path, share: float) -> None:
+def test_an_incomplete_line_is_a_warning_and_the_lines_before_it_count(path: Path, share: float) -> None:
     for n in (1, 2, 3):
         opened(path).register(a_source(n))
     whole = path.read_bytes()
@@ -81,18 +81,18 @@ def test_a_line_that_was_cut_off_is_named_and_nothing_before_it_is_lost(path: Pa
     registry = opened(path, warnings)
     assert ids(registry) == ["S1", "S2"]
     (warning,) = warnings
-    assert f"line 3 of '{path}' is cut off" in warning
-    assert "the 2 line(s) before it are whole" in warning
-    assert path.read_bytes() == cut, "a look changes nothing"
-    assert registry.register(a_source(4)).source_id == "S3", "the number in the cut line was never acknowledged"
+    assert f"ignored the incomplete line 3 of '{path}'" in warning
+    assert "2 lines before it are complete" in warning
+    assert path.read_bytes() == cut, "reading changes nothing"
+    assert registry.register(a_source(4)).source_id == "S3", "the number in the incomplete line was never returned"
     assert path.read_bytes().startswith(cut + b"\n")
     again: list[str] = []
     assert ids(opened(path, again)) == ["S1", "S2", "S3"]
     assert "line 3" in again[0]
-    assert "cannot be read and is passed over" in again[0]
+    assert f"skipped line 3 of '{path}': not JSON" in again[0]
 
 
-def test_a_line_that_lacks_only_its_end_counts_for_the_next_writer(path: Path) -> None:
+def test_a_line_without_its_line_end_counts_for_the_next_writer(path: Path) -> None:
     for n in (1, 2):
         opened(path).register(a_source(n))
     path.write_bytes(path.read_bytes().removesuffix(b"\n"))
@@ -116,7 +116,7 @@ def test_a_line_that_lacks_only_its_end_counts_for_the_next_writer(path: Path) -
         b'{"custody":9,"kind":"registry"}',
     ],
 )
-def test_a_garbled_line_is_named_and_its_number_is_not_given_again(path: Path, garbage: bytes) -> None:
+def test_a_garbled_line_is_a_warning_and_its_number_is_not_reused(path: Path, garbage: bytes) -> None:
     for n in (1, 2, 3):
         opened(path).register(a_source(n))
     first, _, last = path.read_bytes().splitlines()
@@ -124,55 +124,55 @@ def test_a_garbled_line_is_named_and_its_number_is_not_given_again(path: Path, g
     warnings: list[str] = []
     registry = opened(path, warnings)
     assert ids(registry) == ["S1", "S3"]
-    assert warnings[0].startswith(f"line 2 of '{path}' cannot be read and is passed over: ")
+    assert warnings[0].startswith(f"skipped line 2 of '{path}': ")
     assert registry.get("S2") is None
     assert registry.register(a_source(2)).source_id == "S4", "S2 may be cited somewhere"
 
 
-def test_a_line_that_fits_nothing_before_it_is_named(path: Path) -> None:
+def test_a_line_that_contradicts_earlier_lines_is_a_warning(path: Path) -> None:
     opened(path).register(a_source(1))
     path.write_bytes(path.read_bytes() * 2)
     warnings: list[str] = []
     assert ids(opened(path, warnings)) == ["S1"]
-    assert warnings == [f"line 2 of '{path}' does not fit the lines before it and is passed over"]
+    assert warnings == [f"skipped line 2 of '{path}': it contradicts the lines before it"]
 
 
-def test_a_file_of_something_else_is_left_alone(path: Path) -> None:
+def test_a_file_that_is_not_a_registry_is_not_changed(path: Path) -> None:
     path.parent.mkdir()
     path.write_bytes(b"dear diary\nnothing happened\n")
-    with pytest.raises(InputError, match="is no registry file"):
+    with pytest.raises(InputError, match="is not a registry file"):
         opened(path, []).register(a_source(1))
     assert path.read_bytes() == b"dear diary\nnothing happened\n"
 
 
-def test_a_file_that_became_shorter_is_refused(path: Path) -> None:
+def test_a_truncated_file_is_an_error(path: Path) -> None:
     registry = opened(path)
     registry.register(a_source(1))
     registry.register(a_source(2))
     path.write_bytes(path.read_bytes().splitlines(keepends=True)[0])
-    with pytest.raises(StoreError, match="has become shorter"):
+    with pytest.raises(StoreError, match="was truncated"):
         registry.register(a_source(3))
 
 
-def test_what_is_no_regular_file_is_refused(path: Path) -> None:
+def test_only_a_regular_file_is_accepted(path: Path) -> None:
     path.mkdir(parents=True)
-    with pytest.raises(StoreError, match="cannot be opened"):
+    with pytest.raises(StoreError, match="cannot open the registry file"):
         opened(path).register(a_source(1))
     pipe = path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(InputError, match="is no regular file"):
+    with pytest.raises(InputError, match="is not a regular file"):
         opened(pipe).all()
 
 
-def test_a_file_that_cannot_be_made_is_an_error(path: Path) -> None:
+def test_a_file_that_cannot_be_created_is_an_error(path: Path) -> None:
     path.parent.mkdir()
     path.symlink_to(path.parent / "missing" / "sources.jsonl")
     assert opened(path).all() == []
-    with pytest.raises(StoreError, match="cannot be opened: No such file"):
+    with pytest.raises(StoreError, match="cannot open the registry file '.*': No such file"):
         opened(path).register(a_source(1))
 
 
-def test_one_program_sees_what_another_wrote(path: Path) -> None:
+def test_a_program_reads_what_another_wrote(path: Path) -> None:
     one, other = opened(path), opened(path)
     assert one.register(a_source(1)).source_id == "S1"
     assert other.register(a_source(2)).source_id == "S2"
@@ -201,7 +201,9 @@ def test_programs_that_write_at_once_share_no_number(path: Path) -> None:
 
 
 @given(cut=st.integers(0, 2000), junk=st.binary(max_size=20))
-def test_wherever_it_is_cut_whole_lines_stay(cut: int, junk: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_wherever_it_is_truncated_complete_lines_count(
+    cut: int, junk: bytes, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     path = tmp_path_factory.mktemp("cut") / "sources.jsonl"
     registry = opened(path)
     for n in range(4):

@@ -25,12 +25,12 @@ from tests.builders.cli import a_git_folder
 from tests.builders.sources import StoreWorkspace, a_registry, a_source
 from tests.builders.stores import a_sqlite_store
 
-CACHES = "Caches store answers. Shared caches store answers for many clients. Nobody came."
+CACHES = "Caches store answers. Shared caches store answers for many clients. Snow fell."
 FISH = "Mackerel swim north. Prices of mackerel rose by 4 percent in 2024. It rained."
 
 
 @pytest.fixture(params=["memory", "file", "store"])
-def keeper(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RegistryStore]:
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RegistryStore]:
     if request.param == "memory":
         yield MemoryRegistryStore()
     elif request.param == "file":
@@ -47,9 +47,9 @@ def keeper(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RegistryS
             one.close()
 
 
-def filled(keeper: RegistryStore) -> SourceRegistry:
-    """Four sources: two with passages, one with a snippet, one of which nothing was kept."""
-    registry = a_registry(keeper)
+def filled(store: RegistryStore) -> SourceRegistry:
+    """Four sources: two with passages, one with a snippet, one without text."""
+    registry = a_registry(store)
     for n in range(1, 5):
         registry.register(a_source(n, title=f"Title {n}", metadata={"snippet": "Some words."} if n == 3 else {}))
     registry.excerpt("S1", CACHES)
@@ -65,14 +65,14 @@ def a_manager(registry: SourceRegistry, **fields: object) -> AttentionAwareConte
     return AttentionAwareContextManager(registry, clock=lambda: next(ticks), **fields)  # type: ignore[arg-type]
 
 
-def test_texts_and_accesses_are_those_that_were_kept_wherever_it_is_kept(keeper: RegistryStore) -> None:
-    found = filled(keeper).candidates()
+def test_every_store_has_the_same_texts_and_accesses(store: RegistryStore) -> None:
+    found = filled(store).candidates()
     assert [one.text for one in found] == [CACHES, f"{FISH}{APART}A second passage.", "Some words.", None]
     assert [(len(one.accesses), one.uses) for one in found] == [(2, 1), (4, 0), (1, 0), (1, 0)]
 
 
-def test_every_store_gives_the_same_context(keeper: RegistryStore) -> None:
-    made = a_manager(filled(keeper)).context()
+def test_every_store_gives_the_same_context(store: RegistryStore) -> None:
+    made = a_manager(filled(store)).context()
     assert made.text == (
         f"{HEAD}S1 – Title 1 (https://example.org/1)\n    {CACHES}\n"
         f"S2 – Title 2 (https://example.org/2)\n    {FISH}\n\n    […]\n\n    A second passage.\n"
@@ -81,8 +81,8 @@ def test_every_store_gives_the_same_context(keeper: RegistryStore) -> None:
     )
 
 
-def test_what_was_merged_is_shown_as_one_with_the_passages_of_both(keeper: RegistryStore) -> None:
-    registry = filled(keeper)
+def test_merged_sources_are_shown_as_one_with_both_texts(store: RegistryStore) -> None:
+    registry = filled(store)
     registry.merge("S1", "S2", "the same")
     manager = a_manager(registry)
     assert manager.restore("S2") == manager.restore("S1") == f"{CACHES}{APART}{FISH}{APART}A second passage."
@@ -91,8 +91,8 @@ def test_what_was_merged_is_shown_as_one_with_the_passages_of_both(keeper: Regis
     assert manager.restore("S2") == f"{FISH}{APART}A second passage."
 
 
-def test_what_is_shown_by_less_is_restored_to_the_byte(keeper: RegistryStore) -> None:
-    registry = filled(keeper)
+def test_compressed_sources_are_restored_byte_for_byte(store: RegistryStore) -> None:
+    registry = filled(store)
     manager = a_manager(registry, rules=CiteRules(recent_sources=0, full_tokens_max=500, brief_sentences=1))
     made = manager.context(400)
     assert Level.FULL not in made.levels.values()
@@ -105,7 +105,7 @@ def test_what_is_shown_by_less_is_restored_to_the_byte(keeper: RegistryStore) ->
         manager.restore("S9")
 
 
-def test_what_was_erased_is_not_given_back(tmp_path: Path) -> None:
+def test_erased_text_is_not_restored(tmp_path: Path) -> None:
     folder = a_git_folder(tmp_path / "repository")
     registry = SourceRegistry(RecordRegistryStore(Workspace(folder)), "ana")
     registry.register(a_source(1))
@@ -124,7 +124,7 @@ def test_what_was_erased_is_not_given_back(tmp_path: Path) -> None:
         manager.compressor.restore(shown)
 
 
-def test_a_search_hit_and_a_failed_attempt_are_no_access() -> None:
+def test_search_hits_and_failed_attempts_do_not_count_as_accesses() -> None:
     registry = a_registry(MemoryRegistryStore())
     registry.register(a_source(1))
     for n, reading in enumerate(Reading):
@@ -138,8 +138,8 @@ def full(made: Context) -> list[str]:
 
 
 # Conformance: 003-052
-def test_objectives_weights_and_accesses_steer_what_stays_whole(keeper: RegistryStore) -> None:
-    manager = a_manager(filled(keeper), rules=CiteRules(recent_sources=1, brief_sentences=1))
+def test_objectives_weights_and_accesses_decide_the_levels(store: RegistryStore) -> None:
+    manager = a_manager(filled(store), rules=CiteRules(recent_sources=1, brief_sentences=1))
     manager.aim("how caches store answers")
     assert full(manager.context()) == ["S1"]
     manager.aim("price of mackerel")
@@ -153,9 +153,9 @@ def test_objectives_weights_and_accesses_steer_what_stays_whole(keeper: Registry
     assert full(manager.context()) == ["S1"]
 
 
-def test_a_later_source_leaves_what_was_shown_as_it_was(keeper: RegistryStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    registry = filled(keeper)
-    # Of what was accessed last two stay whole: planned anew, the earlier ones would lose their texts.
+def test_a_later_source_changes_no_earlier_line(store: RegistryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = filled(store)
+    # The last two accessed are shown in full: planned again, the earlier ones would lose their texts.
     monkeypatch.setattr(source_rank, "ACCESS_DECAY", 0.1)
     rules = CiteRules(recent_sources=2)
     manager = a_manager(registry, rules=rules)
@@ -188,10 +188,10 @@ def test_a_file_that_is_opened_again_gives_the_same_context_and_texts(tmp_path: 
     assert after.restore("S2") == before.restore("S2")
 
 
-# --- what is kept -----------------------------------------------------------------------------------------------------
+# The cache.
 
 
-def test_a_second_context_is_made_from_what_is_kept_and_a_changed_source_is_not() -> None:
+def test_a_second_context_uses_the_cache_except_for_changed_sources() -> None:
     registry = filled(MemoryRegistryStore())
     manager = a_manager(registry)
     first = manager.context()
@@ -199,14 +199,14 @@ def test_a_second_context_is_made_from_what_is_kept_and_a_changed_source_is_not(
     assert manager.monitor.metrics().hit_rate == 0
     assert manager.context() == first
     seen = manager.monitor.metrics()
-    assert seen.hit_rate == (seen.look_ups - made) / seen.look_ups > 0, "all of the second one was kept"
+    assert seen.hit_rate == (seen.look_ups - made) / seen.look_ups > 0, "all of the second one came from the cache"
     registry.excerpt("S4", "Something at last.")
     manager.weigh("S4", 2.0)
     assert "Something at last." in manager.context().text
 
 
 # Conformance: 003-077
-def test_no_more_is_kept_than_the_settings_allow_and_the_steps_change_them() -> None:
+def test_the_cache_stays_within_its_size_and_adapts() -> None:
     registry = a_registry(MemoryRegistryStore())
     for n in range(1, 41):
         registry.register(a_source(n, metadata={"snippet": f"Sentence number {n}. Another one."}))
@@ -216,7 +216,7 @@ def test_no_more_is_kept_than_the_settings_allow_and_the_steps_change_them() -> 
     assert seen.kept == 16 and seen.evicted > 0
     assert "cache-grow" in [step.name for step in manager.adapt()]
     assert manager.monitor.settings.cache_sources == 32
-    assert manager.context() == made, "what is kept never changes what is shown"
+    assert manager.context() == made, "the cache never changes the context"
 
 
 # Conformance: 003-102
@@ -228,7 +228,7 @@ def test_the_monitor_knows_how_many_registrations_were_of_known_sources() -> Non
     assert (seen.registrations, seen.duplicates_found, seen.dedup_effectiveness) == (4, 2, 0.5)
 
 
-def test_what_is_made_ready_ahead_is_used_when_it_is_asked_for() -> None:
+def test_prefetched_sources_are_used_when_requested() -> None:
     registry = a_registry(MemoryRegistryStore())
     for n in range(1, 9):
         registry.register(a_source(n, metadata={"snippet": f"Sentence number {n}. " + "More of it follows here. " * 9}))
@@ -242,7 +242,7 @@ def test_what_is_made_ready_ahead_is_used_when_it_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize("make", [InMemorySourceRepository, AppendOnlySourceRepository])
-def test_the_documents_repositories_keep_passages_and_make_contexts(
+def test_the_documents_repositories_store_passages_and_make_contexts(
     make: Callable[..., object], tmp_path: Path
 ) -> None:
     async def story() -> None:

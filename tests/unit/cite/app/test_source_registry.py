@@ -9,9 +9,9 @@ import pytest
 from custody.cite.app.registry_stores import RecordRegistryStore
 from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.queries.registry import RegistryTables
-from custody.cite.registry import excerpts_of
+from custody.cite.registry import collect_source_excerpts
 from custody.core.ids import EventId
-from custody.core.wire.arrival import arrival_from
+from custody.core.wire.arrival import arrival_from_json
 from custody.core.wire.canonical import Json
 from custody.store import Store
 from custody.workspace.workspace import Workspace
@@ -36,7 +36,7 @@ def ids(registry: SourceRegistry) -> list[str]:
     return [identity.source_id for identity, _ in registry.all()]
 
 
-def a_shelf(folder: Path) -> SourceRegistry:
+def a_catalog(folder: Path) -> SourceRegistry:
     """Three sources, two of them merged, with a use and a passage."""
     registry = opened(folder)
     for n in (1, 2, 3):
@@ -49,7 +49,7 @@ def a_shelf(folder: Path) -> SourceRegistry:
 
 
 def test_registrations_are_records_of_the_chain(folder: Path) -> None:
-    a_shelf(folder)
+    a_catalog(folder)
     with Workspace(folder).reading() as store:
         own = store.own()
         assert own is not None
@@ -68,7 +68,7 @@ def test_registrations_are_records_of_the_chain(folder: Path) -> None:
 
 
 def test_rebuilding_gives_the_same_registry(folder: Path) -> None:
-    before = a_shelf(folder).all()
+    before = a_catalog(folder).all()
     with Workspace(folder).writing() as store:
         store.views.rebuild(lambda _: None)
         assert store.views.current()
@@ -77,8 +77,8 @@ def test_rebuilding_gives_the_same_registry(folder: Path) -> None:
     assert registry.usage("S1").finding_ids == ("f1",)
 
 
-def test_rows_made_by_another_version_are_made_again(folder: Path) -> None:
-    before = a_shelf(folder).all()
+def test_rows_of_another_version_are_built_again(folder: Path) -> None:
+    before = a_catalog(folder).all()
     with Workspace(folder).writing() as store, store.writing():
         store.db.run("DELETE FROM registry_key")
         store.db.run("UPDATE state SET version = '0' WHERE view = 'registry'")
@@ -86,8 +86,8 @@ def test_rows_made_by_another_version_are_made_again(folder: Path) -> None:
     assert opened(folder).register(a_source(2)).source_id == "S2"
 
 
-def test_a_copied_store_goes_on_with_the_same_numbers(folder: Path, tmp_path: Path) -> None:
-    before = a_shelf(folder).all()
+def test_a_copied_store_continues_with_the_same_numbers(folder: Path, tmp_path: Path) -> None:
+    before = a_catalog(folder).all()
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
     assert opened(copy).all() == before
@@ -95,10 +95,10 @@ def test_a_copied_store_goes_on_with_the_same_numbers(folder: Path, tmp_path: Pa
     assert opened(copy).register(a_source(4)).source_id == "S4"
     assert opened(folder).register(a_source(5)).source_id == "S4", "each store is a registry of its own"
     with Workspace(copy).writing() as store:
-        assert len(store.tables.owned()) == 2, "the copy began a chain that continues the other"
+        assert len(store.tables.owned()) == 2, "the copy starts a chain that continues the other"
         store.views.rebuild(lambda _: None)
     assert ids(opened(copy)) == ["S1", "S2", "S4"]
-    kept = opened(copy).keeper.look(lambda shelf: excerpts_of(shelf, "S1"))
+    kept = opened(copy).store.read(lambda catalog: collect_source_excerpts(catalog, "S1"))
     assert [one.text for one in kept] == ["a passage that was read " * 300]
 
 
@@ -114,16 +114,16 @@ def test_an_erased_registration_keeps_its_number(folder: Path) -> None:
         assert b"A Secret Name" not in b"".join(row_bytes(store))
     assert ids(registry) == ["S1", "S3"]
     assert registry.get("S2") is None
-    assert registry.register(a_source(2)).source_id == "S4", "what was erased is not known any more"
+    assert registry.register(a_source(2)).source_id == "S4", "erased text is not available"
     assert registry.register(a_source(3)).source_id == "S3"
 
 
 def row_bytes(store: Store) -> list[bytes]:
-    """What the registry's rows hold."""
+    """Return the rows of the registry."""
     return [bytes(state) for (state,) in store.db.rows("SELECT state FROM registry_source") if isinstance(state, bytes)]
 
 
-def test_an_erased_passage_is_known_to_have_been_there(folder: Path) -> None:
+def test_an_erased_passage_leaves_a_trace(folder: Path) -> None:
     registry = opened(folder)
     registry.register(a_source(1))
     registry.excerpt("S1", "words " * 2000)
@@ -134,13 +134,13 @@ def test_an_erased_passage_is_known_to_have_been_there(folder: Path) -> None:
         (text,) = store.db.rows("SELECT text FROM part WHERE body = ?", (record.entry.digest,))[0]
         assert isinstance(text, bytes)
         store.erase([text], who="ana", why="a secret")  # type: ignore[list-item]
-    (kept,) = registry.keeper.look(lambda shelf: excerpts_of(shelf, "S1"))
+    (kept,) = registry.store.read(lambda catalog: collect_source_excerpts(catalog, "S1"))
     assert kept.text is None
     assert len(kept.digest) == 64
 
 
-def test_a_registry_moves_with_its_chain_and_stays_apart(folder: Path, tmp_path: Path) -> None:
-    a_shelf(folder)
+def test_a_registry_moves_with_its_chain_and_stays_separate(folder: Path, tmp_path: Path) -> None:
+    a_catalog(folder)
     file = tmp_path / "export.jsonl"
     assert custody(folder, "export", "-o", str(file)).status == 0
     other = a_git_folder(tmp_path / "other")
@@ -149,12 +149,12 @@ def test_a_registry_moves_with_its_chain_and_stays_apart(folder: Path, tmp_path:
     assert ids(opened(other)) == ["S1"], "another store's numbers are not ours"
     with Workspace(folder).reading() as here, Workspace(other).reading() as there:
         own = here.own()
-        mine, theirs = (list(RegistryTables(store).shelf(own).entries()) for store in (here, there))
+        mine, theirs = (list(RegistryTables(store).catalog(own).entries()) for store in (here, there))
     assert mine == theirs
 
 
 # Conformance: 003-078
-def test_sources_that_recorders_told_of_get_numbers(folder: Path) -> None:
+def test_recorded_sources_get_numbers(folder: Path) -> None:
     said: list[str] = []
     for n in (1, 2, 1):
         spool_of(folder).put(an_event("source", id=f"s{n}", url=f"https://example.org/{n}", publisher="P", year=2020))
@@ -164,13 +164,13 @@ def test_sources_that_recorders_told_of_get_numbers(folder: Path) -> None:
     source = registry.get("S1")
     assert source is not None
     assert (source.publisher, source.metadata) == ("P", {"year": 2020})
-    assert len(said) == 1, "told once"
-    assert "registers no source: the source's url is a 'javascript:' URL" in said[0]
+    assert len(said) == 1, "recorded once"
+    assert "has an invalid source: the source's url is a 'javascript:' URL" in said[0]
     spool_of(folder).put(an_event("source", id="s3", url="https://example.org/3"))
-    assert registry.register(a_source(4)).source_id == "S4", "what was told before is numbered before"
+    assert registry.register(a_source(4)).source_id == "S4", "earlier records get lower numbers"
 
 
-def test_addresses_that_differ_only_in_a_secret_are_two_sources(folder: Path) -> None:
+def test_urls_that_differ_only_in_a_secret_are_two_sources(folder: Path) -> None:
     registry = opened(folder)
     assert [registry.register(a_source(url=DOC.format(token))).source_id for token in TOKENS] == ["S1", "S2"]
     assert [opened(folder).register(a_source(url=DOC.format(token))).source_id for token in TOKENS] == ["S1", "S2"]
@@ -180,7 +180,7 @@ def test_addresses_that_differ_only_in_a_secret_are_two_sources(folder: Path) ->
     assert not any(token.encode() in data for token in TOKENS for data in files)
 
 
-def test_records_that_fit_nothing_are_passed_over(folder: Path) -> None:
+def test_contradictory_records_are_skipped(folder: Path) -> None:
     opened(folder).register(a_source(1))
     event: dict[str, Json] = {"custody": 1, "kind": "registry", "id": "x", "at": "2026-01-31T12:00:00Z"}
     strange: list[dict[str, Json]] = [
@@ -189,7 +189,7 @@ def test_records_that_fit_nothing_are_passed_over(folder: Path) -> None:
         {**event, "op": "register", "number": 2**31 - 1, "how": "new", "source": {}, "keys": {"canonical": "text:x"}},
     ]
     with Workspace(folder).writing() as store:
-        store.append([arrival_from(EventId(f"strange-{n}"), one) for n, one in enumerate(strange)])
+        store.append([arrival_from_json(EventId(f"strange-{n}"), one) for n, one in enumerate(strange)])
         store.append([an_arrival("prompt")])
     assert ids(opened(folder)) == ["S1"]
     assert opened(folder).register(a_source(2)).source_id == "S2"

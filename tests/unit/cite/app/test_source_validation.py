@@ -1,4 +1,4 @@
-"""The validation of sources: every one gets its id, and those that could not be validated say so."""
+"""The validation pipeline: every source gets an id, and invalid ones are degraded with the reason."""
 
 import asyncio
 import logging
@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from custody.cite.rules import CiteRules
-from custody.cite.web import guarded_client
+from custody.cite.web import create_link_client
 from custody.sources import (
     CircuitBreaker,
     InMemorySourceRepository,
@@ -34,7 +34,7 @@ def run(web: Web, story: Callable[[SourceValidationPipeline], Awaitable[R]], **m
 
     async def told() -> R:
         rules = more.pop("rules", CiteRules())
-        client = guarded_client(rules, resolver=names(), dial=web.dial)
+        client = create_link_client(rules, resolver=names(), dial=web.dial)
         async with client:
             pipeline = SourceValidationPipeline(InMemorySourceRepository(), client, rules=rules, **more)
             return await story(pipeline)
@@ -43,7 +43,7 @@ def run(web: Web, story: Callable[[SourceValidationPipeline], Awaitable[R]], **m
 
 
 def state(raw: dict[str, Any], **more: Any) -> tuple[str | None, str | None]:
-    """How one source is registered: its state and the reason."""
+    """Register a source and return its state and the reason."""
 
     async def story(pipeline: SourceValidationPipeline) -> tuple[str | None, str | None]:
         identity = await pipeline.validate_and_register(raw)
@@ -70,18 +70,21 @@ def test_a_source_that_answers_is_validated(path: str) -> None:
         ({"title": "A", "url": f"{HOST}/gone"}, "status 404"),
         ({"title": "A", "url": f"{HOST}/shut"}, "status 403"),
         ({"title": "A", "url": f"{HOST}/ill"}, "status 500"),
-        ({"title": "A", "url": "http://nowhere.example.org/"}, "there is no host 'nowhere.example.org'"),
-        ({"title": "A", "url": "http://127.0.0.1/"}, "not asked: 127.0.0.1 is loopback"),
-        ({"title": "A", "url": "http://user:word@a.example.net/here"}, "not asked: it holds a name or a password"),
-        ({"title": "A", "url": "ftp://a.example.net/"}, "not asked: no address of the web"),
+        ({"title": "A", "url": "http://nowhere.example.org/"}, "unknown host 'nowhere.example.org'"),
+        ({"title": "A", "url": "http://127.0.0.1/"}, "not checked: 127.0.0.1 is loopback"),
+        (
+            {"title": "A", "url": "http://user:word@a.example.net/here"},
+            "not checked: it contains a user name or a password",
+        ),
+        ({"title": "A", "url": "ftp://a.example.net/"}, "not checked: not a web URL"),
         ({"title": "A", "credibility_score": 9}, "the source's credibility_score is 9, not a number from 0 to 1"),
         (
             {"url": "javascript:alert(1)"},
-            "the source's url is a 'javascript:' URL and names no page: 'javascript:alert(1)'",
+            "the source's url is a 'javascript:' URL, not a page: 'javascript:alert(1)'",
         ),
     ],
 )
-def test_one_that_cannot_be_validated_is_degraded_and_has_its_id(
+def test_a_source_that_cannot_be_validated_is_degraded_and_has_an_id(
     raw: dict[str, Any], why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, "custody.sources"):
@@ -89,23 +92,23 @@ def test_one_that_cannot_be_validated_is_degraded_and_has_its_id(
     assert [record.getMessage() for record in caplog.records if why in record.getMessage()]
 
 
-def test_no_secret_stands_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_contains_no_secret(caplog: pytest.LogCaptureFixture) -> None:
     token = "ghp_" + "Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9St0Uv1Wx2"
     state({"url": f"http://127.0.0.1/?access_token={token}"})
-    assert "is registered as degraded" in caplog.text and token not in caplog.text
+    assert "registered 'http://127.0.0.1/" in caplog.text and "as degraded" in caplog.text and token not in caplog.text
 
 
-def test_a_source_without_an_address_is_registered_as_it_is() -> None:
+def test_a_source_without_a_url_is_registered_unchecked() -> None:
     assert state({"title": "An interview"}) == (None, None)
 
 
-def test_nothing_said_is_registered_as_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_empty_source_is_not_registered(caplog: pytest.LogCaptureFixture) -> None:
     async def story(pipeline: SourceValidationPipeline) -> list[SourceIdentity | None]:
         return [await pipeline.validate_and_register({}), await pipeline.validate_and_register({"title": ""})]
 
     with a_web() as web:
         assert run(web, story) == [None, None]
-    assert "a source was not registered: nothing was said of it" in caplog.text
+    assert "cannot register a source: the source is empty" in caplog.text
 
 
 def test_a_degraded_source_that_answers_again_is_validated() -> None:
@@ -138,7 +141,7 @@ def test_ids_follow_the_order_of_the_sources_whoever_answers_first() -> None:
 
 
 # Conformance: 003-054
-def test_a_breaker_that_is_open_lets_nothing_through_and_loses_nothing() -> None:
+def test_an_open_breaker_skips_requests_and_loses_no_source() -> None:
     breaker = CircuitBreaker(failures_max=2, cool_down_seconds=1000)
 
     async def story(pipeline: SourceValidationPipeline) -> list[Any]:
@@ -156,14 +159,14 @@ def test_a_breaker_that_is_open_lets_nothing_through_and_loses_nothing() -> None
     assert states == [
         (True, "status 500"),
         (False, "status 500"),
-        (False, "not asked: 'h2.example.net' failed too often just now"),
-        (False, "not asked: 'h3.example.net' failed too often just now"),
+        (False, "not checked: 'h2.example.net' failed too often"),
+        (False, "not checked: 'h3.example.net' failed too often"),
     ]
 
 
-def test_metadata_without_room_for_the_mark_gives_way_to_it() -> None:
+def test_full_metadata_is_dropped_for_the_degraded_state() -> None:
     raw = {"title": "A", "url": "http://127.0.0.1/", "metadata": {"long": "x" * 65_500}}
-    assert state(raw) == ("degraded", "not asked: 127.0.0.1 is loopback")
+    assert state(raw) == ("degraded", "not checked: 127.0.0.1 is loopback")
 
 
 # Conformance: 003-057
@@ -179,7 +182,7 @@ def test_without_a_client_the_guarded_one_is_used() -> None:
 
 
 # Conformance: 003-054, 003-057
-def test_the_documents_client_is_taken_too() -> None:
+def test_the_documents_client_is_accepted_too() -> None:
     def answer(request: httpx2.Request) -> httpx2.Response:
         return httpx2.Response(200 if request.url.path == "/here" else 404)
 
@@ -189,7 +192,7 @@ def test_the_documents_client_is_taken_too() -> None:
             raws = [{"title": path, "url": f"https://a.example.net/{path}"} for path in ("here", "gone")]
             await pipeline.validate_many(raws)
             await pipeline.aclose()
-            assert not client.is_closed, "it is the caller's"
+            assert not client.is_closed, "a client that was passed in stays open"
             return [source.metadata["validation_state"] async for _, source in pipeline.repository.iter_all()]
 
     assert asyncio.run(story()) == ["validated", "degraded"]

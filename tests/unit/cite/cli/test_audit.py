@@ -1,4 +1,4 @@
-"""``custody cite audit``, ``convert`` and ``export`` as a user runs them, outside a repository unless said."""
+"""``custody cite audit``, ``convert`` and ``export`` as a user runs them, mostly outside a repository."""
 
 import json
 import shlex
@@ -31,22 +31,22 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_findings_are_told_with_their_places_and_what_to_do(folder: Path) -> None:
+def test_findings_are_printed_with_positions_and_remedies(folder: Path) -> None:
     ran = custody(folder, "cite", "audit", "report.md")
     assert ran.status == 1 and not ran.err
     assert ran.out == (
         "report.md:3:65: CITE-ORDER [1] is first used after [2]\n"
         "report.md:8:1: CITE-DOMAIN [2] names only a site: https://example.org/\n"
-        "CITE-ORDER: number the list anew; 'custody cite convert --to sources' does it\n"
-        "CITE-DOMAIN: name the page that was read\n"
-        "report.md: 2 finding(s); 2 source(s), 2 marker(s), 2 of 2 sentences with evidence cited\n"
+        "CITE-ORDER: renumber the list with 'custody cite convert --to sources'\n"
+        "CITE-DOMAIN: give the URL of the page that was read\n"
+        "report.md: 2 findings; 2 sources, 2 markers, 2 of 2 sentences with evidence cited\n"
     )
 
 
 def test_nothing_found_is_status_0(folder: Path) -> None:
     ran = custody(folder, "cite", "audit", "fine.md")
     assert (ran.status, ran.err) == (0, "")
-    assert ran.out == "fine.md: nothing found; 2 source(s), 2 marker(s), 2 of 2 sentences with evidence cited\n"
+    assert ran.out == "fine.md: OK; 2 sources, 2 markers, 2 of 2 sentences with evidence cited\n"
 
 
 def test_json_has_findings_and_coverage(folder: Path) -> None:
@@ -70,8 +70,8 @@ def test_sarif_has_every_rule_and_every_finding(folder: Path) -> None:
     assert [one["ruleId"] for one in run["results"]] == ["CITE-ORDER", "CITE-DOMAIN"]
 
 
-def test_what_is_piped_in_is_looked_at(folder: Path) -> None:
-    assert custody(folder, "cite", "audit", "-", stdin=FINE).out.startswith("-: nothing found")
+def test_stdin_is_audited(folder: Path) -> None:
+    assert custody(folder, "cite", "audit", "-", stdin=FINE).out.startswith("-: OK")
     assert custody(folder, "cite", "audit", "-", stdin="").status == 1
 
 
@@ -91,26 +91,26 @@ def test_the_minimum_of_coverage_is_an_option_and_a_rule_of_the_repository(folde
     ("words", "said"),
     [
         (("audit", "nowhere.md"), "cannot read 'nowhere.md': No such file or directory"),
-        (("audit", "."), "'.' is no file"),
-        (("audit", "report.md", "--json", "--sarif"), "two shapes of one answer"),
-        (("audit",), "Missing argument"),
-        (("convert", "report.md"), "Missing option '--to'"),
+        (("audit", "."), "'.' is not a file"),
+        (("audit", "report.md", "--json", "--sarif"), "--sarif and --json are mutually exclusive"),
+        (("audit",), "missing argument"),
+        (("convert", "report.md"), "missing option '--to'"),
         (("convert", "-", "--to", "footnotes", "--in-place"), "--in-place needs a file"),
         (("convert", "report.md", "--to", "footnotes", "-i", "-o", "x.md"), "--in-place needs a file"),
-        (("convert", "report.md", "--to", "footnotes", "--json"), "--json prints a report"),
+        (("convert", "report.md", "--to", "footnotes", "--json"), "--json needs a file for the converted text"),
         (("convert", "report.md", "--to", "footnotes", "-o", "no/where.md"), "cannot write"),
-        (("convert", "circle.md", "--to", "footnotes", "-i"), "leads back to itself: [^1] → [^1]"),
-        (("export", "report.md"), "Missing option '--csl'"),
+        (("convert", "circle.md", "--to", "footnotes", "-i"), "refers to itself: [^1] → [^1]"),
+        (("export", "report.md"), "missing option '--csl'"),
     ],
 )
-def test_what_cannot_be_done_is_said(folder: Path, words: tuple[str, ...], said: str) -> None:
+def test_invalid_calls_are_errors(folder: Path, words: tuple[str, ...], said: str) -> None:
     (folder / "circle.md").write_text("Words [^1].\n\n[^1]: see [^1]\n")
     ran = custody(folder, "cite", *words)
     assert ran.status == 2 and said in ran.err and not ran.out
     assert (folder / "report.md").read_text() == REPORT
 
 
-def test_convert_prints_the_text_and_names_what_it_left(folder: Path) -> None:
+def test_convert_prints_the_text_and_reports_markers_without_a_source(folder: Path) -> None:
     ran = custody(
         folder, "cite", "convert", "-", "--to", "footnotes", stdin=REPORT.replace("tonnes [1]", "tonnes [1][9]")
     )
@@ -119,14 +119,14 @@ def test_convert_prints_the_text_and_names_what_it_left(folder: Path) -> None:
         "The price rose by 12% in 2024 [^1]. Catches fell to 3,000 tonnes [^2] [9].\n\n## Footnotes\n\n[^1]: Annual"
         in ran.out
     )
-    assert ran.err == "custody: -:3:68: [9] is not listed among the sources and was left\n"
+    assert ran.err == "-:3:68: [9] is not in the source list; left unchanged\n"
 
 
 def test_convert_in_place_keeps_the_mode_and_does_nothing_the_second_time(folder: Path) -> None:
     path = folder / "report.md"
     path.chmod(0o640)
     ran = custody(folder, "cite", "convert", "report.md", "--to", "sources", "--in-place")
-    assert (ran.status, ran.out) == (0, "wrote 'report.md' with 2 source(s), 3 place(s) changed\n")
+    assert (ran.status, ran.out) == (0, "wrote 'report.md': 2 sources, 3 changes\n")
     assert path.stat().st_mode & 0o777 == 0o640
     assert custody(folder, "cite", "audit", "report.md").out.count("CITE-ORDER") == 0
     again = custody(folder, "cite", "convert", "report.md", "--to", "sources", "--in-place", "--json")
@@ -134,7 +134,7 @@ def test_convert_in_place_keeps_the_mode_and_does_nothing_the_second_time(folder
     assert sorted(one.name for one in folder.iterdir()) == ["fine.md", "report.md"]
 
 
-def test_convert_writes_bytes_as_they_are(folder: Path) -> None:
+def test_convert_keeps_other_bytes(folder: Path) -> None:
     (folder / "report.md").write_bytes(b"Words \xff [1].\r\n\r\n## Sources\r\n\r\n1. A")
     custody(folder, "cite", "convert", "report.md", "--to", "markers", "-o", "new.md")
     assert (folder / "new.md").read_bytes() == b"Words \xff [S1].\r\n\r\n## Sources\r\n\r\n- [S1] A"
@@ -150,12 +150,12 @@ def test_export_writes_csl_json(folder: Path) -> None:
     assert json.loads((folder / "sources.json").read_text()) == json.loads(ran.out)
 
 
-def test_folder_option_is_where_files_are_found(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_the_folder_option_sets_where_files_are(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     assert custody(elsewhere, "-C", str(folder), "cite", "audit", "fine.md").status == 0
 
 
-def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:
+def test_a_closed_pipe_is_not_an_error(folder: Path) -> None:
     (folder / "long.md").write_text("Words [1]. " * 100_000 + "\n\n## Sources\n\n1. A\n")
     done = subprocess.run(
         f"{shlex.quote(sys.executable)} -m custody cite convert long.md --to footnotes | head -c 10",

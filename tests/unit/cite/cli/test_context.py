@@ -38,7 +38,7 @@ def records(repository: Path) -> int:
 
 
 # Conformance: 003-103
-def test_the_context_fits_its_budget_is_the_same_again_and_records_nothing(repository: Path) -> None:
+def test_the_context_fits_its_budget_is_repeatable_and_records_nothing(repository: Path) -> None:
     before = records(repository)
     words = ("cite", "context", "--budget", "700", "--objective", "prices of mackerel")
     ran = custody(repository, *words)
@@ -50,7 +50,7 @@ def test_the_context_fits_its_budget_is_the_same_again_and_records_nothing(repos
     assert records(repository) == before
 
 
-def test_json_says_how_it_came_about(repository: Path) -> None:
+def test_json_has_levels_and_ranks(repository: Path) -> None:
     said = json.loads(custody(repository, "cite", "context", "--json", "--budget", "700", "--objective", "cache").out)
     assert (said["report"], said["budget"], said["objectives"]) == ("cite-context", 700, ["cache"])
     assert said["tokens"] == len(said["context"].encode()) <= 700 < said["full_tokens"]
@@ -61,20 +61,20 @@ def test_json_says_how_it_came_about(repository: Path) -> None:
     assert values == sorted(values, reverse=True)
 
 
-def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
+def test_sources_that_do_not_fit_are_reported(tmp_path: Path) -> None:
     folder = a_git_folder(tmp_path / "repository")
     registry = SourceRegistry(RecordRegistryStore(Workspace(folder)), "ana")
     for n in range(1, 31):
         registry.register(a_source(n))
-    ran = custody(folder, "cite", "context", "--budget", str(len(HEAD) + len("29 more source(s) did not fit.\n") + 5))
-    assert ran.out == f"{HEAD}S30\n29 more source(s) did not fit.\n"
-    assert ran.err.startswith("custody: 29 source(s) did not fit: S1, S2, ") and ran.err.endswith(" and 9 more\n")
+    ran = custody(folder, "cite", "context", "--budget", str(len(HEAD) + len("29 more sources did not fit.\n") + 5))
+    assert ran.out == f"{HEAD}S30\n29 more sources did not fit.\n"
+    assert ran.err.startswith("29 sources did not fit: S1, S2, ") and ran.err.endswith(" and 9 more\n")
     refused = custody(folder, "cite", "context", "--budget", "9")
     assert (refused.status, refused.out) == (2, "")
-    assert "a budget of 9 tokens holds no context" in refused.err
+    assert "a budget of 9 tokens is too small" in refused.err
 
 
-def test_restore_gives_the_kept_text_to_the_byte(repository: Path) -> None:
+def test_restore_prints_the_stored_text_byte_for_byte(repository: Path) -> None:
     def restored(source_id: str) -> bytes:
         words = [sys.executable, "-m", "custody", "cite", "context", "--restore", source_id]
         return subprocess.run(words, cwd=repository, capture_output=True, check=True).stdout
@@ -83,12 +83,12 @@ def test_restore_gives_the_kept_text_to_the_byte(repository: Path) -> None:
     assert restored("S2") == f"{CACHES}\tand a tab\x1b[31m".encode()
     nothing = custody(repository, "cite", "context", "--restore", "S4")
     assert (nothing.status, nothing.out) == (0, "")
-    assert "no passage of S4 was kept" in nothing.err
+    assert "no text of S4 is stored" in nothing.err
     said = json.loads(custody(repository, "cite", "context", "--restore", "S1", "--json").out)
     assert (said["report"], said["id"], said["text"]) == ("cite-text", "S1", FISH)
 
 
-def test_what_moves_a_cursor_is_not_part_of_a_context(repository: Path) -> None:
+def test_a_context_contains_no_control_characters(repository: Path) -> None:
     out = custody(repository, "cite", "context").out
     assert "\x1b" not in out and "\ufffd[31m" in out
 
@@ -98,9 +98,9 @@ def test_near_copies_are_found_over_the_whole_registry_for_one_source_and_for_a_
 ) -> None:
     whole = custody(repository, "cite", "near")
     first, *others = whole.out.splitlines()
-    assert first.startswith("S2  S3  ") and others == ["1 source(s) without text could not be compared"]
+    assert first.startswith("S2  S3  ") and others == ["skipped 1 source without stored text"]
     assert custody(repository, "cite", "near", "S3").out.startswith("S3  S2  ")
-    assert custody(repository, "cite", "near", "S4").out.startswith("no near copy among 3 source(s)")
+    assert custody(repository, "cite", "near", "S4").out.startswith("no near copies among 3 sources")
     file = tmp_path / "report.md"
     file.write_text(f"# Report\n\nAs they say: {FISH}{APART}The end.\n")
     said = json.loads(custody(repository, "cite", "near", "--file", str(file), "--json").out)
@@ -108,13 +108,13 @@ def test_near_copies_are_found_over_the_whole_registry_for_one_source_and_for_a_
     assert custody(repository, "cite", "near", "--file", "-", stdin=FISH).out.startswith("-  S1  100%")
     for way in ("simhash", "forest"):
         assert custody(repository, "cite", "near", "--by", way).out.startswith("S2  S3  ")
-    assert custody(repository, "cite", "near", "S1", "--least", "0.1").out.startswith("no near copy among 3 source(s)")
+    assert custody(repository, "cite", "near", "S1", "--least", "0.1").out.startswith("no near copies among 3 sources")
 
 
 # Conformance: 003-104
-def test_search_finds_what_speaks_of_the_words(repository: Path) -> None:
+def test_search_finds_sources_by_topic(repository: Path) -> None:
     assert custody(repository, "cite", "search", "price", "of", "mackerel", "--most", "1").out.startswith("S1  Fish  ")
-    assert custody(repository, "cite", "search", "quasar").out == "none of 4 source(s) speaks of it\n"
+    assert custody(repository, "cite", "search", "quasar").out == "no match in 4 sources\n"
     said = json.loads(custody(repository, "cite", "search", "shared caching", "--json").out)
     assert {hit["id"] for hit in said["hits"]} == {"S2", "S3"}
 
@@ -122,15 +122,15 @@ def test_search_finds_what_speaks_of_the_words(repository: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("context", "--restore", "S9"), "no source is registered as 'S9'"),
-        (("context", "--restore", "x"), "source_id is 'x'"),
-        (("context", "--restore", "S1", "--budget", "5"), "--restore gives one source whole"),
+        (("context", "--restore", "S9"), "unknown source 'S9'"),
+        (("context", "--restore", "x"), "source_id is invalid: 'x'"),
+        (("context", "--restore", "S1", "--budget", "5"), "--restore cannot be combined with --budget or --objective"),
         (("context", "--budget", "-1"), "-1 is not in the range"),
-        (("near", "S1", "--file", "f"), "an id and a file are two questions"),
-        (("near", "S9"), "no source is registered as 'S9'"),
+        (("near", "S1", "--file", "f"), "an id and --file are mutually exclusive"),
+        (("near", "S9"), "unknown source 'S9'"),
         (("near", "--file", "nowhere"), "cannot read 'nowhere'"),
         (("near", "--least", "2"), "2.0 is not in the range"),
-        (("search",), "Missing argument"),
+        (("search",), "missing argument"),
     ],
 )
 def test_bad_input_is_refused(repository: Path, words: tuple[str, ...], says: str) -> None:
@@ -143,5 +143,5 @@ def test_bad_input_is_refused(repository: Path, words: tuple[str, ...], says: st
 def test_an_empty_registry_has_an_empty_context(tmp_path: Path) -> None:
     folder = a_git_folder(tmp_path / "empty")
     assert custody(folder, "cite", "context").out == HEAD
-    assert custody(folder, "cite", "near").out == "no near copy among 0 source(s) with text\n"
-    assert custody(folder, "cite", "search", "a").out == "none of 0 source(s) speaks of it\n"
+    assert custody(folder, "cite", "near").out == "no near copies among 0 sources with text\n"
+    assert custody(folder, "cite", "search", "a").out == "no match in 0 sources\n"

@@ -1,4 +1,4 @@
-"""``custody cite add``, ``list``, ``show``, ``merge`` and ``unmerge`` as a user sees them."""
+"""``custody cite add``, ``list``, ``show``, ``merge`` and ``unmerge`` as a user runs them."""
 
 import json
 from pathlib import Path
@@ -18,9 +18,9 @@ S1  HTTP Semantics  {RFC}
   reading    never
   key        url:{RFC}
   version    1
-  address    {RFC} (S1)
-  address    {OTHER} (S1)
-  address    https://example.org/copy (S2)
+  url        {RFC} (S1)
+  url        {OTHER} (S1)
+  url        https://example.org/copy (S2)
   merged     {OTHER} into S1: the same work, rfc:9110
   merged     S2 into S1 by USER: a mirror
 """
@@ -47,19 +47,19 @@ def cite(repository: Path, *words: str) -> str:
 
 # Conformance: 003-086, 003-098
 def test_from_the_first_source_to_a_merge_and_back(repository: Path) -> None:
-    assert cite(repository, "list") == "no source is registered\n"
+    assert cite(repository, "list") == "no sources registered\n"
     said = ("--title", "HTTP Semantics", "--publisher", "IETF", "--date", "2022-06-01")
     assert cite(repository, "add", RFC, *said) == f"S1  HTTP Semantics  {RFC}  (new)\n"
     assert cite(repository, "add", OTHER) == f"S1  HTTP Semantics  {RFC}  (known)\n"
     assert cite(repository, "add", "https://example.org/copy") == "S2  -  https://example.org/copy  (new)\n"
     assert cite(repository, "add", "https://www.example.org/copy") == (
-        "S3  -  https://www.example.org/copy  (new)\n  perhaps the same as S2: the addresses are alike\n"
+        "S3  -  https://www.example.org/copy  (new)\n  possibly the same as S2: similar URLs\n"
     )
     assert cite(repository, "merge", "S1", "S2", "--reason", "a mirror") == f"S1  HTTP Semantics  {RFC}  (also S2)\n"
     shown = json.loads(cite(repository, "show", "S2", "--json"))
     who = shown["merges"][1]["who"]
     words = cite(repository, "show", "S2")
-    assert words.replace(f" by {who}:", " by USER:") == SHOW + "  perhaps the same as S3: the addresses are alike\n"
+    assert words.replace(f" by {who}:", " by USER:") == SHOW + "  possibly the same as S3: similar URLs\n"
     assert cite(repository, "unmerge", "S2", "--reason", "no") == (
         f"S1  HTTP Semantics  {RFC}\nS2  -  https://example.org/copy\n"
     )
@@ -92,12 +92,12 @@ def test_json_is_the_report(repository: Path) -> None:
     }
 
 
-def test_a_merge_without_a_reason_is_somebodys_word(repository: Path) -> None:
+def test_a_merge_without_a_reason_has_the_default_reason(repository: Path) -> None:
     for n in (1, 2):
         cite(repository, "add", f"https://example.org/{n}")
     cite(repository, "merge", "S1", "S2")
     (merge,) = json.loads(cite(repository, "show", "S2", "--json"))["merges"]
-    assert (merge["kept"], merge["absorbed"], merge["reason"]) == ("S1", "S2", "somebody said so")
+    assert (merge["kept"], merge["absorbed"], merge["reason"]) == ("S1", "S2", "merged by hand")
 
 
 # Conformance: 003-034
@@ -105,22 +105,22 @@ def test_a_merge_without_a_reason_is_somebodys_word(repository: Path) -> None:
     ("words", "says"),
     [
         (("add",), "title and URL are both missing"),
-        (("add", "javascript:alert(1)"), "is a 'javascript:' URL and names no page"),
-        (("add", "example.org"), "is no URL and names no page: 'example.org'"),
-        (("add", "https://example.org", "--date", "2026-02-30"), "date is '2026-02-30', which is no date"),
+        (("add", "javascript:alert(1)"), "is a 'javascript:' URL, not a page"),
+        (("add", "example.org"), "is not a URL: 'example.org'"),
+        (("add", "https://example.org", "--date", "2026-02-30"), "date is invalid: '2026-02-30'"),
         (("add", "https://example.org", "--year", "12345"), "12345 is not in the range"),
         (("add", "--title", "x" * 5000), "title has 5,000 bytes, more than 4,096"),
-        (("show", "S7"), "no source is registered as 'S7'"),
-        (("show", "7"), "source_id is '7'"),
-        (("merge", "S1", "S1", "--reason", "x"), "are one source already"),
+        (("show", "S7"), "unknown source 'S7'"),
+        (("show", "7"), "source_id is invalid: '7'"),
+        (("merge", "S1", "S1", "--reason", "x"), "are already merged as"),
         (("merge", "S1", "S2", "--reason", " "), "a merge needs a reason"),
         (("unmerge", "S1"), "'S1' was not merged into another source"),
-        (("unmerge", "S1", "--url", "https://nowhere.example"), "is no address of 'S1'"),
+        (("unmerge", "S1", "--url", "https://nowhere.example"), "is not a URL of 'S1'"),
         (("unmerge", "S1", "--reason", " "), "the reason is empty"),
-        (("forget", "S1"), "No such command 'forget'"),
+        (("forget", "S1"), "no such command 'forget'"),
     ],
 )
-def test_bad_input_is_refused_and_nothing_is_recorded(two_sources: Path, words: tuple[str, ...], says: str) -> None:
+def test_bad_input_is_an_error_and_records_nothing(two_sources: Path, words: tuple[str, ...], says: str) -> None:
     ran = custody(two_sources, "cite", *words)
     assert (ran.status, ran.out) == (2, "")
     assert says in ran.err
@@ -128,6 +128,6 @@ def test_bad_input_is_refused_and_nothing_is_recorded(two_sources: Path, words: 
     assert json.loads(custody(two_sources, "records", "--json").out)["total"] == 2
 
 
-def test_what_a_title_holds_cannot_move_the_cursor(repository: Path) -> None:
+def test_a_title_cannot_move_the_cursor(repository: Path) -> None:
     said = cite(repository, "add", "--title", "a\x1b[2Jb \u202egnol c")
     assert said == "S1  a [2Jb \\u202egnol c  -  (new)\n"

@@ -58,46 +58,46 @@ def test_the_table_matches_the_footnotes(folder: Path) -> None:
     assert report["quality_metrics"] == {"audit_failures": 0.0, "citation_coverage": 1.0, "orphaned_sources": 0.0}
 
 
-def test_a_report_that_did_not_pass_says_so(folder: Path) -> None:
+def test_a_report_that_failed_its_audit_says_so(folder: Path) -> None:
     save_report_object(cited_report(BAD, SOURCES), folder / "bad.md")
     ran = custody(folder, "cite", "report", "bad.md")
     assert ran.status == 1
-    assert "audit: NOT passed; audit_failures 1, citation_coverage 1, orphaned_sources 1\n" in ran.out
-    assert "7:32: CITE-UNKNOWN [S9] is not listed among the sources\n" in ran.out
+    assert "audit: FAILED; audit_failures 1, citation_coverage 1, orphaned_sources 1\n" in ran.out
+    assert "7:32: CITE-UNKNOWN [S9] is not in the source list\n" in ran.out
     assert json.loads(custody(folder, "cite", "report", "bad.md", "--json").out)["outcome"] == "found"
 
 
-def test_a_report_that_was_changed_since_has_no_metrics(folder: Path) -> None:
+def test_a_report_changed_since_saving_has_no_metrics(folder: Path) -> None:
     with (folder / "saved.md").open("a") as end:
         end.write("\n## More\n\nWords.\n")
     ran = custody(folder, "cite", "report", "saved.md")
     assert ran.status == 0 and "audit:" not in ran.out
     assert "[^3]    -   An interview" in ran.out
-    assert "is of another text" in ran.err
+    assert "was changed after its metrics were saved" in ran.err
 
 
-def test_what_cannot_be_read_beside_a_report_is_named(folder: Path) -> None:
+def test_unreadable_metrics_are_a_warning(folder: Path) -> None:
     (folder / "saved.md.citations.json").write_text('{"beside":"citations"}')
     ran = custody(folder, "cite", "report", "saved.md")
     assert ran.status == 0 and "audit:" not in ran.out
-    assert "'saved.md.citations.json': what is kept beside the report cannot be read" in ran.err
+    assert "'saved.md.citations.json': cannot read the saved metrics" in ran.err
 
 
-def test_any_report_is_shown_also_one_that_is_piped_in(folder: Path) -> None:
+def test_any_report_is_shown_also_from_stdin(folder: Path) -> None:
     text = "Words [S4] and [x](https://example.org/x).\n\n## Sources\n\n- [S4] *A* page <https://example.org/a>\n"
     ran = custody(folder, "cite", "report", "-", stdin=text)
     assert ran.out == (
         "Words [S4] and x (https://example.org/x).\n\n"
         "marker  id  title   URL\n[S4]    S4  A page  https://example.org/a\n"
     )
-    assert custody(folder, "cite", "report", "-", stdin="Words.\n").out == "Words.\n\nno source is listed\n"
+    assert custody(folder, "cite", "report", "-", stdin="Words.\n").out == "Words.\n\nno sources listed\n"
 
 
 HOSTILE = "Words \x1b]0;owned\x07 \x9b2J \r over &#x202e;drow&#27;[2J and `\x1b[2J` [red]x[/red] [S1].\n\n"
 HOSTILE += "| a\x1b[2J |\n|---|\n| &#x200b;b |\n\n![i\x08mg](x) [l](https://example.org/\x1b)\n"
 
 
-def test_no_sign_of_a_report_reaches_the_terminal_as_a_command(folder: Path) -> None:
+def test_control_characters_of_a_report_never_reach_the_terminal(folder: Path) -> None:
     sources = [ResearchSource(source_id="S1", title="T\x1b[2J [red]x\u202e", url="https://example.org/\x1b[2J\x07")]
     save_report_object(cited_report(HOSTILE, sources), folder / "hostile.md")
     for name in ("hostile.md", "bare.md"):
@@ -107,7 +107,7 @@ def test_no_sign_of_a_report_reaches_the_terminal_as_a_command(folder: Path) -> 
         assert all(shown in ran.out for shown in ("[red]x[/red]", "\\u202e", "\\x07", "\\x1b[2J"))
 
 
-def test_on_a_terminal_only_our_own_colours_are_commands(folder: Path) -> None:
+def test_on_a_terminal_only_our_own_colors_are_control_sequences(folder: Path) -> None:
     (folder / "hostile.md").write_text(HOSTILE + "\n## Sources\n\n- [S1] T\x1b[2J https://example.org/a\n")
     ours, theirs = pty.openpty()
     words = [sys.executable, "-m", "custody", "cite", "report", "hostile.md"]
@@ -126,16 +126,16 @@ def test_on_a_terminal_only_our_own_colours_are_commands(folder: Path) -> None:
     assert b"\x07" not in out and b"\x08" not in out and "\x9b".encode() not in out
 
 
-def test_what_cannot_be_shown_is_said(folder: Path) -> None:
+def test_a_report_that_is_too_long_is_an_error(folder: Path) -> None:
     ran = custody(folder, "cite", "report", "missing.md")
     assert ran.status == 2 and "cannot read 'missing.md'" in ran.err
     ran = custody(folder, "cite", "report", "-", stdin="word " * 1_000_000)
-    assert ran.status == 2 and "too long to be laid out" in ran.err
+    assert ran.status == 2 and "too long to render" in ran.err
 
 
 def test_the_contract_of_the_registry_is_printed(tmp_path: Path) -> None:
     folder = a_git_folder(tmp_path / "repository")
-    assert "There are no sources: write no marker" in custody(folder, "cite", "contract").out
+    assert "No sources are registered: write no markers" in custody(folder, "cite", "contract").out
     custody(folder, "cite", "add", "https://example.org/a", "--title", "A [page]")
     custody(folder, "cite", "add", "https://example.org/b", "--title", "B")
     custody(folder, "cite", "add", "https://example.org/c", "--title", "C")
@@ -150,15 +150,15 @@ def test_the_contract_of_the_registry_is_printed(tmp_path: Path) -> None:
     some = json.loads(custody(folder, "cite", "contract", "S3", "S1", "--json").out)
     assert (some["kind"], [one["id"] for one in some["sources"]]) == ("contract", ["S1"])
     assert some["text"] == citation_contract(wanted[:1])
-    assert "Tag every finding with the source_id" in custody(folder, "cite", "contract", "--context").out
+    assert "tag it with the" in custody(folder, "cite", "contract", "--context").out
 
 
-def test_the_contract_has_the_minimum_that_is_in_force(tmp_path: Path) -> None:
+def test_the_contract_has_the_effective_minimum(tmp_path: Path) -> None:
     folder = a_git_folder(tmp_path / "repository")
     (folder / "custody.toml").write_text("[cite]\ncoverage_min = 0.8\n")
-    assert "at least 80% carry" in custody(folder, "cite", "contract").out
+    assert "At least 80% of the statements" in custody(folder, "cite", "contract").out
 
 
-def test_an_id_that_nobody_registered_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_id_is_an_error(tmp_path: Path) -> None:
     ran = custody(a_git_folder(tmp_path / "repository"), "cite", "contract", "S9")
-    assert ran.status == 2 and "no source is registered as 'S9'" in ran.err
+    assert ran.status == 2 and "unknown source 'S9'" in ran.err

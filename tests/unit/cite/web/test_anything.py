@@ -1,4 +1,4 @@
-"""Whatever an address or a server says: a look is an answer, never an exception, and only what is public is dialled."""
+"""Any URL and any response: a check returns a result, never raises, and connects to public addresses only."""
 
 import asyncio
 import ssl
@@ -8,10 +8,10 @@ import httpcore2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.cite.addresses import why_not_public
+from custody.cite.addresses import explain_link_ip_refusal
 from custody.cite.links import LinkOutcome
 from custody.cite.rules import CiteRules
-from custody.cite.web import LinkChecker, guarded_client
+from custody.cite.web import LinkChecker, create_link_client
 from custody.cite.web.request import REDIRECTS_MAX
 from tests.builders.stores import NOON
 from tests.builders.web import PUBLIC
@@ -21,7 +21,7 @@ RULES = CiteRules(link_total_seconds=5)
 
 
 class Said(httpcore2.AsyncNetworkStream):
-    """A connection on which some bytes come, and then an end or an error."""
+    """A connection that returns some bytes, then an end or an error."""
 
     def __init__(self, data: bytes, error: Exception | None) -> None:
         self._data = data
@@ -45,7 +45,7 @@ class Said(httpcore2.AsyncNetworkStream):
 
 
 def looked(url: str, answers: list[bytes], error: Exception | None = None) -> tuple[LinkOutcome, list[str]]:
-    """The look at an address whose servers say these things, one after the other."""
+    """Check a URL against these scripted responses."""
     dialled: list[str] = []
 
     async def dial(address: str, port: int, timeout: float | None) -> httpcore2.AsyncNetworkStream:
@@ -58,8 +58,8 @@ def looked(url: str, answers: list[bytes], error: Exception | None = None) -> tu
     async def sleep(_: float) -> None: ...
 
     async def story() -> LinkOutcome:
-        async with guarded_client(RULES, resolver=resolver, dial=dial, tls=TLS) as client:
-            return await LinkChecker(client=client, now_ns=lambda: NOON, rules=RULES, sleep=sleep).look(url)
+        async with create_link_client(RULES, resolver=resolver, dial=dial, tls=TLS) as client:
+            return await LinkChecker(client=client, now_ns=lambda: NOON, rules=RULES, sleep=sleep).check(url)
 
     return asyncio.run(story()), dialled
 
@@ -116,15 +116,15 @@ errors = st.sampled_from(
 
 
 @given(st.lists(wholes | st.binary(max_size=40), max_size=4), errors, st.sampled_from(["http", "https"]))
-def test_whatever_a_server_says(answers: list[bytes], error: Exception | None, scheme: str) -> None:
+def test_any_response_gives_a_result(answers: list[bytes], error: Exception | None, scheme: str) -> None:
     found, dialled = looked(f"{scheme}://a.example.net/x", answers, error)
     assert found.url.endswith("/x")
-    assert all(why_not_public(address) is None for address in dialled)
+    assert all(explain_link_ip_refusal(address) is None for address in dialled)
     assert len(dialled) <= 4 * (REDIRECTS_MAX + 1)
 
 
 @given(st.text(max_size=40).map(lambda text: f"http://{text}") | st.text(max_size=60))
-def test_whatever_an_address_is(url: str) -> None:
+def test_any_url_gives_a_result(url: str) -> None:
     found, dialled = looked(url, [b"HTTP/1.1 200 OK\r\n\r\n"])
     assert found.url == url
-    assert all(why_not_public(address) is None for address in dialled)
+    assert all(explain_link_ip_refusal(address) is None for address in dialled)

@@ -1,6 +1,6 @@
-"""No request reaches what is not public, however it is written, wrapped, named, redirected to or rebound.
+"""No request reaches a private address, however it is spelled, wrapped, named, redirected to or rebound.
 
-A real server listens on loopback and counts who comes. Its port is let through, so that only the address can be the
+A real server listens on loopback and counts connections. Its port is allowed, so that only the address can be the
 reason for a refusal.
 """
 
@@ -14,9 +14,9 @@ import pytest
 
 from custody.cite.addresses import PORTS, AddressPolicy
 from custody.cite.links import LinkAnswer, LinkCheck, LinkOutcome
-from custody.cite.web import ForbiddenUrl, LinkChecker, guarded_client, look_at
+from custody.cite.web import ForbiddenUrl, LinkChecker, check_links_concurrently, create_link_client
 from custody.cite.web import transport as backend
-from custody.cite.web.transport import GuardedBackend, dial_tcp
+from custody.cite.web.transport import GuardedBackend, dial_link_host
 from tests.builders.stores import NOON
 from tests.builders.web import PUBLIC, Names, Web, a_web, names, said
 from tests.unit.cite.web.link_checks import QUICK, looked
@@ -88,7 +88,7 @@ ADDRESSES = [
 
 @pytest.fixture
 def trap() -> Iterator[Web]:
-    """A server that nobody may reach, on IPv4 and, where there is one, on the same port of IPv6."""
+    """A server that must not be reached, on IPv4 and, if available, on the same port of IPv6."""
     with ExitStack() as stack:
         web = stack.enter_context(a_web({"/": said(200)}))
         if socket.has_ipv6:
@@ -102,19 +102,21 @@ def trap() -> Iterator[Web]:
 
 
 def policy_for(trap: Web) -> AddressPolicy:
-    """The policy that holds everywhere, with the trap's port beside the usual ones."""
+    """The real policy, plus the port of the trap."""
     return AddressPolicy(PORTS | {trap.port})
 
 
 def looked_for_real(trap: Web, *urls: str, resolver: Names | None = None) -> list[LinkOutcome]:
-    """Looks that make real connections, to whatever they are let through to."""
+    """Link checks that make real connections."""
     found: list[LinkOutcome] = []
 
     async def story() -> None:
         policy = policy_for(trap)
-        async with guarded_client(QUICK, policy=policy, resolver=resolver or names(), dial=dial_tcp) as client:
+        async with create_link_client(
+            QUICK, policy=policy, resolver=resolver or names(), dial=dial_link_host
+        ) as client:
             checker = LinkChecker(client=client, now_ns=lambda: NOON, rules=QUICK, policy=policy)
-            await look_at(checker, urls, found.append)
+            await check_links_concurrently(checker, urls, found.append)
 
     asyncio.run(story())
     return found
@@ -131,7 +133,7 @@ def test_the_trap_is_open(trap: Web) -> None:
     assert trap.accepted == 1
 
 
-def test_no_spelling_and_no_wrapping_of_this_machine_is_reached(trap: Web) -> None:
+def test_no_spelling_or_wrapping_of_this_machine_is_reached(trap: Web) -> None:
     urls = [f"{scheme}://{host}:{trap.port}/" for host in HOSTS for scheme in ("http", "https")]
     found = looked_for_real(trap, *urls)
     assert [one.url for one in found if not is_refused(one)] == []
@@ -139,7 +141,7 @@ def test_no_spelling_and_no_wrapping_of_this_machine_is_reached(trap: Web) -> No
 
 
 @pytest.mark.parametrize("among", [[], [PUBLIC]], ids=["alone", "among public ones"])
-def test_one_forbidden_answer_forbids_the_name(trap: Web, among: list[str]) -> None:
+def test_one_forbidden_address_forbids_the_name(trap: Web, among: list[str]) -> None:
     answers = {f"h{n}": [[*among, address]] for n, address in enumerate(ADDRESSES)}
     resolver = names(**answers)
     found = looked_for_real(trap, *(f"http://{name}.example.net:{trap.port}/" for name in answers), resolver=resolver)
@@ -147,13 +149,13 @@ def test_one_forbidden_answer_forbids_the_name(trap: Web, among: list[str]) -> N
     assert (len(resolver.looked_up), trap.accepted) == (len(ADDRESSES), 0)
 
 
-def test_a_name_that_turns_private_after_it_was_checked_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_turns_private_after_the_check_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     resolver = names(a=[[PUBLIC], ["127.0.0.1"]])
     with a_web({"/": lambda asked: said(405 if asked.method == "HEAD" else 200)}) as web:
         (found,) = looked(web, "http://a.example.net/", resolver=resolver)
         assert isinstance(found, LinkCheck) and found.answer is LinkAnswer.HERE
         assert (web.dialled, resolver.looked_up) == ([(PUBLIC, 80)] * 2, ["a.example.net"])
-    monkeypatch.setattr(backend, "NAMES_KEPT_SECONDS", 0.0)
+    monkeypatch.setattr(backend, "NAMES_CACHED_SECONDS", 0.0)
     resolver = names(a=[[PUBLIC], ["127.0.0.1"]])
     with a_web({"/": lambda asked: said(405 if asked.method == "HEAD" else 200)}) as web:
         (found,) = looked(web, "http://a.example.net/", resolver=resolver)
@@ -161,7 +163,7 @@ def test_a_name_that_turns_private_after_it_was_checked_is_not_followed(monkeypa
         assert (web.dialled, len(resolver.looked_up)) == ([(PUBLIC, 80)], 2)
 
 
-def test_no_redirect_leads_to_what_is_not_public(trap: Web) -> None:
+def test_no_redirect_reaches_a_private_address(trap: Web) -> None:
     aims = [f"http://{host}:{trap.port}/" for host in HOSTS]
     aims += [f"//127.0.0.1:{trap.port}/", f"http:\\\\127.0.0.1:{trap.port}\\", "file:///etc/passwd", "gopher://x.org/"]
     aims += [f"http://ana:word@127.0.0.1:{trap.port}/", "ftp://example.org/", "http://a.example.net:22/", "data:,x"]
@@ -177,7 +179,7 @@ def test_no_redirect_leads_to_what_is_not_public(trap: Web) -> None:
 
 
 @pytest.mark.parametrize("length", [1, 2, 4])
-def test_each_place_of_a_chain_is_checked(trap: Web, length: int) -> None:
+def test_each_url_of_a_chain_is_checked(trap: Web, length: int) -> None:
     pages = {f"/{n}": said(301, f"Location: http://h{n + 1}.example.net/{n + 1}") for n in range(length)}
     pages[f"/{length}"] = said(301, f"Location: http://evil.example.net:{trap.port}/")
     resolver = names(evil=[["127.0.0.1"]])
@@ -195,7 +197,7 @@ def test_the_client_itself_is_guarded_whoever_uses_it(trap: Web) -> None:
         refused = []
         policy = policy_for(trap)
         resolver = names(evil=[["127.0.0.1"]])
-        async with guarded_client(policy=policy, resolver=resolver, dial=web.dial) as client:
+        async with create_link_client(policy=policy, resolver=resolver, dial=web.dial) as client:
             for url in (
                 f"http://127.0.0.1:{trap.port}/",
                 f"http://evil.example.net:{trap.port}/",
@@ -217,13 +219,13 @@ def test_the_client_itself_is_guarded_whoever_uses_it(trap: Web) -> None:
     assert trap.accepted == 0
 
 
-def test_a_socket_of_this_machine_is_never_opened() -> None:
-    guarded = GuardedBackend(AddressPolicy(), names(), dial_tcp, 4096)
+def test_a_local_socket_is_never_opened() -> None:
+    guarded = GuardedBackend(AddressPolicy(), names(), dial_link_host, 4096)
     with pytest.raises(ForbiddenUrl):
         asyncio.run(guarded.connect_unix_socket("/run/docker.sock"))
 
 
-def test_no_variable_of_the_environment_loosens_the_policy(trap: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_environment_variable_loosens_the_policy(trap: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("NO_PROXY", "HTTP_PROXY", "ALL_PROXY", "SSL_CERT_FILE", "CUSTODY_CITE_LINK_PORTS", "LOCALDOMAIN"):
         monkeypatch.setenv(name, f"http://127.0.0.1:{trap.port}")
     found = looked_for_real(trap, f"http://127.0.0.1:{trap.port}/", f"http://localhost:{trap.port}/")

@@ -1,4 +1,4 @@
-"""What a look at an address says, seen on real servers: methods, redirects, patience, limits."""
+"""Link checks against real servers: methods, redirects, rate limits, limits."""
 
 import asyncio
 import gzip
@@ -12,7 +12,7 @@ import pytest
 from custody.cite.addresses import AddressPolicy
 from custody.cite.links import CircuitBreaker, LinkAnswer, LinkCheck, LinkOutcome, SkippedLink
 from custody.cite.rules import CiteRules
-from custody.cite.web import LinkChecker, guarded_client
+from custody.cite.web import LinkChecker, create_link_client
 from custody.cite.web.transport import ANSWER_BYTES_MAX
 from tests.builders.stores import NOON
 from tests.builders.table import table
@@ -23,7 +23,7 @@ HOST = "http://a.example.net"
 
 
 def the_look(pages: dict[str, Page], path: str = "/a", **more: Any) -> tuple[LinkCheck, list[str]]:
-    """The look at one page, and what was asked for it."""
+    """Return the check of one page, and its requests."""
     with a_web(pages) as web:
         (found,) = looked(web, HOST + path, **more)
         assert isinstance(found, LinkCheck)
@@ -54,13 +54,13 @@ def test_head_is_enough(status: int, answer: LinkAnswer) -> None:
     ("get", "answer"),
     [(206, LinkAnswer.HERE), (200, LinkAnswer.HERE), (416, LinkAnswer.HERE), (404, LinkAnswer.ABSENT)],
 )
-def test_where_head_is_turned_away_one_byte_is_asked_for(status: int, get: int, answer: LinkAnswer) -> None:
+def test_if_head_is_denied_one_byte_is_requested(status: int, get: int, answer: LinkAnswer) -> None:
     look, lines = the_look({"/a": by_method(status, get)})
     assert (look.answer, lines) == (answer, ["HEAD /a", "GET /a"])
 
 
 @pytest.mark.parametrize("status", [400, 404, 429, 500, 502, 503])
-def test_other_answers_to_head_stand(status: int) -> None:
+def test_other_responses_to_head_count(status: int) -> None:
     assert the_look({"/a": by_method(status, 200)})[1] == ["HEAD /a"]
 
 
@@ -76,7 +76,7 @@ def test_exactly_this_is_sent() -> None:
     assert get == Asked("GET", "/a?q=1", {**sent, "range": "bytes=0-0"})
 
 
-def test_cookies_proxies_and_passwords_are_nobodys_business(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_no_cookies_proxies_or_passwords_are_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     (tmp_path / "netrc").write_text("default login ana password secret\n")
@@ -88,7 +88,7 @@ def test_cookies_proxies_and_passwords_are_nobodys_business(monkeypatch: pytest.
         assert web.accepted == 3
 
 
-def test_redirects_are_followed_and_each_place_is_asked_once() -> None:
+def test_redirects_are_followed_with_one_request_each() -> None:
     pages: dict[str, Page] = {
         "/a": said(301, "Location: /b"),
         "/b": said(302, "Location: http://b.example.net/c"),
@@ -102,22 +102,22 @@ def test_redirects_are_followed_and_each_place_is_asked_once() -> None:
 @pytest.mark.parametrize(
     ("pages", "why"),
     [
-        ({"/a": said(302, "Location: /b"), "/b": said(302, "Location: /a")}, "redirects in a circle"),
-        ({"/a": said(302, "Location: /a")}, "redirects in a circle"),
+        ({"/a": said(302, "Location: /b"), "/b": said(302, "Location: /a")}, "redirect loop"),
+        ({"/a": said(302, "Location: /a")}, "redirect loop"),
         (
             {f"/{n}": said(302, f"Location: /{n + 1}") for n in range(9)} | {"/a": said(302, "Location: /0")},
             "more than 5 redirects",
         ),
-        ({"/a": said(302)}, "status 302 leads nowhere"),
+        ({"/a": said(302)}, "status 302 without a location"),
     ],
 )
-def test_redirects_that_come_to_nothing(pages: dict[str, Page], why: str) -> None:
+def test_redirects_without_a_result(pages: dict[str, Page], why: str) -> None:
     look, lines = the_look(pages)
     assert (look.answer, look.why) == (LinkAnswer.SILENT, why)
     assert len(lines) <= 6
 
 
-def test_a_server_that_asks_for_a_moment_is_asked_once_more() -> None:
+def test_a_short_rate_limit_is_retried_once() -> None:
     slept: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -129,7 +129,7 @@ def test_a_server_that_asks_for_a_moment_is_asked_once_more() -> None:
 
 
 @pytest.mark.parametrize(("wait", "total"), [(11, 60), (2, 1)])
-def test_more_patience_than_there_is_time_for_is_not_waited_for(wait: int, total: float) -> None:
+def test_a_rate_limit_beyond_the_timeout_is_not_waited_for(wait: int, total: float) -> None:
     slept: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -141,33 +141,33 @@ def test_more_patience_than_there_is_time_for_is_not_waited_for(wait: int, total
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_a_server_that_asks_for_patience_is_left_alone(status: int) -> None:
+def test_a_rate_limited_server_is_skipped(status: int) -> None:
     with a_web({"/a": said(status, "Retry-After: 3600"), "/b": said(200)}) as web:
         first, second, other = looked(web, f"{HOST}/a", f"{HOST}/b", "http://b.example.net/b")
         assert web.lines.count("HEAD /a") == 1 and web.accepted == 2
     assert isinstance(first, LinkCheck) and first.retry_seconds == 3600
-    assert second == SkippedLink(f"{HOST}/b", "'a.example.net' asked for patience")
+    assert second == SkippedLink(f"{HOST}/b", "'a.example.net' is rate-limited")
     assert isinstance(other, LinkCheck) and other.answer is LinkAnswer.HERE
 
 
-def test_patience_until_a_date() -> None:
+def test_rate_limit_until_a_date() -> None:
     look, _ = the_look({"/a": said(503, "Retry-After: Sun, 01 Mar 2099 12:00:00 GMT")})
     assert look.retry_seconds is not None and look.retry_seconds > 365 * 86_400
 
 
-def test_a_server_is_not_asked_a_third_time() -> None:
+def test_a_request_is_not_retried_twice() -> None:
     async def sleep(_: float) -> None: ...
 
     look, lines = the_look({"/a": said(429, "Retry-After: 0")}, sleep=sleep)
     assert (look.answer, lines) == (LinkAnswer.REFUSED, ["HEAD /a", "HEAD /a"])
 
 
-def test_what_never_answers_is_given_up() -> None:
+def test_a_silent_server_times_out() -> None:
     look, _ = the_look({"/a": HANG}, rules=CiteRules(link_read_seconds=0.2))
     assert (look.answer, look.why) == (LinkAnswer.SILENT, "ReadTimeout")
 
 
-def test_what_sends_a_little_now_and_then_is_given_up_too() -> None:
+def test_a_slow_server_times_out() -> None:
     rules = CiteRules(link_total_seconds=0.5, link_read_seconds=5)
     began = time.monotonic()
     look, _ = the_look({"/a": DRIP}, rules=rules)
@@ -175,7 +175,7 @@ def test_what_sends_a_little_now_and_then_is_given_up_too() -> None:
     assert time.monotonic() - began < 5
 
 
-def test_hosts_that_take_all_the_time_open_the_breaker_too() -> None:
+def test_timeouts_open_the_breaker_too() -> None:
     rules = CiteRules(link_total_seconds=0.2)
     with a_web({f"/{n}": DRIP for n in range(5)}) as web:
         found = looked(web, *(f"{HOST}/{n}" for n in range(5)), rules=rules)
@@ -193,15 +193,15 @@ def test_hosts_that_take_all_the_time_open_the_breaker_too() -> None:
 def test_a_header_has_a_size_limit(page: bytes) -> None:
     look, _ = the_look({"/a": page})
     assert look.answer is LinkAnswer.SILENT
-    assert "more than 65,536 bytes" in look.why
+    assert "exceeds 65,536 bytes" in look.why
 
 
 @pytest.mark.parametrize("page", [b"garbage\r\n\r\n", b"HTTP/1.1 2000 OK\r\n\r\n", b"SSH-2.0-OpenSSH\r\n"])
-def test_what_is_no_answer_is_silence(page: bytes) -> None:
+def test_an_invalid_response_counts_as_silence(page: bytes) -> None:
     assert the_look({"/a": page})[0].answer is LinkAnswer.SILENT
 
 
-def test_no_body_is_read_and_nothing_is_unpacked() -> None:
+def test_no_body_is_read_and_nothing_is_decompressed() -> None:
     bomb = gzip.compress(b"\0" * 50_000_000)
     page = said(200, "Content-Encoding: gzip", body=bomb)
     with a_web({"/a": lambda asked: said(405) if asked.method == "HEAD" else page}) as web:
@@ -228,7 +228,7 @@ def counting(dial: Any, read: list[int]) -> Any:
 
 
 # Conformance: 003-061
-def test_at_most_ten_are_asked_at_once_and_one_of_a_host() -> None:
+def test_at_most_ten_requests_run_at_once_and_one_per_host() -> None:
     def slow(_: Asked) -> bytes:
         return HANG
 
@@ -241,15 +241,15 @@ def test_at_most_ten_are_asked_at_once_and_one_of_a_host() -> None:
         assert web.most_at_once == 1
 
 
-def test_a_host_that_fails_again_and_again_is_left_alone() -> None:
+def test_a_host_that_fails_repeatedly_is_skipped() -> None:
     with a_web({f"/{n}": said(500) for n in range(9)} | {"/fine": said(200)}) as web:
         found = looked(web, *(f"{HOST}/{n}" for n in range(9)), "http://b.example.net/fine")
         assert web.accepted == 4
     assert [type(one) for one in found] == [LinkCheck] * 3 + [SkippedLink] * 6 + [LinkCheck]
-    assert found[3] == SkippedLink(f"{HOST}/3", "'a.example.net' failed too often just now")
+    assert found[3] == SkippedLink(f"{HOST}/3", "'a.example.net' failed too often")
 
 
-def test_a_page_that_is_missing_is_no_failure_of_its_host() -> None:
+def test_a_missing_page_is_not_a_failure_of_its_host() -> None:
     with a_web() as web:
         found = looked(web, *(f"{HOST}/{n}" for n in range(9)))
         assert web.accepted == 9
@@ -261,13 +261,13 @@ def test_after_the_cool_down_one_probe_is_made() -> None:
 
     async def story() -> list[int]:
         breaker = CircuitBreaker(failures_max=2, cool_down_seconds=1)
-        client = guarded_client(resolver=names(), dial=web.dial)
+        client = create_link_client(resolver=names(), dial=web.dial)
         counts = []
         async with client:
             checker = LinkChecker(client=client, now_ns=lambda: NOON, breaker_of=lambda _: breaker)
             for first in (0, 4):
                 for n in range(first, first + 4):
-                    await checker.look(f"{HOST}/{n}")
+                    await checker.check(f"{HOST}/{n}")
                 counts.append(web.accepted)
                 await asyncio.sleep(1.1)
         return counts
@@ -276,7 +276,7 @@ def test_after_the_cool_down_one_probe_is_made() -> None:
         assert asyncio.run(story()) == [2, 3]
 
 
-def test_tls_is_checked_against_the_name_and_the_name_is_told(tmp_path: Path) -> None:
+def test_tls_verifies_the_name_and_sends_it(tmp_path: Path) -> None:
     server, client = certificates(tmp_path, "a.example.net")
     with a_web({"/a": said(200)}, tls=server) as web:
         right, wrong = looked(web, "https://a.example.net/a", "https://b.example.net/a", tls=client)
@@ -286,7 +286,7 @@ def test_tls_is_checked_against_the_name_and_the_name_is_told(tmp_path: Path) ->
     assert isinstance(wrong, LinkCheck) and wrong.answer is LinkAnswer.SILENT and "certificate" in wrong.why.lower()
 
 
-def test_a_certificate_that_nobody_vouches_for_is_not_believed(tmp_path: Path) -> None:
+def test_an_untrusted_certificate_is_rejected(tmp_path: Path) -> None:
     server, _ = certificates(tmp_path, "a.example.net")
     with a_web({"/a": said(200)}, tls=server) as web:
         (found,) = looked(web, "https://a.example.net/a")
@@ -294,7 +294,7 @@ def test_a_certificate_that_nobody_vouches_for_is_not_believed(tmp_path: Path) -
     assert isinstance(found, LinkCheck) and found.answer is LinkAnswer.SILENT
 
 
-def test_the_second_address_is_tried_when_the_first_takes_no_connection() -> None:
+def test_the_second_address_is_tried_if_the_first_refuses() -> None:
     resolver = names(a=[["8.8.8.8", "9.9.9.9"]])
     with a_web({"/a": said(200)}) as web:
         tried: list[str] = []
@@ -311,7 +311,7 @@ def test_the_second_address_is_tried_when_the_first_takes_no_connection() -> Non
     assert isinstance(found, LinkCheck) and (found.answer, tried) == (LinkAnswer.HERE, ["8.8.8.8", "9.9.9.9"])
 
 
-def test_a_name_is_looked_up_once_for_all_its_pages() -> None:
+def test_a_name_is_resolved_once_for_all_its_pages() -> None:
     resolver = names()
     with a_web({"/a": by_method(405, 200), "/b": said(302, "Location: /a")}) as web:
         looked(web, f"{HOST}/a", f"{HOST}/b", resolver=resolver)
@@ -325,33 +325,33 @@ def test_a_closed_port_is_unreachable() -> None:
     policy = AddressPolicy(frozenset((port,)), frozenset(("127.0.0.1",)))
 
     async def story() -> LinkOutcome:
-        async with guarded_client(QUICK, policy=policy) as client:
+        async with create_link_client(QUICK, policy=policy) as client:
             checker = LinkChecker(client=client, now_ns=lambda: NOON, policy=policy)
-            return await checker.look(f"http://127.0.0.1:{port}/")
+            return await checker.check(f"http://127.0.0.1:{port}/")
 
     found = asyncio.run(story())
     assert isinstance(found, LinkCheck) and found.answer is LinkAnswer.SILENT and found.why.startswith("ConnectError")
 
 
-def test_the_real_way_to_a_connection_works_where_a_policy_lets_it() -> None:
+def test_a_real_connection_works_if_the_policy_allows_it() -> None:
     with a_web({"/a": said(200)}) as web:
         policy = AddressPolicy(frozenset((web.port,)), frozenset(("127.0.0.1",)))
 
         async def story() -> LinkOutcome:
-            async with guarded_client(QUICK, policy=policy) as client:
+            async with create_link_client(QUICK, policy=policy) as client:
                 checker = LinkChecker(client=client, now_ns=lambda: NOON, policy=policy)
-                return await checker.look(f"http://127.0.0.1:{web.port}/a")
+                return await checker.check(f"http://127.0.0.1:{web.port}/a")
 
         found = asyncio.run(story())
     assert isinstance(found, LinkCheck) and found.answer is LinkAnswer.HERE
 
 
-def test_a_client_of_somebody_else_is_held_to_the_addresses_that_urls_name() -> None:
+def test_another_client_is_limited_by_the_addresses_in_urls() -> None:
     with a_web({"/a": said(200)}) as web:
 
         async def story() -> LinkOutcome:
             async with httpx2.AsyncClient(trust_env=False) as client:
-                return await LinkChecker(client=client, now_ns=lambda: NOON).look(f"http://127.0.0.1:{web.port}/a")
+                return await LinkChecker(client=client, now_ns=lambda: NOON).check(f"http://127.0.0.1:{web.port}/a")
 
         found = asyncio.run(story())
         assert web.accepted == 0

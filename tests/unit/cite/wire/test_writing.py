@@ -1,4 +1,4 @@
-"""What is kept beside a saved report: it comes back as it was written, and nothing else is taken for it."""
+"""The metrics of a saved report: they round-trip, and other content is rejected."""
 
 import msgspec
 import pytest
@@ -10,8 +10,8 @@ from custody.cite.wire import (
     ReportFinding,
     ReportSource,
     SavedReportInfo,
-    decode_beside,
-    encode_beside,
+    decode_citation_metrics,
+    encode_citation_metrics,
 )
 from custody.core.errors import InputError
 
@@ -32,10 +32,10 @@ BESIDES = st.builds(
 
 
 @given(BESIDES)
-def test_it_comes_back_as_it_was_written_and_the_same_value_has_the_same_bytes(value: SavedReportInfo) -> None:
-    data = encode_beside(value)
-    assert decode_beside(data) == value
-    assert encode_beside(decode_beside(data)) == data
+def test_metrics_round_trip_with_stable_bytes(value: SavedReportInfo) -> None:
+    data = encode_citation_metrics(value)
+    assert decode_citation_metrics(data) == value
+    assert encode_citation_metrics(decode_citation_metrics(data)) == data
 
 
 @pytest.mark.parametrize(
@@ -52,14 +52,14 @@ def test_it_comes_back_as_it_was_written_and_the_same_value_has_the_same_bytes(v
     ],
     ids=range(8),
 )
-def test_what_is_something_else_is_refused(data: bytes) -> None:
-    with pytest.raises(InputError, match="beside the report"):
-        decode_beside(data)
+def test_other_content_is_rejected(data: bytes) -> None:
+    with pytest.raises(InputError, match="saved metrics"):
+        decode_citation_metrics(data)
 
 
-def test_another_version_is_refused() -> None:
+def test_another_version_is_rejected() -> None:
     value = SavedReportInfo(name="a", digest="b", passed=True, quality_metrics={}, findings=[], answers=[], sources=[])
-    later = encode_beside(value).replace(b'"version": 1', b'"version": 2')
+    later = encode_citation_metrics(value).replace(b'"version": 1', b'"version": 2')
     assert msgspec.json.decode(later)["version"] == 2
     with pytest.raises(InputError, match="version"):
-        decode_beside(later)
+        decode_citation_metrics(later)

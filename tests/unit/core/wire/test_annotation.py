@@ -60,6 +60,7 @@ def an_attribution(first: int, last: int, kind: str, **fields: object) -> Attrib
         "share": 0.5 if kind == "mixed" else 1.0,
         "tier": 2,
         "confidence": 0.9,
+        "certainty": "certain",
         "score": 9.0,
         "agent": "robot",
         "model_id": "m-1",
@@ -106,7 +107,7 @@ def test_only_agents_lines_are_told_and_both_of_two_claims() -> None:
     ]
 
 
-def test_shapes_of_one_answer_exclude_each_other(tmp_path: Path) -> None:
+def test_output_formats_are_mutually_exclusive(tmp_path: Path) -> None:
     folder = a_git_folder(tmp_path / "r")
     ran = custody(folder, "blame", "x", "--json", "--format", "sarif")
-    assert ran.status == 2 and "shapes of one answer" in ran.err
+    assert ran.status == 2 and "--json, --porcelain and --format are mutually exclusive" in ran.err

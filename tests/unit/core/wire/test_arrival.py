@@ -9,12 +9,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from custody.core.errors import InputError
-from custody.core.ids import Digest, EventId, Link, Seq, digest_of
+from custody.core.ids import Digest, EventId, Link, Seq, digest_from_bytes
 from custody.core.record import ChainTip
-from custody.core.wire.arrival import SYSTEM_KINDS, Arrival, arrival_of, continues, make_erasure_arrival
-from custody.core.wire.body import join, parts
-from custody.core.wire.canonical import EVENT_BYTES_MAX, NESTING_MAX, Json, dump, parse
-from custody.core.wire.event_views import views_of
+from custody.core.wire.arrival import (
+    SYSTEM_KINDS,
+    Arrival,
+    arrival_from_bytes,
+    make_continuation_arrival,
+    make_erasure_arrival,
+)
+from custody.core.wire.body import join_payload_texts, list_payload_digests
+from custody.core.wire.canonical import EVENT_BYTES_MAX, NESTING_MAX, Json, dump_canonical_json, parse_json_bytes
+from custody.core.wire.event_views import views_from_event_payload
 from tests.builders.drawn import (
     STORE,
     awkward_names,
@@ -40,7 +46,7 @@ def key_of(agent: str, session: str, kind: str, id_: str) -> str:
 
 def whole(arrival: Arrival) -> Json:
     """What a store gives back for an arrival."""
-    return join(parse(arrival.payload), arrival.texts)
+    return join_payload_texts(parse_json_bytes(arrival.payload), arrival.texts)
 
 
 def read_back(arrival: Arrival) -> Json:
@@ -53,10 +59,10 @@ def read_back(arrival: Arrival) -> Json:
 
 @table("kind", KINDS)
 def test_every_kind_arrives(kind: str) -> None:
-    arrival = arrival_of(EventId("e1"), an_event(kind))
+    arrival = arrival_from_bytes(EventId("e1"), an_event(kind))
     entry = arrival.entry
     assert (entry.event, entry.kind, entry.at_ns) == ("e1", kind, 1_769_860_800 * 10**9)
-    assert entry.digest == digest_of(arrival.payload)
+    assert entry.digest == digest_from_bytes(arrival.payload)
     assert arrival.texts == {}
     assert whole(arrival) == json.loads(an_event(kind))
 
@@ -92,7 +98,7 @@ def a_hooks(agent: str, session: str, event: str, id_: str) -> str:
         "custody": 1, "kind": "hook", "at": "2026-01-31T12:00:00Z", "agent": agent, "session": session, "event": event,
         "id": id_,
     }  # fmt: skip
-    return arrival_of(EventId("e"), dump(value)).entry.key
+    return arrival_from_bytes(EventId("e"), dump_canonical_json(value)).entry.key
 
 
 @given(identities, identities)
@@ -110,7 +116,7 @@ def test_a_snapshot_is_no_event_of_that_name() -> None:
         "custody": 1, "kind": "snapshot", "at": "2026-01-31T12:00:00Z", "agent": "a", "session": "b", "id": "1",
         "phase": "after", "files": [],
     }  # fmt: skip
-    assert arrival_of(EventId("e"), dump(value)).entry.key != a_hooks("a", "b", "snapshot", "1")
+    assert arrival_from_bytes(EventId("e"), dump_canonical_json(value)).entry.key != a_hooks("a", "b", "snapshot", "1")
 
 
 @given(json_values, json_values, json_values)
@@ -118,7 +124,7 @@ def test_whatever_an_agents_own_event_holds_arrives_and_is_read_back(tool: Json,
     payload: Json = {"tool_name": tool, "tool_response": answer, "rest": rest}
     value: dict[str, Json] = {"custody": 1, "kind": "hook", "at": "2026-01-31T12:00:00Z", "id": "1"}
     value |= {"agent": "robot", "event": "PostToolUse", "payload": payload}
-    assert exactly(whole(arrival_of(EventId("e"), dump({**value})))) == exactly({**value})
+    assert exactly(whole(arrival_from_bytes(EventId("e"), dump_canonical_json({**value})))) == exactly({**value})
 
 
 @given(identities)
@@ -140,16 +146,18 @@ def test_neither_key_order_nor_white_space_nor_escapes_change_the_digest(kind: s
     spelled = json.dumps(
         shuffled, indent=data.draw(st.sampled_from((None, 2))), ensure_ascii=data.draw(st.booleans())
     ).encode()
-    assert arrival_of(EventId("e"), b"\n " + spelled + b"\t") == arrival_of(EventId("e"), dump(value))
+    assert arrival_from_bytes(EventId("e"), b"\n " + spelled + b"\t") == arrival_from_bytes(
+        EventId("e"), dump_canonical_json(value)
+    )
 
 
 @given(marked_values, marked_values)
 def test_an_arrival_gives_back_exactly_what_was_sent(given_: Json, got: Json) -> None:
     value = json.loads(an_event("call")) | {"input": given_, "output": got}
-    arrival = arrival_of(EventId("e"), dump(value))
+    arrival = arrival_from_bytes(EventId("e"), dump_canonical_json(value))
     assert exactly(whole(arrival)) == exactly(value)
-    assert parts(parse(arrival.payload)) == frozenset(arrival.texts)
-    assert all(digest_of(data) == digest for digest, data in arrival.texts.items())
+    assert list_payload_digests(parse_json_bytes(arrival.payload)) == frozenset(arrival.texts)
+    assert all(digest_from_bytes(data) == digest for digest, data in arrival.texts.items())
 
 
 @settings(max_examples=300)
@@ -159,11 +167,11 @@ def test_whatever_arrives_can_be_read_back_and_viewed(kind: str, data: st.DataOb
     name = data.draw(st.sampled_from((*sorted(value), "seen_at", "worktree", "call", "before", "lines", "year")))
     value[name] = data.draw(json_values | long_texts | st.just({"$erased": "sha256:" + "0" * 64}))
     try:
-        arrival = arrival_of(EventId("e"), dump(value))
+        arrival = arrival_from_bytes(EventId("e"), dump_canonical_json(value))
     except InputError:
         return  # most values are refused here, at the door; what is not must never be refused later
     assert exactly(whole(arrival)) == exactly(value)
-    assert views_of(whole(arrival))
+    assert views_from_event_payload(whole(arrival))
     arrival.entry.key.encode()
 
 
@@ -177,7 +185,7 @@ def test_what_is_as_deep_as_an_event_may_be_is_read_back_or_refused_at_the_door(
             value = {mark: value}
         sent = json.loads(an_event("call")) | {"input": value}
         with suppress(InputError):
-            arrival = arrival_of(EventId("e"), dump(sent))
+            arrival = arrival_from_bytes(EventId("e"), dump_canonical_json(sent))
             came_in.add(levels)
             assert exactly(read_back(arrival)) == exactly(sent)
     assert 50 in came_in and NESTING_MAX + 1 not in came_in
@@ -187,9 +195,9 @@ def test_depth_by_hand() -> None:
     deep: Json = "x"
     for _ in range(NESTING_MAX - 1):
         deep = [deep]
-    arrival_of(EventId("e"), dump(json.loads(an_event("call")) | {"input": deep}))
+    arrival_from_bytes(EventId("e"), dump_canonical_json(json.loads(an_event("call")) | {"input": deep}))
     with pytest.raises(InputError, match="nested deeper"):
-        arrival_of(EventId("e"), dump(json.loads(an_event("call")) | {"input": [deep]}))
+        arrival_from_bytes(EventId("e"), dump_canonical_json(json.loads(an_event("call")) | {"input": [deep]}))
 
 
 def test_an_event_whose_numbers_grow_beyond_the_limit_is_refused_at_the_door() -> None:
@@ -198,30 +206,30 @@ def test_an_event_whose_numbers_grow_beyond_the_limit_is_refused_at_the_door() -
     sent = an_event("call")[:-1] + b',"input":[' + b"1e15," * (count - 1) + b"1e15]}"
     assert len(sent) < EVENT_BYTES_MAX / 3
     with pytest.raises(InputError, match="is over the limit of 16,777,216"):
-        arrival_of(EventId("e"), sent)
+        arrival_from_bytes(EventId("e"), sent)
 
 
 @pytest.mark.parametrize("kind", sorted(SYSTEM_KINDS))
 def test_no_event_can_speak_for_the_store(kind: str) -> None:
     with pytest.raises(InputError):
-        arrival_of(EventId("e"), an_event("edit").replace(b'"edit"', dump(kind)))
+        arrival_from_bytes(EventId("e"), an_event("edit").replace(b'"edit"', dump_canonical_json(kind)))
 
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"[]", b"null", b"\xff", an_event("edit")[:-1], an_event("edit") + b"{}"])
 def test_what_is_no_event_does_not_arrive(data: bytes) -> None:
     with pytest.raises(InputError):
-        arrival_of(EventId("e"), data)
+        arrival_from_bytes(EventId("e"), data)
 
 
 @given(moments_ns, st.integers(1, 2**63 - 1), st.binary(min_size=32, max_size=32))
 def test_a_store_that_continues_another_says_where_it_left_off(at_ns: int, seq: int, link: bytes) -> None:
-    arrival = continues(EventId("e7"), ChainTip(STORE, Seq(seq), Link(link)), at_ns)
+    arrival = make_continuation_arrival(EventId("e7"), ChainTip(STORE, Seq(seq), Link(link)), at_ns)
     payload = whole(arrival)
     assert isinstance(payload, dict)
     assert (payload["kind"], payload["store"], payload["seq"], payload["link"]) == ("continues", STORE, seq, link.hex())
     entry = arrival.entry
     assert (entry.event, entry.kind, entry.key, entry.at_ns) == ("e7", "continues", f"continues:{STORE}:e7", at_ns)
-    assert entry.digest == digest_of(arrival.payload)
+    assert entry.digest == digest_from_bytes(arrival.payload)
 
 
 @given(moments_ns, names, names | long_texts)

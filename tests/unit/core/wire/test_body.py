@@ -7,9 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.core.errors import InputError
-from custody.core.ids import Digest, digest_of
-from custody.core.wire.body import TEXT_BYTES_MAX, digest_from, digest_text, join, parts, split
-from custody.core.wire.canonical import Json, dump, parse, text_bytes
+from custody.core.ids import Digest, digest_from_bytes
+from custody.core.wire.body import (
+    TEXT_BYTES_MAX,
+    format_digest,
+    join_payload_texts,
+    list_payload_digests,
+    parse_digest,
+    split_payload_texts,
+)
+from custody.core.wire.canonical import Json, dump_canonical_json, encode_json_text, parse_json_bytes
 from tests.builders.drawn import MARKS, exactly, marked_values, of_size
 from tests.builders.table import table
 
@@ -34,33 +41,35 @@ values = marked_values | st.sampled_from(HARD)
 
 @given(values)
 def test_what_was_split_is_joined_to_the_same_value(value: Json) -> None:
-    made = split(value)
-    assert exactly(join(made.payload, made.texts)) == exactly(value)
-    assert exactly(join(parse(dump(made.payload)), made.texts)) == exactly(value), "by way of stored bytes too"
+    made = split_payload_texts(value)
+    assert exactly(join_payload_texts(made.payload, made.texts)) == exactly(value)
+    assert exactly(join_payload_texts(parse_json_bytes(dump_canonical_json(made.payload)), made.texts)) == exactly(
+        value
+    ), "by way of stored bytes too"
 
 
 @given(values)
 def test_every_text_taken_out_is_over_the_limit_and_named_by_its_digest(value: Json) -> None:
-    made = split(value)
-    assert all(len(data) > TEXT_BYTES_MAX and digest_of(data) == digest for digest, data in made.texts.items())
+    made = split_payload_texts(value)
+    assert all(len(data) > TEXT_BYTES_MAX and digest_from_bytes(data) == digest for digest, data in made.texts.items())
     assert longest_text(made.payload) <= TEXT_BYTES_MAX
 
 
 @given(values)
 def test_parts_are_exactly_the_texts_that_were_taken_out(value: Json) -> None:
-    made = split(value)
-    assert parts(made.payload) == frozenset(made.texts)
+    made = split_payload_texts(value)
+    assert list_payload_digests(made.payload) == frozenset(made.texts)
 
 
 @given(values, st.data())
 def test_an_erased_text_leaves_its_digest_and_every_other_text_stays(value: Json, data: st.DataObject) -> None:
-    made = split([value, LONG])
+    made = split_payload_texts([value, LONG])
     gone = data.draw(st.sampled_from(sorted(made.texts)))
     held = {digest: None if digest == gone else text for digest, text in made.texts.items()}
     absent = {digest: text for digest, text in made.texts.items() if digest != gone}
     expected = without([value, LONG], gone)
-    assert exactly(join(made.payload, held)) == exactly(expected)
-    assert exactly(join(made.payload, absent)) == exactly(expected)
+    assert exactly(join_payload_texts(made.payload, held)) == exactly(expected)
+    assert exactly(join_payload_texts(made.payload, absent)) == exactly(expected)
 
 
 @table("character", ["a", "é", "€", "😀", "\ud800"])
@@ -73,26 +82,26 @@ def test_the_limit_is_4096_bytes_however_many_characters(character: str, where: 
         return placings[where]
 
     under, over = of_size(character, 4096), of_size(character, 4097)
-    assert len(text_bytes(under)) == 4096 and len(text_bytes(over)) == 4097
-    assert not split(placed(under)).texts
-    assert list(split(placed(over)).texts.values()) == [text_bytes(over)]
+    assert len(encode_json_text(under)) == 4096 and len(encode_json_text(over)) == 4097
+    assert not split_payload_texts(placed(under)).texts
+    assert list(split_payload_texts(placed(over)).texts.values()) == [encode_json_text(over)]
 
 
 def test_marks_by_hand() -> None:
-    assert split({"text": LONG}).payload == {"text": {"$body": LONG_DIGEST}}
-    assert split({"$body": "x"}).payload == {"$literal": {"$body": "x"}}
-    assert split({"$body": "x", "more": 1}).payload == {"$body": "x", "more": 1}, "no mark has two keys"
-    assert join({"$body": LONG_DIGEST}, {}) == {"$erased": LONG_DIGEST}
-    assert join({"$literal": {"$body": "x"}}, {}) == {"$body": "x"}
+    assert split_payload_texts({"text": LONG}).payload == {"text": {"$body": LONG_DIGEST}}
+    assert split_payload_texts({"$body": "x"}).payload == {"$literal": {"$body": "x"}}
+    assert split_payload_texts({"$body": "x", "more": 1}).payload == {"$body": "x", "more": 1}, "no mark has two keys"
+    assert join_payload_texts({"$body": LONG_DIGEST}, {}) == {"$erased": LONG_DIGEST}
+    assert join_payload_texts({"$literal": {"$body": "x"}}, {}) == {"$body": "x"}
 
 
 def test_the_same_text_is_taken_out_once() -> None:
-    made = split([LONG, {"again": LONG}])
-    assert list(made.texts) == [digest_of(LONG.encode())]
+    made = split_payload_texts([LONG, {"again": LONG}])
+    assert list(made.texts) == [digest_from_bytes(LONG.encode())]
 
 
 def test_keys_are_never_taken_out() -> None:
-    made = split({LONG: 1})
+    made = split_payload_texts({LONG: 1})
     assert (made.payload, made.texts) == ({LONG: 1}, {})
 
 
@@ -101,16 +110,16 @@ def test_values_as_deep_as_an_event_may_be_are_split_and_joined(mark: str) -> No
     value: Json = LONG
     for _ in range(128):
         value = {mark: value}
-    made = split(value)
-    assert exactly(join(made.payload, made.texts)) == exactly(value)
-    assert parts(made.payload) == {digest_of(LONG.encode())}
+    made = split_payload_texts(value)
+    assert exactly(join_payload_texts(made.payload, made.texts)) == exactly(value)
+    assert list_payload_digests(made.payload) == {digest_from_bytes(LONG.encode())}
 
 
 @given(st.binary(min_size=32, max_size=32))
 def test_digests_are_read_as_they_are_written(raw: bytes) -> None:
-    text = digest_text(Digest(raw))
+    text = format_digest(Digest(raw))
     assert text == "sha256:" + raw.hex()
-    assert digest_from(text) == raw
+    assert parse_digest(text) == raw
 
 
 @table(
@@ -137,7 +146,7 @@ def test_digests_are_read_as_they_are_written(raw: bytes) -> None:
 )
 def test_what_is_no_digest_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="is not a digest") as refusal:
-        digest_from(text)
+        parse_digest(text)
     assert refusal.value.hint is not None and "64" in refusal.value.hint
     assert len(refusal.value.message) < 200
 
@@ -145,31 +154,35 @@ def test_what_is_no_digest_is_refused(text: str) -> None:
 @given(st.text(st.sampled_from("sha256:0fF \n"), max_size=75))
 def test_only_what_would_be_written_is_read(text: str) -> None:
     try:
-        digest = digest_from(text)
+        digest = parse_digest(text)
     except InputError:
         return
-    assert digest_text(digest) == text
+    assert format_digest(digest) == text
 
 
 @pytest.mark.parametrize("payload", [{"$body": "no digest"}, [{"$body": ""}], {"$literal": {"a": {"$body": "x"}}}])
 def test_a_stored_mark_that_names_no_digest_is_refused(payload: Json) -> None:
     with pytest.raises(InputError, match="is not a digest"):
-        join(payload, {})
+        join_payload_texts(payload, {})
     with pytest.raises(InputError, match="is not a digest"):
-        parts(payload)
+        list_payload_digests(payload)
 
 
 def longest_text(payload: Json) -> int:
     if isinstance(payload, str):
-        return len(text_bytes(payload))
+        return len(encode_json_text(payload))
     inner = payload.values() if isinstance(payload, dict) else payload if isinstance(payload, list) else ()
     return max(map(longest_text, inner), default=0)
 
 
 def without(value: Json, gone: Digest) -> Json:
     """``value`` with the text of this digest erased, worked out on the value itself."""
-    if isinstance(value, str) and len(text_bytes(value)) > TEXT_BYTES_MAX and digest_of(text_bytes(value)) == gone:
-        return {"$erased": digest_text(gone)}
+    if (
+        isinstance(value, str)
+        and len(encode_json_text(value)) > TEXT_BYTES_MAX
+        and digest_from_bytes(encode_json_text(value)) == gone
+    ):
+        return {"$erased": format_digest(gone)}
     if isinstance(value, list):
         return [without(item, gone) for item in value]
     if isinstance(value, dict):

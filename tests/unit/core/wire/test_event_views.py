@@ -17,8 +17,8 @@ from custody.core.ids import (
     PromptId,
     SessionId,
     SpanId,
-    content_hash,
-    digest_of,
+    content_hash_from_lines,
+    digest_from_bytes,
 )
 from custody.core.paths import Lines, RepoPath
 from custody.core.views import (
@@ -49,10 +49,10 @@ from custody.core.views import (
     TracedFile,
     View,
 )
-from custody.core.wire.body import join, split
-from custody.core.wire.canonical import Json, text_bytes
+from custody.core.wire.body import join_payload_texts, split_payload_texts
+from custody.core.wire.canonical import Json, encode_json_text
 from custody.core.wire.event import GENERIC, CallEvent, DecisionEvent, LinkEvent, SourceReadEvent
-from custody.core.wire.event_views import VIEWS, views_of
+from custody.core.wire.event_views import VIEWS, views_from_event_payload
 from tests.builders.drawn import texts
 from tests.builders.events import KINDS, OTHER_SHA, SHA, an_event
 from tests.builders.table import table
@@ -61,16 +61,16 @@ NOON = 1_769_860_800 * 10**9
 LATER = "2026-01-31T13:00:00.000000001+00:30"
 LATER_NS = NOON + 30 * 60 * 10**9 + 1
 ROBOT, S1 = AgentName("robot"), SessionId("s1")
-ERASED = digest_of(b"gone")
+ERASED = digest_from_bytes(b"gone")
 ERASED_MARK = {"$erased": "sha256:" + ERASED.hex()}
 
 
 def text(content: str) -> Text:
-    return Text(digest_of(text_bytes(content)), content)
+    return Text(digest_from_bytes(encode_json_text(content)), content)
 
 
 def view_of(kind: str, **given_: Any) -> View:
-    return views_of(json.loads(an_event(kind, **given_)))[0]
+    return views_from_event_payload(json.loads(an_event(kind, **given_)))[0]
 
 
 FULL: dict[str, tuple[dict[str, Any], View]] = {
@@ -97,7 +97,7 @@ FULL: dict[str, tuple[dict[str, Any], View]] = {
         },
         FileEdit(
             ROBOT, S1, "1", RepoPath(b"a/\xff.py"), NOON, CallId("c1"), CommitSha(SHA), text("old"), text("new\n"),
-            (Lines(3, 9), Lines(1, 1)), (ContentHash("0" * 8), content_hash([b"new"])), True, text("mine\n"),
+            (Lines(3, 9), Lines(1, 1)), (ContentHash("0" * 8), content_hash_from_lines([b"new"])), True, text("mine\n"),
         ),
     ),
     "source_read": (
@@ -186,7 +186,7 @@ LEAST: dict[str, tuple[tuple[str, ...], View]] = {
 def test_what_an_event_does_not_say_its_view_does_not_know(kind: str) -> None:
     left_out, expected = LEAST[kind]
     payload = {name: item for name, item in json.loads(an_event(kind)).items() if name not in left_out}
-    assert views_of(payload)[0] == expected
+    assert views_from_event_payload(payload)[0] == expected
 
 
 def test_null_is_the_same_as_not_said() -> None:
@@ -207,11 +207,11 @@ def test_an_erased_text_keeps_its_digest_and_says_nothing(kind: str, name: str) 
 @given(texts)
 def test_a_text_has_the_same_digest_in_its_view_whether_it_was_kept_apart_or_not(content: str) -> None:
     long = content + "x" * 4097
-    made = split(json.loads(an_event("prompt")) | {"text": long})
+    made = split_payload_texts(json.loads(an_event("prompt")) | {"text": long})
     for texts_held, expected in ((made.texts, long), ({}, None)):
-        view = views_of(join(made.payload, texts_held))[0]
+        view = views_from_event_payload(join_payload_texts(made.payload, texts_held))[0]
         assert isinstance(view, Prompt)
-        assert view.text == Text(digest_of(text_bytes(long)), expected)
+        assert view.text == Text(digest_from_bytes(encode_json_text(long)), expected)
 
 
 @pytest.mark.parametrize(
@@ -238,21 +238,21 @@ def test_every_event_has_a_view() -> None:
 @table("kind", KINDS)
 def test_every_event_of_a_session_is_also_an_observation_of_it(kind: str) -> None:
     observed = (Observation(ROBOT, S1, kind, NOON),)
-    assert views_of(json.loads(an_event(kind, agent="robot", session="s1")))[1:] == observed
+    assert views_from_event_payload(json.loads(an_event(kind, agent="robot", session="s1")))[1:] == observed
     unbound = {name: item for name, item in json.loads(an_event(kind)).items() if name != "session"}
     if kind in ("decision", "duplicate_answer", "source", "change"):
-        assert views_of(unbound)[1:] == ()
+        assert views_from_event_payload(unbound)[1:] == ()
 
 
 @pytest.mark.parametrize("kind", ["hook", "snapshot"])
 def test_what_our_own_hook_says_is_not_read_here(kind: str) -> None:
     value: dict[str, Json] = {"custody": 1, "kind": kind, "id": "1", "at": "2026-01-31T12:00:00Z", "agent": "robot"}
     value |= {"event": "PreToolUse"} if kind == "hook" else {"phase": "after", "files": []}
-    with pytest.raises(InputError, match=f"'{kind}' is no generic event"):
-        views_of(value)
+    with pytest.raises(InputError, match=f"'{kind}' is not a generic event"):
+        views_from_event_payload(value)
 
 
 @pytest.mark.parametrize("payload", [None, [], {}, {"kind": "erased"}, {"custody": 1, "kind": "continues"}])
 def test_what_is_no_event_has_no_view(payload: Json) -> None:
     with pytest.raises(InputError):
-        views_of(payload)
+        views_from_event_payload(payload)

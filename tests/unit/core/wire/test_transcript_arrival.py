@@ -6,7 +6,7 @@ import pytest
 
 from custody.core.errors import InputError
 from custody.core.ids import EventId
-from custody.core.wire.arrival import arrival_from, transcript_key
+from custody.core.wire.arrival import arrival_from_json, transcript_natural_key
 
 
 def a_line(**fields: Any) -> dict[str, Any]:
@@ -22,8 +22,8 @@ def a_line(**fields: Any) -> dict[str, Any]:
 
 
 def test_the_key_is_of_the_line_whatever_its_session() -> None:
-    keys = {arrival_from(EventId("e"), a_line(session=session)).entry.key for session in ("s", "t")}
-    assert keys == {"transcript:a:u%3A1"} == {transcript_key("a", "u:1")}
+    keys = {arrival_from_json(EventId("e"), a_line(session=session)).entry.key for session in ("s", "t")}
+    assert keys == {"transcript:a:u%3A1"} == {transcript_natural_key("a", "u:1")}
 
 
 @pytest.mark.parametrize(
@@ -39,9 +39,9 @@ def test_the_key_is_of_the_line_whatever_its_session() -> None:
 )
 def test_what_is_not_as_it_should_be_is_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(InputError):
-        arrival_from(EventId("e"), a_line(**fields))
+        arrival_from_json(EventId("e"), a_line(**fields))
 
 
 def test_a_name_may_be_nothing_in_this_repository() -> None:
-    kept = arrival_from(EventId("e"), a_line(paths={"/x": None, "/y": "y"}, commits={"abc": None}))
+    kept = arrival_from_json(EventId("e"), a_line(paths={"/x": None, "/y": "y"}, commits={"abc": None}))
     assert b'"paths":{"/x":null,"/y":"y"}' in kept.payload

@@ -1,4 +1,4 @@
-"""Duplicates in real repositories: what is indexed, what is found, what it rests on, what happens to damage."""
+"""Duplicate search in real repositories: indexing, checking, evidence, damaged objects."""
 
 from pathlib import Path
 
@@ -9,9 +9,9 @@ from custody.core.ids import CommitSha
 from custody.dupes.app.change_reader import UnreadableChange
 from custody.dupes.app.check import dupes_check
 from custody.dupes.app.cluster import dupes_cluster
-from custody.dupes.app.index import IndexRequest, dupes_index, sketch_all
+from custody.dupes.app.index import IndexRequest, dupes_index, sketch_changes
 from custody.dupes.app.labels import dupes_label
-from custody.dupes.app.select import REFS, changes_in, typed_change
+from custody.dupes.app.select import REFS, resolve_change_range, select_changes
 from custody.dupes.app.show import dupes_show
 from custody.dupes.rules import DedupeRules
 from custody.dupes.wire import DupesCheckReport
@@ -36,7 +36,7 @@ STRICT = PARSER.replace(b"return json.loads(text)", b"return json.loads(text, pa
 
 
 class World:
-    """A repository with a main branch and changes that were proposed to it."""
+    """A repository with a main branch and proposed changes."""
 
     def __init__(self, folder: Path) -> None:
         self.built: Built = a_repository(folder)
@@ -45,7 +45,7 @@ class World:
         self.workspace = Workspace(folder, now_ns=lambda: 1_800_000_000_000_000_000)
 
     def propose(self, number: int, files: Files, message: str, *, on: CommitSha | None = None) -> CommitSha:
-        """A pull request as a mirror has it."""
+        """Commit a pull request as a mirror has it."""
         ref = f"refs/pull/{number}/head"
         return self.built.commit({**BASE, **files}, on or self.root, message=message.encode(), ref=ref)
 
@@ -57,7 +57,7 @@ class World:
         return dupes_check(self.workspace, f"{base}..{head}")
 
     def ruled(self, rules: bytes) -> str:
-        """A base that has these rules beside what the main line has."""
+        """Commit main with these rules."""
         files = {**BASE, b"LICENSE": b"free\n", b"custody.toml": rules}
         return self.built.commit(files, self.main, ref="refs/heads/ruled")
 
@@ -74,7 +74,7 @@ def test_the_same_diff_on_another_base_is_the_same_change(world: World) -> None:
     report = world.index().check(second)
     best = report.suggestions[0].evidence
     assert (best.other.head, best.category, best.says) == (first, "SAME_CHANGE", "duplicate")
-    assert best.rule == "the same production diff"
+    assert best.rule == "same production diff"
     assert report.outcome == "found"
     assert best.overlap is not None
     assert best.overlap.files.some == ["src/app.py"]
@@ -101,7 +101,7 @@ def test_exact_duplicates_are_found_in_every_channel(world: World, files: Files)
     assert (best.other.head, best.category, best.says) == (first, "SAME_CHANGE", "duplicate")
 
 
-def test_an_unrelated_change_says_how_many_were_compared_and_what_came_nearest(world: World) -> None:
+def test_an_unrelated_change_has_no_suggestions(world: World) -> None:
     world.propose(1, {b"src/app.py": RETRY}, "Retry step 3")
     other = world.propose(2, {b"src/parser.py": STRICT}, "Refuse NaN")
     report = world.index().check(other)
@@ -111,14 +111,14 @@ def test_an_unrelated_change_says_how_many_were_compared_and_what_came_nearest(w
     assert report.nearest is None or report.nearest.evidence.category == "NOT_RELATED"
 
 
-def test_a_version_bump_is_no_duplicate_of_the_last_one(world: World) -> None:
+def test_a_version_bump_does_not_duplicate_the_last_one(world: World) -> None:
     first = world.propose(1, {b"src/version.py": b"VERSION = '1.0.1'\n"}, "Bump version")
     second = world.propose(2, {b"src/version.py": b"VERSION = '1.0.2'\n"}, "Bump version")
     report = world.index().check(second)
-    assert all(one.evidence.category not in ("SAME_CHANGE", "SAME_FEATURE") for one in report.suggestions), first
+    assert all(item.evidence.category not in ("SAME_CHANGE", "SAME_FEATURE") for item in report.suggestions), first
 
 
-def test_a_revert_a_return_and_a_backport_are_told(world: World) -> None:
+def test_revert_reland_and_backport_are_reported(world: World) -> None:
     landed = world.built.commit({**BASE, b"src/app.py": RETRY}, world.main, message=b"Retry step 3")
     message = f'Revert "Retry step 3"\n\nThis reverts commit {landed}.'
     world.built.commit(BASE, landed, message=message.encode())
@@ -129,33 +129,33 @@ def test_a_revert_a_return_and_a_backport_are_told(world: World) -> None:
     world.index()
 
     def related(head: str, to: str, base: str) -> set[str]:
-        found = world.check(head, base).suggestions
-        return {one.relation for each in found if each.evidence.other.head == to for one in each.evidence.relations}
+        evidence = (suggestion.evidence for suggestion in world.check(head, base).suggestions)
+        return {relation.relation for item in evidence if item.other.head == to for relation in item.relations}
 
     assert "revert of" in related(revert, landed, landed)
     assert "reland of" in related(again, landed, world.root)
     assert "backport of" in related(backport, landed, world.root)
 
 
-def test_a_change_that_has_landed_below_its_base_is_already_on_main(world: World) -> None:
+def test_a_change_merged_below_its_base_is_already_on_main(world: World) -> None:
     landed = world.built.commit({**BASE, b"src/parser.py": STRICT}, world.main, message=b"Refuse NaN")
     undone = world.built.commit(BASE, landed, message=b"Tidy up")
     late = world.propose(3, {b"src/parser.py": STRICT}, "Refuse NaN in the parser", on=undone)
     best = world.index().check(late, undone).suggestions[0].evidence
     assert best.other.head == landed
-    assert "already on main" in {one.relation for one in best.relations}
+    assert "already on main" in {relation.relation for relation in best.relations}
 
 
-def test_what_has_landed_on_the_same_line_since_its_base_is_no_backport(world: World) -> None:
+def test_a_change_merged_on_its_target_branch_is_not_a_backport(world: World) -> None:
     landed = world.built.commit({**BASE, b"src/app.py": RETRY}, world.main, message=b"Retry step 3")
     pick = f"Make it robust\n\n(cherry picked from commit {landed})"
     for number, message in ((7, "Make it robust"), (8, pick)):
         stale = world.propose(number, {b"src/app.py": RETRY}, message)
         world.index()
-        found = {one.evidence.other.head: one.evidence for one in world.check(stale).suggestions}
-        assert [one.relation for one in found[landed].relations] == ["already on main"]
+        evidence = {item.evidence.other.head: item.evidence for item in world.check(stale).suggestions}
+        assert [relation.relation for relation in evidence[landed].relations] == ["already on main"]
         reasons = gate(world.workspace, GateRequest(change=f"main..{stale}")).reasons
-        assert [one.sentence for one in reasons if one.code == "DUPE-SAME" and landed[:12] in one.sentence]
+        assert any(reason.code == "DUPE-SAME" and landed[:12] in reason.sentence for reason in reasons)
 
 
 def test_a_larger_change_contains_a_smaller_one(world: World) -> None:
@@ -166,7 +166,7 @@ def test_a_larger_change_contains_a_smaller_one(world: World) -> None:
     assert report.suggestions[0].evidence.other.head == small
 
 
-def test_what_is_not_committed_is_compared_too(world: World) -> None:
+def test_the_work_tree_can_be_checked(world: World) -> None:
     first = world.propose(1, {b"src/app.py": RETRY}, "Retry step 3")
     world.index().built.checkout("main")
     (world.built.path / "src/app.py").write_bytes(RETRY)
@@ -177,19 +177,19 @@ def test_what_is_not_committed_is_compared_too(world: World) -> None:
 
 
 # Conformance: 002-066
-def test_evidence_is_kept_and_gives_the_same_answer_when_more_was_indexed(world: World) -> None:
+def test_stored_evidence_replays_the_same_after_more_changes_are_indexed(world: World) -> None:
     world.propose(1, {b"src/app.py": RETRY}, "Retry step 3")
     second = world.propose(2, {b"src/app.py": RETRY_WITH_LOG}, "Retry with a word")
-    told = world.index().check(second).suggestions[0]
+    suggestion = world.index().check(second).suggestions[0]
     for number in range(3, 9):
         text = RETRY_WITH_LOG.replace(b"gave up", b"gave up %d" % number)
         world.propose(number, {b"src/app.py": text}, f"Retry, version {number}")
     world.index()
-    shown = dupes_show(world.workspace, told.id[:12])
-    assert (shown.evidence, shown.replayed) == (told.evidence, "same")
+    shown = dupes_show(world.workspace, suggestion.id[:12])
+    assert (shown.evidence, shown.replayed) == (suggestion.evidence, "same")
 
 
-def test_evidence_about_a_lost_commit_comes_from_the_sketch_and_says_so(world: World) -> None:
+def test_evidence_about_a_lost_commit_has_no_overlap_and_says_why(world: World) -> None:
     world.propose(1, {b"src/app.py": RETRY}, "Retry step 3")
     second = world.propose(2, {b"src/app.py": RETRY_WITH_LOG}, "Retry with a word")
     world.index()
@@ -202,7 +202,7 @@ def test_evidence_about_a_lost_commit_comes_from_the_sketch_and_says_so(world: W
     assert "missing" in best.overlap_missing or "cannot" in best.overlap_missing
 
 
-def test_indexing_goes_on_where_it_was_left_and_reads_nothing_twice(world: World) -> None:
+def test_indexing_resumes_and_skips_indexed_changes(world: World) -> None:
     for number in range(1, 6):
         world.propose(number, {b"src/extra.py": b"value_%d = compute(%d)\n" % (number, number)}, f"Add {number}")
     first = dupes_index(world.workspace, INDEX)
@@ -210,10 +210,10 @@ def test_indexing_goes_on_where_it_was_left_and_reads_nothing_twice(world: World
     second = dupes_index(world.workspace, INDEX)
     assert (first.indexed, first.known) == (7, 0)
     assert (second.indexed, second.known, second.changes) == (1, 7, 8)
-    assert dupes_index(world.workspace, IndexRequest(workers=1, anew=True)).indexed == 8
+    assert dupes_index(world.workspace, IndexRequest(workers=1, rebuild=True)).indexed == 8
 
 
-def test_a_change_with_a_missing_object_costs_that_change_only(world: World) -> None:
+def test_a_missing_object_makes_only_its_change_unreadable(world: World) -> None:
     world.propose(1, {b"src/app.py": RETRY}, "Retry step 3")
     broken = world.propose(2, {b"src/unique.py": b"unique = compute_unique()\n"}, "Add unique")
     blob = world.built.git("rev-parse", f"{broken}:src/unique.py").decode().strip()
@@ -230,27 +230,27 @@ def test_a_change_with_a_missing_object_costs_that_change_only(world: World) -> 
     assert report.indexed == 3
 
 
-def test_branches_are_compared_with_where_they_left_a_main_line(world: World) -> None:
+def test_branches_are_compared_with_their_fork_from_main(world: World) -> None:
     topic = world.built.commit({**BASE, b"a.py": b"a = 1\n"}, world.root, ref="refs/heads/topic")
     merged = world.built.commit(
         {**BASE, b"a.py": b"a = 1\n", b"LICENSE": b"free\n"}, topic, world.main, ref="refs/heads/topic"
     )
-    bases = {one.head: one.base for one in changes_in(world.workspace.repository, REFS, RULES, commits=False).asked}
-    assert bases == {merged: world.main}
-    assert typed_change(world.workspace.repository, "main..topic").base == world.main
+    changes = select_changes(world.workspace.repository, REFS, RULES, commits=False).changes
+    assert {change.head: change.base for change in changes} == {merged: world.main}
+    assert resolve_change_range(world.workspace.repository, "main..topic").base == world.main
 
 
-def test_several_processes_and_one_sketch_the_same(world: World) -> None:
+def test_several_processes_sketch_the_same_as_one(world: World) -> None:
     for number in range(1, 40):
         world.propose(number, {b"src/extra.py": b"value_%d = compute(%d)\n" % (number, number)}, f"Add {number}")
-    asked = changes_in(world.workspace.repository, REFS, RULES, commits=True).asked
+    refs = select_changes(world.workspace.repository, REFS, RULES, commits=True).changes
     folder = str(world.workspace.repository.git_dir)
-    alone, together = (list(sketch_all(folder, asked, RULES, workers=workers)) for workers in (1, 2))
+    alone, together = (list(sketch_changes(folder, refs, RULES, workers=workers)) for workers in (1, 2))
     assert alone == together
-    assert not any(isinstance(one, UnreadableChange) for one in alone)
+    assert not any(isinstance(change, UnreadableChange) for change in alone)
 
 
-def test_people_teach_it_what_a_duplicate_is(world: World) -> None:
+def test_answers_calibrate_the_probability(world: World) -> None:
     for number in range(1, 24):
         text = RETRY_WITH_LOG.replace(b"gave up", b"gave up %d" % number)
         world.propose(number, {b"src/app.py": text}, f"Retry step 3, attempt {number}")
@@ -266,7 +266,7 @@ def test_people_teach_it_what_a_duplicate_is(world: World) -> None:
     assert again.answers == 22
 
 
-def test_clusters_name_the_base_and_the_one_to_keep(world: World) -> None:
+def test_clusters_have_one_change_to_keep(world: World) -> None:
     more = b"\n\ndef more(state):\n    total = sum(state.values())\n    return total / len(state.values())\n"
     first = world.propose(1, {b"src/app.py": RETRY}, "Retry step 3")
     second = world.propose(2, {b"src/app.py": RETRY, b"LICENSE": b"free\n"}, "Retry step 3", on=world.main)
@@ -278,22 +278,22 @@ def test_clusters_name_the_base_and_the_one_to_keep(world: World) -> None:
     assert dupes_cluster(world.workspace, ("#3",), with_landed=False).clusters == []
 
 
-def test_without_an_index_or_a_change_it_is_said_what_to_do(world: World) -> None:
-    with pytest.raises(InputError, match="no change is indexed yet"):
+def test_invalid_requests_are_errors(world: World) -> None:
+    with pytest.raises(InputError, match="the index of changes is empty"):
         world.check("main", str(world.root))
-    with pytest.raises(InputError, match="say what to look for"):
+    with pytest.raises(InputError, match="name a change to check"):
         dupes_check(world.workspace, None)
-    with pytest.raises(InputError, match="has no base"):
+    with pytest.raises(InputError, match="missing base in '..main'"):
         dupes_check(world.workspace, "..main")
-    with pytest.raises(InputError, match="is no pattern of refs"):
+    with pytest.raises(InputError, match="invalid ref pattern 'pull/"):
         dupes_index(world.workspace, IndexRequest(refs=("pull/*",), workers=1))
-    with pytest.raises(InputError, match="no evidence is stored"):
+    with pytest.raises(InputError, match="unknown evidence 'abcdef'"):
         dupes_show(world.index().workspace, "abcdef")
-    with pytest.raises(InputError, match="no indexed change is called"):
+    with pytest.raises(InputError, match="unknown change '#77'"):
         dupes_label(world.workspace, "#77", "#78", "duplicate", actor="ana", reason=None)
 
 
-def test_an_empty_change_is_told_as_one(world: World) -> None:
+def test_an_empty_change_is_reported_as_empty(world: World) -> None:
     empty = world.built.commit(BASE, world.root, message=b"Nothing", ref="refs/heads/empty")
     report = world.index().check(empty, str(world.root))
     assert (report.suggestions, report.notes) == ([], ["the change is empty"])
@@ -316,20 +316,18 @@ def test_the_gate_asks_for_a_review_of_a_duplicate_once_there_is_an_index(world:
     assert codes(world.ruled(b'[gate]\nduplicates = "off"\n')) == set()
 
 
-def test_the_gate_says_that_nobody_could_look_where_it_shall(world: World) -> None:
+def test_the_gate_reports_a_missing_index_if_duplicates_must_be_checked(world: World) -> None:
     head = world.propose(1, {b"src/app.py": RETRY}, "Retry step 3")
     base = world.ruled(b'[gate]\nduplicates = "always"\n')
-    reasons = [
-        one for one in gate(world.workspace, GateRequest(change=f"{base}..{head}")).reasons if one.code == "DUPE-UNSEEN"
-    ]
-    assert len(reasons) == 1
-    assert "no change is indexed yet" in reasons[0].sentence
+    report = gate(world.workspace, GateRequest(change=f"{base}..{head}"))
+    (reason,) = (reason for reason in report.reasons if reason.code == "DUPE-UNSEEN")
+    assert "the index of changes is empty" in reason.sentence
 
 
-def test_a_backport_is_no_reason_for_the_gate(world: World) -> None:
+def test_the_gate_accepts_a_backport(world: World) -> None:
     landed = world.built.commit({**BASE, b"src/app.py": RETRY}, world.main, message=b"Retry step 3")
     pick = f"[1.x] Retry step 3\n\n(cherry picked from commit {landed})"
     backport = world.propose(6, {b"src/app.py": RETRY}, pick)
     world.index()
     report = gate(world.workspace, GateRequest(change=f"{world.root}..{backport}"))
-    assert not [one for one in report.reasons if one.code.startswith("DUPE")]
+    assert not any(reason.code.startswith("DUPE") for reason in report.reasons)

@@ -25,7 +25,7 @@ def built(tmp_path: Path) -> Built:
 
 def test_index_check_show_label_cluster(built: Built) -> None:
     indexed = custody(built.path, "dupes", "index", "--workers", "1")
-    assert (indexed.status, indexed.out) == (0, "4 change(s) indexed, 0 were already; 4 in all\n")
+    assert (indexed.status, indexed.out) == (0, "Indexed 4 changes, 0 already indexed; 4 in total\n")
     again = custody(built.path, "dupes", "index", "--json", "--workers", "1")
     assert json.loads(again.out)["known"] == 4
 
@@ -38,10 +38,10 @@ def test_index_check_show_label_cluster(built: Built) -> None:
 
     shown = custody(built.path, "dupes", "show", evidence["evidence"]["this"]["head"][:10])
     assert shown.status == 0
-    assert "made again from the index as of change 4: same" in shown.out
+    assert "replay with the index as of change 4: same" in shown.out
 
     labelled = custody(built.path, "dupes", "label", "#1", "#2", "duplicate", "--actor", "ana")
-    assert (labelled.status, "1 of 20 answers" in labelled.out) == (0, True)
+    assert (labelled.status, "1 of 20 answers needed" in labelled.out) == (0, True)
     clusters = json.loads(custody(built.path, "dupes", "cluster", "--json").out)
     assert [len(cluster["members"]) for cluster in clusters["clusters"]] == [2]
 
@@ -56,17 +56,17 @@ def test_a_bare_mirror_is_indexed_from_outside(built: Built, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
-        (("check", "main"), "no change is indexed yet"),
+        (("check", "main"), "the index of changes is empty"),
         (("check", "nowhere..main"), "name a commit, branch or tag"),
-        (("check",), "say what to look for"),
-        (("show", "zz"), "is no id of evidence"),
-        (("index", "--refs", "pull/*"), "is no pattern of refs"),
+        (("check",), "name a change to check"),
+        (("show", "zz"), "invalid evidence id 'zz'"),
+        (("index", "--refs", "pull/*"), "invalid ref pattern 'pull/*'"),
     ],
 )
-def test_what_cannot_be_done_says_what_to_do(built: Built, words: tuple[str, ...], said: str) -> None:
-    done = custody(built.path, "dupes", *words)
+def test_errors_name_the_problem(built: Built, arguments: tuple[str, ...], message: str) -> None:
+    done = custody(built.path, "dupes", *arguments)
     assert done.status == 2
-    assert said in done.err
+    assert message in done.err
     assert done.out == ""

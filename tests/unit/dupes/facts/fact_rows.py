@@ -1,28 +1,28 @@
-"""Facts in a form that fits into a table."""
+"""Facts as short texts for tables."""
 
 from custody.dupes.facts.model import Facts
 
 
 def declared(facts: Facts) -> list[str]:
-    """Each declaration as ``kind name lines``, with a star if it is exported."""
-    return [f"{one.kind} {one.name} {one.lines}{' *' if one.exported else ''}" for one in facts.declared]
+    """Return each declaration as ``kind name lines``, with a star if it is exported."""
+    return [f"{fact.kind} {fact.name} {fact.lines}{' *' if fact.exported else ''}" for fact in facts.declared]
 
 
 def exports(facts: Facts) -> list[str]:
-    """Each export as ``name lines``."""
-    return [f"{one.name} {one.lines}" for one in facts.exports]
+    """Return each export as ``name lines``."""
+    return [f"{fact.name} {fact.lines}" for fact in facts.exports]
 
 
 def imports(facts: Facts) -> list[str]:
-    """The modules that the file asks for."""
-    return [one.module for one in facts.imports]
+    """Return the imported modules."""
+    return [fact.module for fact in facts.imports]
 
 
 def suites(facts: Facts) -> list[str]:
-    """Each suite as ``name lines``."""
-    return [f"{one.name} {one.lines}" for one in facts.intent.suites]
+    """Return each suite as ``name lines``."""
+    return [f"{fact.name} {fact.lines}" for fact in facts.intent.suites]
 
 
 def names_of_tests(facts: Facts) -> list[str]:
-    """Each test as ``name lines``."""
-    return [f"{one.name} {one.lines}" for one in facts.intent.tests]
+    """Return each test as ``name lines``."""
+    return [f"{fact.name} {fact.lines}" for fact in facts.intent.tests]

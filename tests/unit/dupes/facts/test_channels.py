@@ -1,11 +1,17 @@
-"""Which channel a path belongs to, and what syntax may change about it."""
+"""The channel of a file, by path and by syntax."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.core import paths as globs
-from custody.dupes.facts.extractor import channel_of, facts_of, is_generated, is_source, refined
+from custody.dupes.facts.extractor import (
+    classify_file_channel,
+    extract_file_facts,
+    is_generated_file,
+    is_source_file,
+    refine_channel,
+)
 from custody.dupes.facts.model import Channel, Facts
 from custody.dupes.rules import DedupeRules
 from tests.builders.table import table
@@ -17,9 +23,9 @@ DOCUMENT = {
     "meta": [".cursor/**", ".aider/**", "**/*trace*.*", "**/*log*.*", "**/*prompt*.*"],
     "generated": [],
 }
-"""The patterns of document 002 as it has them."""
+"""The patterns of document 002."""
 
-PLACES = {
+PATHS = {
     Channel.PRODUCTION: """
         src/login.ts stacktrace.py planner.go src/catalog.js blog/models.py prompt.ts src/Prompt.tsx log.rs trace.java
         main.py src/latest/a.ts lib/latest.java src/contest.go Makefile setup.cfg pyproject.toml
@@ -53,67 +59,67 @@ PLACES = {
 }
 
 
-@table(("path", "channel"), [(path, channel) for channel, paths in PLACES.items() for path in paths.split()])
-def test_where_a_path_belongs(path: str, channel: Channel) -> None:
-    assert channel_of(path, RULES) is channel
+@table(("path", "channel"), [(path, channel) for channel, paths in PATHS.items() for path in paths.split()])
+def test_channels_of_paths(path: str, channel: Channel) -> None:
+    assert classify_file_channel(path, RULES) is channel
 
 
 @pytest.mark.parametrize(
     "path", "login.ts stacktrace.py planner.go catalog.js blog/models.py prompt.ts logs.txt blog.txt trace.go".split()
 )
-def test_the_documents_own_patterns_take_no_source_file_and_no_part_of_a_word(path: str) -> None:
-    assert channel_of(path, DOCUMENT) is Channel.PRODUCTION
+def test_meta_patterns_match_no_source_file_and_no_part_of_a_word(path: str) -> None:
+    assert classify_file_channel(path, DOCUMENT) is Channel.PRODUCTION
 
 
 @pytest.mark.parametrize("path", "agent-trace.json trace-2024.txt a/log.txt my_prompt.txt agentTrace.json".split())
-def test_the_documents_own_patterns_still_take_what_they_are_for(path: str) -> None:
-    assert channel_of(path, DOCUMENT) is Channel.META
+def test_meta_patterns_match_whole_words(path: str) -> None:
+    assert classify_file_channel(path, DOCUMENT) is Channel.META
 
 
-def test_the_last_pattern_that_fits_decides() -> None:
+def test_the_last_matching_pattern_decides() -> None:
     rules = {"tests": ["**/tests/**", "!**/tests/live/**", "**/tests/live/a.py"]}
-    found = [channel_of(f"tests/{name}", rules) for name in ("a.py", "live/b.py", "live/a.py")]
+    found = [classify_file_channel(f"tests/{name}", rules) for name in ("a.py", "live/b.py", "live/a.py")]
     assert found == [Channel.TESTS, Channel.PRODUCTION, Channel.TESTS]
 
 
-def test_capitals_and_small_letters_are_alike() -> None:
-    assert channel_of("Docs/A.MD", RULES) is Channel.DOCS
+def test_patterns_ignore_case() -> None:
+    assert classify_file_channel("Docs/A.MD", RULES) is Channel.DOCS
 
 
 @given(st.text(min_size=1), st.lists(st.text("ab/*?!.", min_size=1, max_size=9), max_size=4))
 def test_every_path_has_one_channel_whatever_the_rules(path: str, patterns: list[str]) -> None:
     rules = {"tests": patterns, "docs": [], "meta": patterns[::-1], "generated": []}
-    assert channel_of(path, rules) in Channel
-    assert channel_of(path, {**rules, "tests": []}) is not Channel.META or not is_source(path)
+    assert classify_file_channel(path, rules) in Channel
+    assert classify_file_channel(path, {**rules, "tests": []}) is not Channel.META or not is_source_file(path)
 
 
-def test_a_pattern_made_to_be_slow_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A matcher that goes back would try the signs of the path again for every star; here each costs a few looks."""
-    looks: list[str] = []
+def test_a_hostile_pattern_takes_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A backtracking matcher would try the path again for every star; here each character is compared a few times."""
+    comparisons: list[str] = []
 
-    def same(sign: str, wanted: str) -> bool:
-        looks.append(sign)
-        return wanted in ("?", sign)
+    def same(character: str, pattern: str) -> bool:
+        comparisons.append(character)
+        return pattern in ("?", character)
 
-    monkeypatch.setattr(globs, "_same", same)
+    monkeypatch.setattr(globs, "_matches_pattern_character", same)
 
-    def needed(size: int) -> int:
-        looks.clear()
-        assert channel_of("a" * size + "/b", {"docs": ["**/*a*a*a*a*b"]}) is Channel.PRODUCTION
-        return len(looks)
+    def count_comparisons(size: int) -> int:
+        comparisons.clear()
+        assert classify_file_channel("a" * size + "/b", {"docs": ["**/*a*a*a*a*b"]}) is Channel.PRODUCTION
+        return len(comparisons)
 
-    few, many = needed(2_000), needed(4_000)
+    few, many = count_comparisons(2_000), count_comparisons(4_000)
     assert 2_000 <= few and many <= 2.5 * few
 
 
-TESTED = Facts(is_test=True)
+TEST_FACTS = Facts(is_test=True)
 
 
 # Conformance: 002-007, 002-008
 @pytest.mark.parametrize("channel", Channel)
-def test_syntax_moves_files_into_tests_and_nowhere_else(channel: Channel) -> None:
-    assert refined(channel, Facts()) is channel
-    assert refined(channel, TESTED) is (Channel.TESTS if channel is Channel.PRODUCTION else channel)
+def test_syntax_moves_production_files_to_tests_only(channel: Channel) -> None:
+    assert refine_channel(channel, Facts()) is channel
+    assert refine_channel(channel, TEST_FACTS) is (Channel.TESTS if channel is Channel.PRODUCTION else channel)
 
 
 # Conformance: 002-007
@@ -123,7 +129,7 @@ def test_syntax_moves_files_into_tests_and_nowhere_else(channel: Channel) -> Non
         ("a.ts", "describe('a', () => { it('b', () => {}) })", True),
         ("a.ts", "import { vi } from 'vitest';\nexport const x = 1;", True),
         ("a.ts", "import { defineConfig } from 'vitest/config';", False),
-        ("a.ts", "export function run() { it('is no test of this file', () => {}) }", False),
+        ("a.ts", "export function run() { it('runs in another file', () => {}) }", False),
         ("a.ts", "const test = /a/; if (test.test('a')) it(1);", False),
         ("a.js", "const t = require('node:test');", True),
         ("a.py", "import pytest\n\ndef test_a(): assert 1", True),
@@ -141,12 +147,12 @@ def test_syntax_moves_files_into_tests_and_nowhere_else(channel: Channel) -> Non
         ("a.java", "import java.util.List;\nclass A {}", False),
     ],
 )
-def test_what_syntax_shows_of_tests(path: str, content: str, is_test: bool) -> None:
-    assert facts_of(path, content.encode()).is_test is is_test
+def test_test_files_by_syntax(path: str, content: str, is_test: bool) -> None:
+    assert extract_file_facts(path, content.encode()).is_test is is_test
 
 
 @table(
-    ("head", "is_it"),
+    ("head", "is_generated"),
     [
         (b"// Code generated by protoc-gen-go. DO NOT EDIT.\n", True),
         (b"#!/bin/sh\n# This file is automatically generated by a tool\n", True),
@@ -160,5 +166,5 @@ def test_what_syntax_shows_of_tests(path: str, content: str, is_test: bool) -> N
         (b"x\n" * 3_000 + b"# @generated\n", False),
     ],
 )
-def test_what_a_generator_says(head: bytes, is_it: bool) -> None:
-    assert is_generated(head) is is_it
+def test_generated_files_by_their_comments(head: bytes, is_generated: bool) -> None:
+    assert is_generated_file(head) is is_generated

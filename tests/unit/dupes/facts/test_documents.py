@@ -1,9 +1,9 @@
-"""What documents are made of."""
+"""The structure of documents."""
 
 import pytest
 
 from custody.core.paths import Lines
-from custody.dupes.facts.extractor import facts_of
+from custody.dupes.facts.extractor import extract_file_facts
 from custody.dupes.facts.model import DocumentHeading, FactLimits, FencedCode, Reference, Structure
 
 
@@ -52,7 +52,7 @@ open to the end
 
 # Conformance: 002-033
 def test_a_markdown_document() -> None:
-    structure = facts_of("docs/guide.md", MARKDOWN).structure
+    structure = extract_file_facts("docs/guide.md", MARKDOWN).structure
     assert headings(structure) == [
         "1 Guide 1",
         "1 Setext one 4-5",
@@ -107,7 +107,7 @@ Other section
 
 
 def test_a_restructured_document() -> None:
-    structure = facts_of("docs/a.rst", RESTRUCTURED).structure
+    structure = extract_file_facts("docs/a.rst", RESTRUCTURED).structure
     assert headings(structure) == ["1 Title 1-3", "2 Section 5-6", "3 Deeper 10-11", "2 Other section 23-24"]
     assert structure.blocks == (
         FencedCode("", ("x", "=", "1", "y", "=", "2"), Lines(12, 15)),
@@ -117,18 +117,20 @@ def test_a_restructured_document() -> None:
 
 
 def test_a_text_is_read_as_restructured() -> None:
-    assert facts_of("docs/intro.txt", b"Title\n=====\n").structure.headings == (
+    assert extract_file_facts("docs/intro.txt", b"Title\n=====\n").structure.headings == (
         DocumentHeading(1, "Title", Lines(1, 2)),
     )
 
 
 @pytest.mark.parametrize("path", ["a.md", "a.rst"])
-def test_line_ends_and_marks_of_the_beginning_change_nothing(path: str) -> None:
+def test_line_ends_and_byte_order_marks_are_ignored(path: str) -> None:
     content = MARKDOWN if path == "a.md" else RESTRUCTURED
-    assert facts_of(path, b"\xef\xbb\xbf" + content.replace(b"\n", b"\r\n")) == facts_of(path, content)
+    assert extract_file_facts(path, b"\xef\xbb\xbf" + content.replace(b"\n", b"\r\n")) == extract_file_facts(
+        path, content
+    )
 
 
 # Conformance: 002-033
 def test_only_the_first_tokens_of_a_block_count() -> None:
-    found = facts_of("a.md", b"```\n" + b"a b c\n" * 99 + b"```\n", FactLimits(block_tokens_max=4))
+    found = extract_file_facts("a.md", b"```\n" + b"a b c\n" * 99 + b"```\n", FactLimits(block_tokens_max=4))
     assert found.structure.blocks == (FencedCode("", ("a", "b", "c", "a"), Lines(1, 101)),)

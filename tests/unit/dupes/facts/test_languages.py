@@ -1,8 +1,8 @@
-"""What files in Python, Go, Rust and Java say."""
+"""Facts of files in Python, Go, Rust and Java."""
 
 import pytest
 
-from custody.dupes.facts.extractor import facts_of, language_of
+from custody.dupes.facts.extractor import detect_file_language, extract_file_facts
 from custody.dupes.facts.model import Facts
 from tests.unit.dupes.facts.fact_rows import declared, exports, imports, names_of_tests, suites
 
@@ -47,7 +47,7 @@ if True:
 
 
 def test_a_python_file() -> None:
-    facts = facts_of("app/store.py", PYTHON)
+    facts = extract_file_facts("app/store.py", PYTHON)
     assert (facts.language, facts.degraded, facts.is_test) == ("python", None, False)
     assert declared(facts) == [
         "const LIMIT 8 *",
@@ -69,8 +69,10 @@ def test_a_python_file() -> None:
     assert imports(facts) == ["os", "xml.dom", ".", "..core.db", "typing"]
 
 
-def test_a_python_file_exports_what_it_lists() -> None:
-    facts = facts_of("a.py", b"__all__ = ['f', 'gone']\n__all__ += ('g',)\ndef f(): ...\ndef g(): ...\ndef h(): ...\n")
+def test_a_python_file_exports_dunder_all() -> None:
+    facts = extract_file_facts(
+        "a.py", b"__all__ = ['f', 'gone']\n__all__ += ('g',)\ndef f(): ...\ndef g(): ...\ndef h(): ...\n"
+    )
     assert exports(facts) == ["f 3", "gone 1", "g 4"]
     assert declared(facts) == ["function f 3 *", "function g 4 *", "function h 5"]
 
@@ -97,7 +99,7 @@ def test_adds(x):
 
 
 def test_tests_in_python() -> None:
-    facts = facts_of("app/store.py", PYTHON_TESTS)
+    facts = extract_file_facts("app/store.py", PYTHON_TESTS)
     assert facts.is_test
     assert suites(facts) == ["store tests 5-9"]
     assert names_of_tests(facts) == ["test empty store has no items 7-9", "test adds 14-17"]
@@ -136,7 +138,7 @@ func helper() {}
 
 
 def test_a_go_file() -> None:
-    facts = facts_of("store.go", GO)
+    facts = extract_file_facts("store.go", GO)
     assert (facts.language, facts.degraded, facts.is_test) == ("go", None, False)
     assert declared(facts) == [
         "const Limit 10 *",
@@ -158,7 +160,7 @@ def test_a_go_file() -> None:
 
 
 def test_tests_in_go() -> None:
-    facts = facts_of(
+    facts = extract_file_facts(
         "store_test.go",
         b"""\
 package store
@@ -222,7 +224,7 @@ macro_rules! twice { () => {} }
 
 
 def test_a_rust_file() -> None:
-    facts = facts_of("src/store.rs", RUST)
+    facts = extract_file_facts("src/store.rs", RUST)
     assert (facts.language, facts.degraded, facts.is_test) == ("rust", None, False)
     assert declared(facts) == [
         "const LIMIT 6 *",
@@ -254,7 +256,7 @@ def test_a_rust_file() -> None:
 
 
 def test_tests_in_rust() -> None:
-    facts = facts_of(
+    facts = extract_file_facts(
         "src/store.rs",
         b"""\
 pub fn add() {}
@@ -305,7 +307,7 @@ class Helper {}
 
 
 def test_a_java_file() -> None:
-    facts = facts_of("src/main/java/Store.java", JAVA)
+    facts = extract_file_facts("src/main/java/Store.java", JAVA)
     assert (facts.language, facts.degraded, facts.is_test) == ("java", None, False)
     assert declared(facts) == [
         "class Store 7-18 *",
@@ -327,7 +329,7 @@ def test_a_java_file() -> None:
 
 
 def test_tests_in_java() -> None:
-    facts = facts_of(
+    facts = extract_file_facts(
         "src/main/java/A.java",
         b"""\
 import static org.assertj.core.api.Assertions.assertThat;
@@ -355,6 +357,6 @@ class Fixture {}
 
 
 @pytest.mark.parametrize("path", ["a.rb", "a", "ts", "a.json", "src.py/Makefile"])
-def test_a_file_that_nobody_reads_says_so(path: str) -> None:
-    assert facts_of(path, b"class A; end") == Facts(degraded="no reader for files of this kind")
-    assert language_of(path) is None
+def test_an_unsupported_file_is_reported(path: str) -> None:
+    assert extract_file_facts(path, b"class A; end") == Facts(degraded="unsupported language")
+    assert detect_file_language(path) is None

@@ -1,8 +1,8 @@
-"""What a TypeScript, TSX or JavaScript file says."""
+"""Facts of TypeScript, TSX and JavaScript files."""
 
 import pytest
 
-from custody.dupes.facts.extractor import facts_of
+from custody.dupes.facts.extractor import extract_file_facts
 from tests.unit.dupes.facts.fact_rows import declared, exports, imports, names_of_tests, suites
 
 SERVICE = b"""\
@@ -62,7 +62,7 @@ const lazy = () => import('./lazy.js');
 
 # Conformance: 002-026
 def test_a_typescript_file_declares() -> None:
-    facts = facts_of("src/service.ts", SERVICE)
+    facts = extract_file_facts("src/service.ts", SERVICE)
     assert (facts.language, facts.degraded, facts.is_test) == ("typescript", None, False)
     assert declared(facts) == [
         "const LIMIT 8 *",
@@ -101,7 +101,7 @@ def test_a_typescript_file_declares() -> None:
 
 # Conformance: 002-027, 002-028
 def test_a_typescript_file_exports_and_imports() -> None:
-    facts = facts_of("src/service.ts", SERVICE)
+    facts = extract_file_facts("src/service.ts", SERVICE)
     assert exports(facts) == [
         *("digest 4", "salt 4", "* 5", "names 6", "LIMIT 8", "OTHER 8", "load 12-17", "Store 19-30", "Shape 32"),
         *("Id 33", "Color 34", "Geo 36", "api 38-43", "Wrapped 45", "helper 46", "assist 46", "default 48-50"),
@@ -135,7 +135,7 @@ class Queue { static #n = 0; push = () => {}; pop() {} }
 
 
 def test_a_javascript_file_in_the_old_style() -> None:
-    facts = facts_of("lib/parser.js", COMMON)
+    facts = extract_file_facts("lib/parser.js", COMMON)
     assert facts.degraded is None
     assert declared(facts) == [
         "const path 2",
@@ -184,8 +184,8 @@ describe(Queue, function () { specify('chai', () => { expect(x).to.be.true; asse
 
 # Conformance: 002-030, 002-031
 @pytest.mark.parametrize("path", ["src/queue.ts", "src/queue.tsx", "src/queue.jsx"])
-def test_what_tests_are_about(path: str) -> None:
-    facts = facts_of(path, TESTS)
+def test_intent_of_tests(path: str) -> None:
+    facts = extract_file_facts(path, TESTS)
     assert facts.is_test
     assert suites(facts) == ["queue the basics 5-18", "with i items 13-15", "queue 19"]
     assert names_of_tests(facts) == ["adds and doesn t drop 7-12", "pops of 14", "table of a 16", "later 17", "chai 19"]
@@ -211,7 +211,7 @@ def test_what_tests_are_about(path: str) -> None:
     ],
 )
 def test_which_calls_are_suites_and_tests(content: str, names: list[str]) -> None:
-    intent = facts_of("a.js", content.encode()).intent
+    intent = extract_file_facts("a.js", content.encode()).intent
     assert [one.name for one in (*intent.suites, *intent.tests)] == names
 
 
@@ -226,7 +226,7 @@ export default function App() { return <Button<string> a="1" />; }
 
 
 def test_components() -> None:
-    facts = facts_of("App.tsx", TSX)
+    facts = extract_file_facts("App.tsx", TSX)
     assert (facts.language, facts.degraded) == ("tsx", None)
     assert declared(facts) == [
         "function Button 1-5 *",
@@ -237,7 +237,7 @@ def test_components() -> None:
     assert exports(facts) == ["Button 1-5", "default 6"]
 
 
-def test_what_an_erroneous_file_still_says() -> None:
-    facts = facts_of("a.ts", b"export function ok() {}\nfunction broken( {\nexport class Fine { go() {} }\n")
+def test_a_file_with_errors_still_has_facts() -> None:
+    facts = extract_file_facts("a.ts", b"export function ok() {}\nfunction broken( {\nexport class Fine { go() {} }\n")
     assert facts.degraded is not None and "syntax error" in facts.degraded
     assert "function ok 1 *" in declared(facts)

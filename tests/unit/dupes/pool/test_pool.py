@@ -1,4 +1,4 @@
-"""A map over processes is a plain map: same results, same order, same errors, few items held, nobody left behind."""
+"""A map over processes: same results, order and errors as ``map``, few items in memory, no process left."""
 
 import multiprocessing
 import os
@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from custody.core.errors import CustodyError, InputError, WorldError, exit_status
+from custody.core.errors import CustodyError, InputError, WorldError, exit_status_from_error, install_hint
 from custody.dupes.pool import WorkerLost, WorkError, pool_map
 from custody.dupes.pool.work import HELD_PER_WORKER_MAX
 from tests.unit.dupes.pool import work
 
-PATIENCE_SECONDS = 30.0
+TIMEOUT_SECONDS = 30.0
 
 
 @pytest.fixture(autouse=True)
-def _nobody_is_left() -> Iterator[None]:
+def _no_process_is_left() -> Iterator[None]:
     yield
     assert multiprocessing.active_children() == []
 
@@ -36,10 +36,10 @@ def test_one_worker_is_this_process() -> None:
     assert {process for _, process in pool_map(work.where, range(5), workers=1)} == {os.getpid()}
 
 
-def test_several_workers_are_other_processes_and_no_more_than_asked_for() -> None:
-    seen = {process for _, process in pool_map(work.where, range(40), workers=2)}
-    assert os.getpid() not in seen
-    assert len(seen) <= 2
+def test_workers_are_other_processes_up_to_the_requested_number() -> None:
+    processes = {process for _, process in pool_map(work.where, range(40), workers=2)}
+    assert os.getpid() not in processes
+    assert len(processes) <= 2
 
 
 def test_few_items_start_few_workers() -> None:
@@ -49,7 +49,7 @@ def test_few_items_start_few_workers() -> None:
     assert list(with_spare) == []
 
 
-def test_items_are_read_only_as_they_are_needed() -> None:
+def test_items_are_read_lazily() -> None:
     read: list[int] = []
 
     def endless() -> Iterator[int]:
@@ -67,65 +67,65 @@ def test_items_are_read_only_as_they_are_needed() -> None:
 
 
 def test_progress_counts_results() -> None:
-    told: list[int] = []
-    results = pool_map(work.squared, range(5), workers=2, progress=told.append)
-    assert told == []
+    counts: list[int] = []
+    results = pool_map(work.squared, range(5), workers=2, progress=counts.append)
+    assert counts == []
     next(results)
-    assert told == [1]
+    assert counts == [1]
     list(results)
-    assert told == [1, 2, 3, 4, 5]
+    assert counts == [1, 2, 3, 4, 5]
 
 
 def results_and_error(fn: Callable[[int], object], workers: int) -> tuple[list[object], BaseException]:
-    """What came before the error, and the error."""
-    found: list[object] = []
+    """Return the results before the error, and the error."""
+    before: list[object] = []
     results = pool_map(fn, range(20), workers=workers)
     with pytest.raises(CustodyError) as raised:
-        found.extend(results)
-    return found, raised.value
+        before.extend(results)
+    return before, raised.value
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_what_the_function_raises_names_the_item_and_keeps_the_way_there(workers: int) -> None:
-    found, error = results_and_error(work.no_threes, workers)
-    assert found == [0, 1, 2]
+def test_an_exception_names_the_item_and_keeps_the_traceback(workers: int) -> None:
+    before, error = results_and_error(work.no_threes, workers)
+    assert before == [0, 1, 2]
     assert isinstance(error, WorkError) and error.position == 3
-    assert str(error) == "cannot work on item 4, 3: ValueError: three is not to be had"
-    assert exit_status(error) == 4
+    assert str(error) == "cannot process item 4, 3: ValueError: three is not to be had"
+    assert exit_status_from_error(error) == 4
     assert "in no_threes" in error.__notes__[0]
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_our_own_errors_keep_their_family_and_their_hint(workers: int) -> None:
-    found, error = results_and_error(work.refuses_threes, workers)
-    assert found == [0, 1, 2]
+def test_our_errors_keep_their_type_and_hint(workers: int) -> None:
+    before, error = results_and_error(work.refuses_threes, workers)
+    assert before == [0, 1, 2]
     assert isinstance(error, InputError)
-    assert (error.message, error.hint) == ("cannot work on item 4, 3: three is too many", "take two")
+    assert (error.message, error.hint) == ("cannot process item 4, 3: three is too many", "take two")
     _, error = results_and_error(work.breaks_a_rule, workers)
     assert isinstance(error, InputError)
-    assert error.message == "cannot work on item 1, 0: 'dedupe.number' is 0"
+    assert error.message == "cannot process item 1, 0: 'dedupe.number' is 0"
     _, error = results_and_error(work.loses_git, workers)
     assert isinstance(error, WorldError)
-    assert error.message == "cannot work on item 1, 0: git is gone at 0"
+    assert error.message == "cannot process item 1, 0: git is gone at 0"
 
 
 @pytest.mark.parametrize("fn", [work.dies_of_threes, work.leaves_at_three])
-def test_a_worker_that_dies_names_the_item_it_died_on(fn: Callable[[int], object]) -> None:
-    found, error = results_and_error(fn, 2)
-    assert found == [0, 1, 2]
+def test_a_dead_worker_names_its_item(fn: Callable[[int], object]) -> None:
+    before, error = results_and_error(fn, 2)
+    assert before == [0, 1, 2]
     assert isinstance(error, WorkerLost) and error.position == 3
     assert error.message == "a worker died on item 4, 3: its process ended"
-    assert exit_status(error) == 3
+    assert exit_status_from_error(error) == 3
 
 
-def test_what_cannot_be_sent_is_said() -> None:
+def test_unpicklable_values_are_reported() -> None:
     _, error = results_and_error(work.gives_what_cannot_be_sent, 2)
     assert isinstance(error, WorkError) and error.position == 0
     _, error = results_and_error(lambda number: number, 2)
     assert isinstance(error, WorkError) and "pickle" in str(error)
 
 
-def test_who_stops_early_leaves_nobody_behind() -> None:
+def test_stopping_early_leaves_no_process() -> None:
     results = pool_map(work.where, range(1_000), workers=2)
     next(results)
     assert multiprocessing.active_children()
@@ -133,7 +133,7 @@ def test_who_stops_early_leaves_nobody_behind() -> None:
     assert multiprocessing.active_children() == []
 
 
-def test_workers_do_not_hear_interrupts() -> None:
+def test_workers_ignore_interrupts() -> None:
     results = pool_map(work.where, range(40), workers=2)
     _, worker = next(results)
     os.kill(worker, signal.SIGINT)
@@ -142,10 +142,10 @@ def test_workers_do_not_hear_interrupts() -> None:
 
 @pytest.mark.parametrize(("sent", "to_all"), [(signal.SIGINT, True), (signal.SIGINT, False), (signal.SIGKILL, False)])
 def test_workers_end_with_the_program(tmp_path: Path, sent: signal.Signals, to_all: bool) -> None:
-    """Busy ones and an idle one; Ctrl-C reaches them too, an interrupt by number only us, and a kill is our end."""
+    """Busy and idle workers end, whether the signal reaches the whole group or only the program."""
     tasks = [(str(tmp_path), True), (str(tmp_path), True), (str(tmp_path), False)]
     program = (
-        # Whoever runs the tests in the background has them ignore interrupts, and this program would inherit that.
+        # Tests in the background ignore interrupts, and this program would inherit that.
         "import signal\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from custody.dupes.pool import pool_map\n"
@@ -157,15 +157,15 @@ def test_workers_end_with_the_program(tmp_path: Path, sent: signal.Signals, to_a
         workers = [int(file.name) for file in tmp_path.iterdir()]
         assert all(map(is_alive, workers))
         (os.killpg if to_all else os.kill)(running.pid, sent)
-        _, said = running.communicate(timeout=PATIENCE_SECONDS)
+        _, stderr = running.communicate(timeout=TIMEOUT_SECONDS)
         wait_until(lambda: not any(map(is_alive, workers)))
     assert running.returncode != 0
-    assert said.count("KeyboardInterrupt") == (1 if sent == signal.SIGINT else 0)
+    assert stderr.count("KeyboardInterrupt") == (1 if sent == signal.SIGINT else 0)
 
 
 @contextmanager
 def a_session(program: str) -> Iterator[subprocess.Popen[str]]:
-    """A running program, killed with everything it started if it does not end by itself."""
+    """Yield a running program; kill it and its children if they do not end by themselves."""
     running = subprocess.Popen(
         [sys.executable, "-c", program], stderr=subprocess.PIPE, start_new_session=True, text=True
     )
@@ -178,9 +178,9 @@ def a_session(program: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while not holds():
-        assert time.monotonic() < deadline, "it never came to that"
+        assert time.monotonic() < deadline, "timed out"
         time.sleep(0.01)
 
 
@@ -192,15 +192,15 @@ def is_alive(process: int) -> bool:
     return not Path(f"/proc/{process}/stat").exists() or "Z" not in Path(f"/proc/{process}/stat").read_text().split()[2]
 
 
-def test_numbers_and_names_are_checked_before_anything_starts() -> None:
-    with pytest.raises(InputError, match="cannot work with 0 workers"):
+def test_arguments_are_checked_first() -> None:
+    with pytest.raises(InputError, match="invalid number of workers: 0"):
         pool_map(work.squared, [], workers=0)
-    with pytest.raises(InputError, match="no backend 'threads'"):
+    with pytest.raises(InputError, match="unknown backend 'threads'"):
         pool_map(work.squared, [], workers=2, backend="threads")  # type: ignore[arg-type]
 
 
-def test_without_ray_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ray_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(InputError, match="the backend 'ray' is not installed") as raised:
+    with pytest.raises(InputError, match="ray is not installed") as raised:
         pool_map(work.squared, [], workers=2, backend="ray")
-    assert raised.value.hint == "install it with: pip install 'custody[ray]'"
+    assert raised.value.hint == install_hint("ray")

@@ -1,4 +1,4 @@
-"""Functions for workers to do: each is importable, as the pool wants it."""
+"""Importable functions for the workers of a pool."""
 
 import os
 import signal
@@ -6,9 +6,9 @@ import time
 from pathlib import Path
 
 from custody.core.errors import GitError, InputError, RulesError
-from custody.sketch.minhash import minhash_of
-from custody.sketch.tokens import mask_literals, shingles_of, tokens_of
-from custody.sketch.winnow import fingerprints_of
+from custody.sketch.minhash import compute_minhash
+from custody.sketch.tokens import mask_literals, shingle_tokens, tokenize_text
+from custody.sketch.winnow import winnow_fingerprints
 
 
 def squared(number: int) -> int:
@@ -16,12 +16,12 @@ def squared(number: int) -> int:
 
 
 def where(number: int) -> tuple[int, int]:
-    """The item, and the process that worked on it."""
+    """Return the item and the process that worked on it."""
     return number, os.getpid()
 
 
 def meet(folder: str) -> int:
-    """The process that worked on the item, once another one works on an item too."""
+    """Return the process, once a second process works, too."""
     Path(folder, str(os.getpid())).touch()
     until = time.monotonic() + 60
     while len(os.listdir(folder)) < 2 and time.monotonic() < until:
@@ -30,9 +30,9 @@ def meet(folder: str) -> int:
 
 
 def sketched(text: str) -> tuple[bytes | None, tuple[int, ...]]:
-    """What duplicate search keeps of a text: its signature and its fingerprints."""
-    tokens = mask_literals(tokens_of(text))
-    return minhash_of(shingles_of(tokens, 5), 128), fingerprints_of(tokens_of(text), 5, 4)
+    """Return the MinHash and the fingerprints of a text."""
+    tokens = mask_literals(tokenize_text(text))
+    return compute_minhash(shingle_tokens(tokens, 5), 128), winnow_fingerprints(tokenize_text(text), 5, 4)
 
 
 def no_threes(number: int) -> int:
@@ -48,7 +48,7 @@ def refuses_threes(number: int) -> int:
 
 
 def breaks_a_rule(number: int) -> int:
-    """Raise an error of ours that would not survive the way between processes by itself."""
+    """Raise one of our errors that cannot be pickled."""
     raise RulesError("dedupe.number", f"is {number}")
 
 
@@ -73,7 +73,7 @@ def gives_what_cannot_be_sent(number: int) -> object:
 
 
 def tells(task: tuple[str, bool]) -> None:
-    """Leave the process's number in a file of a folder, and if told so never come back."""
+    """Write the process id as a file into a folder, and pause if the task says so."""
     folder, stays = task
     Path(folder, str(os.getpid())).touch()
     if stays:

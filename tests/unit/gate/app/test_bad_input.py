@@ -1,4 +1,4 @@
-"""Changes that nobody should ask about, and changes that are hard to judge: a verdict with reasons or a clear error."""
+"""Invalid changes, and changes that are hard to judge: a verdict with reasons or a clear error."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -69,7 +69,7 @@ class TestRange:
         with pytest.raises(InputError):
             said(world, f"{tree}..HEAD")
 
-    def test_a_shallow_clone_without_the_base_is_told(self, world: Judged, tmp_path: Path) -> None:
+    def test_a_shallow_clone_without_the_base_is_reported(self, world: Judged, tmp_path: Path) -> None:
         clone = a_clone(world.built, tmp_path / "clone", "--depth=1")
         with pytest.raises(InputError):
             gate(Workspace(clone.path), GateRequest(change=f"{world.first}..HEAD"))
@@ -101,7 +101,7 @@ class TestPolicy:
         assert codes(said(world, f"{world.first}..{head}"))[-1] == "POLICY-CHANGED"
         assert "ATTR-NONE" in codes(said(world, f"{world.first}..{head}"))
 
-    def test_rules_of_a_change_that_cannot_be_read_are_told(self, world: Judged) -> None:
+    def test_rules_of_a_change_that_cannot_be_read_are_reported(self, world: Judged) -> None:
         head = world.built.commit({b"a.py": NEW.encode(), b"custody.toml": b"[gate\n"}, world.first, at=world.noon)
         report = said(world, f"{world.first}..{head}")
         reason = next(one for one in report.reasons if one.code == "POLICY-CHANGED")
@@ -112,7 +112,7 @@ class TestPolicy:
         with pytest.raises(CustodyError):
             said(world, f"{base}..{world.second}")
 
-    def test_an_index_that_is_asked_for_and_missing_is_told(self, world: Judged) -> None:
+    def test_an_index_that_is_asked_for_and_missing_is_reported(self, world: Judged) -> None:
         rules = b'[gate]\nduplicates = "always"\n'
         base = world.built.commit({b"a.py": OLD.encode(), b"custody.toml": rules}, world.first, at=world.noon - 60)
         assert "DUPE-UNSEEN" in codes(said(world, f"{base}..{world.second}"))
@@ -121,7 +121,7 @@ class TestPolicy:
 class TestAgents:
     def test_an_agent_of_whom_nobody_has_heard_needs_a_review(self, tmp_path: Path) -> None:
         world = Judged(tmp_path / "repository")
-        world.edit(agent="nobody has heard of me")
+        world.edit(agent="an unknown agent")
         assert codes(world.said()) == ["TRUST-SAMPLES"]
 
 

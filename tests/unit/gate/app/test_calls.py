@@ -1,11 +1,11 @@
-"""What an agent called before it changed a risky file, judged in a real repository."""
+"""The calls of an agent before it changed a risky file, judged in a real repository."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from custody.core.wire.time import text_from
+from custody.core.wire.time import format_timestamp
 from custody.gate.app.gate import GateRequest, gate
 from custody.gate.wire.report import GateReport
 from custody.workspace.workspace import Workspace
@@ -34,18 +34,18 @@ class World:
 
     def session(self, name: str, *calls: str, at: int = NOON + 60) -> "World":
         for place, call in enumerate(calls):
-            begun, ended = (text_from((at + 10 * place + more) * NS) for more in (0, 1))
+            begun, ended = (format_timestamp((at + 10 * place + more) * NS) for more in (0, 1))
             event = an_event("call", id=f"{name}-{place}", session=name, at=begun, ended_at=ended, name=call)
             spool_of(self.built.path).put(event)
         return self
 
     def edits(self, name: str, *calls: str, **fields: str | None) -> GateReport:
-        """A session makes these calls, the last of which changes the file."""
+        """A session makes these calls; the last one changes the file."""
         self.session(name, *calls)
         call: dict[str, Any] = {"call": f"{name}-{len(calls) - 1}", **fields}
         edit = an_event(
             id=f"{name}-edit",
-            at=text_from((NOON + 60 + 10 * (len(calls) - 1)) * NS),
+            at=format_timestamp((NOON + 60 + 10 * (len(calls) - 1)) * NS),
             session=name,
             path=self.file,
             before=OLD,

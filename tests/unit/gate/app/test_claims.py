@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from custody.attribution.app.blame import blame
-from custody.core.wire.time import text_from
-from custody.intake.import_entire import import_entire
-from custody.intake.import_git_ai import import_gitai
+from custody.core.wire.time import format_timestamp
+from custody.intake.import_entire import import_entire_checkpoints
+from custody.intake.import_git_ai import import_git_ai_notes
 from tests.builders.cli import spool_of
 from tests.builders.hooks import an_edit, installed, run_hook
 from tests.builders.judged import DAY, NEW, NS, OLD, Judged, codes
@@ -42,7 +42,7 @@ NOTES = 25
 
 
 def _moment(world: Judged, at: int) -> str:
-    return text_from((world.noon + at) * NS)
+    return format_timestamp((world.noon + at) * NS)
 
 
 def _ruled(world: Judged, rules: bytes) -> None:
@@ -74,7 +74,7 @@ def checkpoint(world: Judged) -> None:
     said = {"session_id": "s1", "created_at": _moment(world, -60), "agent": "Claude Code"}
     path = f"{CHECKPOINT[:2]}/{CHECKPOINT[2:]}/0/metadata.json".encode()
     world.built.commit({path: json.dumps(said).encode()}, ref="refs/heads/entire/checkpoints/v1")
-    assert import_entire(world.workspace).links == 1
+    assert import_entire_checkpoints(world.workspace).links == 1
 
 
 def _git_event(world: Judged, **fields: str) -> bytes:
@@ -110,7 +110,7 @@ LINKS: Mapping[str, Case] = {
         late, chain_of(lambda other: other.tell("link", -20, id="l", commit=other.second)), "ATTR-WEAK"
     ),
     "chain-with-gits-hook": Case(late, chain_of(seen_by_git_elsewhere), "ATTR-WEAK"),
-    "imported-sign-of-life": Case(committed, events(lambda w: w.event("prompt", -60, id="p")), "ATTR-WEAK"),
+    "imported-activity": Case(committed, events(lambda w: w.event("prompt", -60, id="p")), "ATTR-WEAK"),
     "imported-work-tree": Case(
         committed_elsewhere,
         events(lambda w: w.event("session", -3 * DAY, id="sx", model=None, worktree="/elsewhere")),
@@ -123,7 +123,7 @@ LINKS: Mapping[str, Case] = {
 
 
 def baseless(world: Judged) -> None:
-    """An agent was seen to write the lines days before; on top of which commit nobody saw."""
+    """An agent was recorded writing the lines days before, on an unknown commit."""
     world.decide(12)
     world.edit(at=-3 * DAY, head=None)
 
@@ -165,7 +165,7 @@ def unsaid_model(world: Judged) -> None:
 
 
 def any_model(world: Judged) -> None:
-    """Of the decisions nobody said which model they were about, and the session runs one."""
+    """The decisions have no model, and the session has one."""
     world.decide(12)
     world.tell("session", -600, id="se", model="m-new")
     world.edit()
@@ -198,7 +198,7 @@ def notes(world: Judged) -> None:
         text, at = b"line %d\n" % number, world.noon - 400 + number
         commit = world.built.commit({b"z.txt": text}, at=at, ref=f"refs/heads/pad{number}")
         world.built.git("notes", "--ref", "refs/notes/ai", "add", "-f", "-F", "-", commit, feed=note.encode())
-    assert import_gitai(world.workspace).new == NOTES
+    assert import_git_ai_notes(world.workspace).new == NOTES
 
 
 MODELS: Mapping[str, Case] = {
@@ -217,7 +217,7 @@ MODELS: Mapping[str, Case] = {
     "imported-call-with-the-model": Case(
         unsaid_model, events(lambda w: w.event("call", -35, id="c1", model="m-old")), "TRUST-SAMPLES"
     ),
-    "imported-operator": Case(spent_by_its_operator, session(operator="nobody-else"), "TRUST-BUDGET"),
+    "imported-operator": Case(spent_by_its_operator, session(operator="someone-else"), "TRUST-BUDGET"),
 }
 
 

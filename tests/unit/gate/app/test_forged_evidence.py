@@ -20,16 +20,16 @@ import pytest
 
 from custody.attribution.lineage import UNKNOWN, LineOrigin
 from custody.attribution.origin_search import VersionLine
-from custody.attribution.packing import pack_version
+from custody.attribution.packing import pack_version_origins
 from custody.capture import TRANSCRIPT_READERS
 from custody.core.errors import InputError
 from custody.core.wire.report import encode_report
-from custody.core.wire.time import text_from
+from custody.core.wire.time import format_timestamp
 from custody.gate.wire.report import GateReport
-from custody.intake.import_events import import_events
+from custody.intake.import_events import import_event_file
 from custody.intake.import_traces import import_traces
 from custody.intake.import_transcripts import import_transcripts
-from custody.share.export import export_to, import_export
+from custody.share.export import export_chains_to_file, import_chain_export
 from custody.store import open_sqlite
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
@@ -110,7 +110,9 @@ def _trace(world: Judged, at: int = -30, **fields: Any) -> dict[str, Any]:
     said = fields.pop("said", {})
     conversation = a_conversation(a_range(3, 4, content_hash=_hash()), **said)
     revision = {"type": "git", "revision": world.first}
-    return a_trace("a.py", conversation, **({"timestamp": text_from((world.noon + at) * NS), "vcs": revision} | fields))
+    return a_trace(
+        "a.py", conversation, **({"timestamp": format_timestamp((world.noon + at) * NS), "vcs": revision} | fields)
+    )
 
 
 def traces(*lines: Callable[[Judged], dict[str, Any]]) -> Do:
@@ -147,10 +149,10 @@ TRACES: Mapping[str, Case] = {
     "trace-after-the-commit": Case(
         unknown, traces(lambda world: _trace(world, at=DAY), lambda world: a_link(world.second, TRACE)), "ATTR-WEAK"
     ),
-    "trace-of-the-future": Case(unknown, traces(lambda world: _trace(world, at=YEAR)), "claim a time in the future"),
+    "trace-of-the-future": Case(unknown, traces(lambda world: _trace(world, at=YEAR)), "with a time in the future"),
     "trace-under-two-ids": Case(unknown, traces(_trace, lambda world: _trace(world, id=OTHER_TRACE)), "ATTR-WEAK"),
     "trace-told-otherwise": Case(
-        unknown, traces(_trace, lambda world: _trace(world, tool={"name": "another"})), "was observed 2 times"
+        unknown, traces(_trace, lambda world: _trace(world, tool={"name": "another"})), "was recorded 2 times"
     ),
     "trace-of-a-person": Case(unknown, traces(lambda world: _trace(world, said={"who": "human"})), "ATTR-NONE"),
     "trace-of-another-revision": Case(
@@ -170,7 +172,7 @@ def events(*lines: Callable[[Judged], bytes]) -> Do:
     def forge(world: Judged) -> None:
         file = world.built.path.parent / "events.jsonl"
         file.write_bytes(b"".join(line(world) + b"\n" for line in lines))
-        world.answers.append(encode_report(import_events(world.workspace, file)).decode())
+        world.answers.append(encode_report(import_event_file(world.workspace, file)).decode())
 
     return forge
 
@@ -194,12 +196,12 @@ EVENTS: Mapping[str, Case] = {
     "imported-edit": Case(unknown, events(edit()), "ATTR-WEAK"),
     "imported-edit-long-before": Case(unknown, events(edit(at=-YEAR)), "ATTR-"),
     "imported-edit-after-the-commit": Case(unknown, events(edit(at=2 * 3600)), "ATTR-NONE"),
-    "imported-edit-of-the-future": Case(unknown, events(edit(at=YEAR)), "claim a time in the future"),
+    "imported-edit-of-the-future": Case(unknown, events(edit(at=YEAR)), "with a time in the future"),
     "imported-session-twice": Case(unknown, events(edit(), edit(session="s2")), "ATTR-WEAK"),
     "imported-edit-of-another-commit": Case(unknown, events(edit(head="f" * 40)), "ATTR-WEAK"),
     "imported-edit-as-a-persons": Case(unknown, events(edit(proposed=OLD)), "ATTR-WEAK"),
     "imported-edit-as-a-persons-over-an-agents": Case(
-        newcomer, events(lambda world: world.event("edit", -40, **(world.an_edit() | {"proposed": OLD}))), "observed 2"
+        newcomer, events(lambda world: world.event("edit", -40, **(world.an_edit() | {"proposed": OLD}))), "recorded 2"
     ),
     "imported-edit-with-a-grade": Case(unknown, events(edit(grade="attested")), "grade"),
     "imported-decisions": Case(newcomer, events(*(decision(n) for n in range(12))), "imported"),
@@ -252,7 +254,7 @@ def unread_spool(world: Judged) -> None:
 TOLD: Mapping[str, Case] = {
     "edit-again-with-another-text": Case(known, told_edit(after=OLD + ADDED + "more = lines(1)\n"), "ATTR-WEAK"),
     "edit-again-as-a-persons": Case(newcomer, told_edit(proposed=OLD), "ATTR-WEAK"),
-    "edit-again-at-another-time": Case(known, told_edit(at=-90), "observed 2 times"),
+    "edit-again-at-another-time": Case(known, told_edit(at=-90), "recorded 2 times"),
     "edit-again-of-another-file": Case(known, told_edit(path="b.py"), "ATTR-WEAK"),
     "edit-by-a-better-agent": Case(
         stranger,
@@ -277,7 +279,7 @@ TOLD: Mapping[str, Case] = {
     "one-decision-often": Case(
         newcomer,
         one_decision_often,
-        "was observed 12 times",
+        "was recorded 12 times",
     ),
     "decision-of-the-future": Case(known, told("decision", YEAR, id="later"), "TRUST-CLOCK"),
     "landing-again-at-another-time": Case(
@@ -299,7 +301,7 @@ def elsewhere(world: Judged, begin: Do) -> tuple[Judged, Path]:
     """The same commits in another repository, where something else was recorded, and an export of that."""
     other = Judged(world.built.path.parent / "elsewhere", world.noon)
     begin(other)
-    export_to(other.drained().workspace, world.built.path.parent / "export")
+    export_chains_to_file(other.drained().workspace, world.built.path.parent / "export")
     return other, world.built.path.parent / "export"
 
 
@@ -311,7 +313,7 @@ def chain_of(begin: Do) -> Do:
     """An export of somebody's own making is imported."""
 
     def forge(world: Judged) -> None:
-        report = import_export(world.workspace, elsewhere(world, begin)[1])
+        report = import_chain_export(world.workspace, elsewhere(world, begin)[1])
         world.answers.append(encode_report(report).decode())
 
     return forge
@@ -329,7 +331,7 @@ def changed_export(change: Callable[[list[bytes]], list[bytes]], *, resealed: bo
             lines[-1] = json.dumps({**last, "digest": digest}, sort_keys=True, separators=(",", ":")).encode() + b"\n"
         file.write_bytes(b"".join(lines))
         try:
-            world.answers.append(encode_report(import_export(world.workspace, file)).decode())
+            world.answers.append(encode_report(import_chain_export(world.workspace, file)).decode())
         except InputError as error:
             world.answers.append(error.message)
 
@@ -353,18 +355,20 @@ def forked(world: Judged) -> None:
         db.run("UPDATE setting SET value = ? WHERE name = 'stamp'", (db.stamp(),))
     spool_of(copy).put(world.event("decision", -90, id="theirs"))
     world.tell("decision", -80, id="ours")
-    export_to(Workspace(copy, now_ns=world.workspace.now_ns), copy.parent / "export")
-    world.answers.append(encode_report(import_export(world.workspace, copy.parent / "export")).decode())
+    export_chains_to_file(Workspace(copy, now_ns=world.workspace.now_ns), copy.parent / "export")
+    world.answers.append(encode_report(import_chain_export(world.workspace, copy.parent / "export")).decode())
 
 
 CHAINS: Mapping[str, Case] = {
     "chain-with-the-edit": Case(unknown, chain_of(newcomer), "ATTR-WEAK"),
     "chain-with-decisions": Case(newcomer, chain_of(lambda other: other.decide(12)), "imported"),
     "chain-with-an-override": Case(rejected, chain_of(overridden), "TRUST-REJECTED"),
-    "chain-with-a-persons-edit": Case(newcomer, chain_of(lambda other: other.edit(proposed=OLD)), "observed 2 times"),
+    "chain-with-a-persons-edit": Case(newcomer, chain_of(lambda other: other.edit(proposed=OLD)), "recorded 2 times"),
     "export-changed": Case(unknown, changed_export(_redated, resealed=False), "was changed after it was written"),
     "export-redated": Case(unknown, changed_export(_redated), "CHAIN-LINK"),
-    "export-cut": Case(unknown, changed_export(lambda lines: lines[:-1], resealed=False), "before its last line"),
+    "export-cut": Case(
+        unknown, changed_export(lambda lines: lines[:-1], resealed=False), "is incomplete: it ends after line"
+    ),
     "export-without-its-end": Case(unknown, changed_export(lambda lines: [*lines[:-2], lines[-1]]), "CHAIN-CUT"),
     "chain-forked": Case(known, forked, "CHAIN-FORK"),
 }
@@ -387,7 +391,7 @@ def transcripts(*sessions: Callable[[Judged], Transcript]) -> Do:
 def a_session(name: str = "5d2f0c3e", at: int = -60, after: str = NEW, **more: Any) -> Callable[[Judged], Transcript]:
     def session(world: Judged) -> Transcript:
         made = a_transcript(f"{name}-1111-4222-8333-444455556666", world.built.path)
-        made.at = text_from((world.noon + at) * NS)
+        made.at = format_timestamp((world.noon + at) * NS)
         return made.prompt("please").edit("a.py", OLD, OLD, after, **more)
 
     return session
@@ -507,7 +511,7 @@ def agent_in_what_is_kept(world: Judged) -> None:
 
 
 def origins_in_what_is_kept(world: Judged) -> None:
-    """Lines of nobody are given to a state of another file."""
+    """Lines of an unknown author are attributed to a state of another file."""
     world.said()
     with world.database() as db:
         ((state,),) = db.execute("SELECT max(id) FROM lineage_state").fetchall()
@@ -517,7 +521,7 @@ def origins_in_what_is_kept(world: Judged) -> None:
 
 def _origins_of(state: int) -> bytes:
     lines = [VersionLine(0, False, UNKNOWN, ())] * 2 + [VersionLine(0, False, LineOrigin(state, 1.0), ())] * 2
-    return pack_version(lines, 1)
+    return pack_version_origins(lines, 1)
 
 
 DATABASE: Mapping[str, Case] = {
@@ -709,7 +713,7 @@ def test_what_is_forged_lifts_no_verdict_and_is_named(name: str, tmp_path: Path,
 
 
 @pytest.mark.parametrize("name", HOOKS)
-def test_what_the_hook_is_told_by_others_lifts_no_verdict_and_is_named(
+def test_what_the_hook_is_reported_by_others_lifts_no_verdict_and_is_named(
     name: str, tmp_path: Path, honest: Honest
 ) -> None:
     holds(HOOKS[name], Judged(tmp_path / "repository", int(time.time()) + 60), honest)

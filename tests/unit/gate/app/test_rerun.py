@@ -1,4 +1,4 @@
-"""A verdict is bound to what it rests on, and comes out again byte for byte, whatever has happened since."""
+"""A verdict is bound to its basis and can be reproduced byte for byte, whatever was recorded since."""
 
 import shutil
 import sqlite3
@@ -17,12 +17,12 @@ from custody.dupes.app.index import IndexRequest, dupes_index
 from custody.gate.app import gate as gate_module
 from custody.gate.app import gather as gate_seen
 from custody.gate.app.gate import GateRequest, gate
-from custody.gate.app.snapshot import head_of, rests_on
+from custody.gate.app.snapshot import digest_verdict_chains, read_verdict_basis
 from custody.gate.app.verify_verdict import VerdictCheck, verify_verdict
 from custody.gate.wire.report import GateReport
-from custody.ledger.records import erase
-from custody.ledger.verify import verify
-from custody.share.sync import pull_git, push_git
+from custody.ledger.records import erase_record_bodies
+from custody.ledger.verify import verify_ledger
+from custody.share.sync import pull_from_git, push_to_git
 from custody.store import StoreUnwritable
 from custody.workspace.workspace import Workspace
 from tests.builders.hooks import home_of
@@ -44,12 +44,12 @@ class TestBound:
     def test_it_names_every_chain_up_to_the_record_that_was_read(self, court: Court) -> None:
         court.imported()
         verdict = court.said()
-        there = verify(court.workspace).chains
+        there = verify_ledger(court.workspace).chains
         assert [(one.store, one.seq, one.link) for one in verdict.chains] == [
             (one.store, one.records, one.link) for one in there
         ]
         assert len(there) == 2 and sum(one.own for one in there) == 1
-        assert verdict.chain_head == head_of(rests_on(court.workspace).chains) is not None
+        assert verdict.chain_head == digest_verdict_chains(read_verdict_basis(court.workspace).chains) is not None
 
     def test_a_change_that_adds_nothing_is_bound_too(self, court: Court) -> None:
         court.said()
@@ -166,7 +166,7 @@ class TestAgain:
         (court.folder / "a.py").write_bytes(NEW + b"more = 2\n")
         checked = court.checked(verdict)
         assert (checked.again, checked.outcome) == ("not", "found")
-        assert checked.findings[0].what.endswith("the work tree is not the one that was judged")
+        assert checked.findings[0].what.endswith("the work tree has changed since the verdict")
 
     def test_a_store_that_went_on_in_another_chain_knows_which_was_its_own(self, court: Court) -> None:
         court.registered()
@@ -182,20 +182,23 @@ class TestAgain:
         team = Team(tmp_path)
         ana = ana_of(team)
         verdict = encode_report(gate(ana, GateRequest(change="HEAD~1..HEAD")))
-        push_git(ana, None)
+        push_to_git(ana, None)
         bob = team.clone("bob")
         assert verify_verdict(bob, VerdictCheck(verdict=verdict)).again == "not"
-        pull_git(bob, None)
+        pull_from_git(bob, None)
         checked = verify_verdict(bob, VerdictCheck(verdict=verdict))
         assert (checked.again, checked.findings) == ("identical", [])
 
     def test_nothing_is_written_to_the_store(self, court: Court) -> None:
         verdict = court.said()
         before = sorted((path.name, path.stat().st_mtime_ns) for path in home_of(court.folder).iterdir())
-        heads = rests_on(court.workspace)
+        heads = read_verdict_basis(court.workspace)
         assert court.checked(verdict).again == "identical"
         after = sorted((path.name, path.stat().st_mtime_ns) for path in home_of(court.folder).iterdir())
-        assert (rests_on(court.workspace), [name for name, _ in after]) == (heads, [name for name, _ in before])
+        assert (read_verdict_basis(court.workspace), [name for name, _ in after]) == (
+            heads,
+            [name for name, _ in before],
+        )
 
 
 class TestDiffers:
@@ -240,44 +243,42 @@ class TestCannot:
         checked = court.checked(verdict, **more)
         assert (checked.outcome, checked.again, checked.unseen) == ("found", "not", None)
         (finding,) = [one for one in checked.findings if one.code == "verdict_not_again"]
-        assert finding.what.startswith("it cannot be worked out again: ")
-        return finding.what.removeprefix("it cannot be worked out again: ")
+        assert finding.what.startswith("cannot reproduce the verdict: ")
+        return finding.what.removeprefix("cannot reproduce the verdict: ")
 
     def test_erased_since(self, court: Court) -> None:
         verdict = court.said()
-        erase(court.workspace, ["2", "3"], who="ana", why="a secret")
-        assert self.because(court, verdict) == "2 record(s) were erased since"
+        erase_record_bodies(court.workspace, ["2", "3"], who="ana", why="a secret")
+        assert self.because(court, verdict) == "2 records were erased since"
         later = court.said()
-        assert court.checked(later).again == "identical", "what was erased before it is no matter"
+        assert court.checked(later).again == "identical", "earlier erasures do not matter"
 
     def test_other_records(self, court: Court, tmp_path: Path) -> None:
         verdict = court.said()
         chain = verdict.chains[0]
         other = Court(tmp_path / "other" / "repository")
-        assert self.because(other, verdict).startswith(f"these records are not those: chain {chain.store} has 0 record")
+        assert self.because(other, verdict).startswith(f"chain {chain.store} has 0 records here, but the verdict")
         with closing(sqlite3.connect(home_of(court.folder) / "custody.db")) as db, db:
             db.execute("UPDATE record SET link = ? WHERE seq = ?", (b"\0" * 32, chain.seq))
-        assert self.because(court, verdict) == (
-            f"these records are not those: record {chain.seq} of chain {chain.store} is another one"
-        )
+        assert self.because(court, verdict) == (f"record {chain.seq} of chain {chain.store} differs from the verdict's")
 
-    def test_an_index_that_was_made_anew(self, court: Court) -> None:
+    def test_an_index_that_was_rebuilt(self, court: Court) -> None:
         court.indexed()
         court.happens("indexed")
         verdict = court.said()
-        dupes_index(court.workspace, IndexRequest(ranges=(f"{court.base}..{court.head}",), workers=1, anew=True))
-        assert "indexed change(s) that it was compared with are not those" in self.because(court, verdict)
+        dupes_index(court.workspace, IndexRequest(ranges=(f"{court.base}..{court.head}",), workers=1, rebuild=True))
+        assert "indexed changes, and the index here differs" in self.because(court, verdict)
 
     def test_a_description(self, court: Court) -> None:
         verdict = court.said(b"words")
-        assert self.because(court, verdict) == "it was given with a description; hand that in with --description"
-        assert "not the one" in self.because(court, verdict, description=b"other words")
+        assert self.because(court, verdict) == "the verdict was made with a description; pass it with --description"
+        assert "another description" in self.because(court, verdict, description=b"other words")
         assert court.checked(verdict, description=b"words").again == "identical"
-        assert self.because(court, court.said(), description=b"words") == "it was given without a description"
+        assert self.because(court, court.said(), description=b"words") == "the verdict was made without a description"
 
     def test_rules_of_another_version(self, court: Court) -> None:
         verdict = changed(court.said(), rules_digest="sha256:" + "0" * 64)
-        assert self.because(court, verdict).startswith("the rules for its base are others here")
+        assert self.because(court, verdict).startswith("the rules of its base differ here")
 
     def test_gaps_that_somebody_deleted(self, court: Court) -> None:
         court.lost()
@@ -296,7 +297,7 @@ class TestCannot:
         head.write_bytes(kept.replace(b'"seq":', b'"seq":1'))
         verdict = court.said()
         assert codes(verdict)[0] == "INTEG-DAMAGE"
-        assert "something was wrong with the store itself" in self.because(court, verdict)
+        assert "the store was damaged when the verdict was made" in self.because(court, verdict)
 
     def test_events_that_only_waited(self, court: Court, monkeypatch: pytest.MonkeyPatch) -> None:
         court.said()
@@ -309,7 +310,7 @@ class TestCannot:
             court.rejected()
             verdict = court.said()
         assert [chain.store for chain in verdict.chains].count("pending") == 1
-        assert self.because(court, verdict) == "it rests on 1 event(s) that waited and had no place in a chain yet"
+        assert self.because(court, verdict) == "the verdict was made from 1 event not yet stored in a chain"
 
     RUBBISH: tuple[dict[str, object], ...] = (
         {"chain_head": "sha256:" + "0" * 64},
@@ -323,7 +324,7 @@ class TestCannot:
         {"index": {"changes": 2**63 - 1, "last": "\ud800"}},
     )
 
-    def test_rubbish_in_a_verdict_is_told(self, court: Court) -> None:
+    def test_invalid_fields_of_a_verdict_are_reported(self, court: Court) -> None:
         verdict = court.said()
         wrong = []
         for fields in self.RUBBISH:
@@ -352,14 +353,14 @@ NO_VERDICTS: tuple[dict[str, object], ...] = (
 )
 
 
-def test_what_no_verdict_can_say_is_the_callers_turn(court: Court) -> None:
+def test_an_invalid_verdict_is_an_input_error(court: Court) -> None:
     verdict = court.said()
     wrong = []
     for fields in NO_VERDICTS:
         try:
             court.checked(changed(verdict, **fields))
         except InputError as error:
-            if "no verdict of 'custody gate'" not in str(error):
+            if "invalid verdict of 'custody gate'" not in str(error):
                 wrong.append((fields, str(error)))
         else:
             wrong.append((fields, "accepted"))

@@ -1,4 +1,4 @@
-"""The words of a change, judged in a real repository."""
+"""The texts of a change, judged in a real repository."""
 
 from pathlib import Path
 
@@ -64,7 +64,7 @@ def test_documents(tmp_path: Path, name: bytes, before: bytes | None, after: byt
 def test_a_reason_names_the_place(tmp_path: Path) -> None:
     world = World(tmp_path, {b"a.py": b"a = 1\n"}, {b"a.py": b"a = 1\n", b"docs/guide.md": BROKEN})
     (reason,) = world.reasons()
-    assert reason.sentence == "docs/guide.md: line 1: [2] is not listed among the sources (CITE-UNKNOWN)"
+    assert reason.sentence == "docs/guide.md: line 1: [2] is not in the source list (CITE-UNKNOWN)"
 
 
 def test_a_document_that_moves_brings_nothing(tmp_path: Path) -> None:
@@ -103,4 +103,4 @@ def test_the_messages_of_its_commits(tmp_path: Path) -> None:
         for one in gate(Workspace(tmp_path), GateRequest(change=f"{first}..{second}")).reasons
         if one.code.startswith("CITE-")
     )
-    assert reason.sentence.startswith(f"the message of {second[:12]}: line 3: [2] is not listed")
+    assert reason.sentence.startswith(f"the message of {second[:12]}: line 3: [2] is not in the source list")

@@ -1,4 +1,4 @@
-"""Whether a verdict may be relied on: whose it is, what it is about, and that nobody changed a byte of it."""
+"""Verification of a verdict: its signer, its subject, and that no byte was changed."""
 
 import json
 from pathlib import Path
@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from custody.core.errors import InputError
-from custody.core.wire.canonical import dump
+from custody.core.wire.canonical import dump_canonical_json
 from custody.core.wire.report import encode_report
-from custody.gate.app.verify_verdict import stated
+from custody.gate.app.verify_verdict import encode_verdict_statement
 from custody.gate.wire.report import VerdictReport, encode_statement
 from tests.builders.verdicts import Court, Key, a_key, changed
 
@@ -32,8 +32,8 @@ def test_every_form_holds(court: Court, key: Key) -> None:
     verdict = court.said()
     for form, data in (
         ("report", encode_report(verdict)),
-        ("statement", stated(verdict)),
-        ("envelope", stated(verdict, key.private)),
+        ("statement", encode_verdict_statement(verdict)),
+        ("envelope", encode_verdict_statement(verdict, key.private)),
     ):
         checked = court.checked(data)
         assert (checked.form, checked.again, found(checked)) == (form, "identical", [])
@@ -41,8 +41,8 @@ def test_every_form_holds(court: Court, key: Key) -> None:
         assert (checked.rules_digest, checked.chain_head) == (verdict.rules_digest, verdict.chain_head)
 
 
-def test_who_signed_is_told(court: Court, key: Key, tmp_path: Path) -> None:
-    signed, other = stated(court.said(), key.private), a_key(tmp_path / "keys", "other")
+def test_who_signed_is_reported(court: Court, key: Key, tmp_path: Path) -> None:
+    signed, other = encode_verdict_statement(court.said(), key.private), a_key(tmp_path / "keys", "other")
     assert court.checked(signed).signature.state == "unnamed"
     by_key = court.checked(signed, key=key.public)
     assert (by_key.signature.state, by_key.signature.signer, found(by_key)) == ("named", "key", [])
@@ -53,18 +53,20 @@ def test_who_signed_is_told(court: Court, key: Key, tmp_path: Path) -> None:
 
 def test_a_signer_whom_nobody_named_does_not_do_where_one_was_named(court: Court, key: Key, tmp_path: Path) -> None:
     other = a_key(tmp_path / "keys", "other")
-    signed = stated(court.said(), key.private)
+    signed = encode_verdict_statement(court.said(), key.private)
     assert found(court.checked(signed, key=other.public)) == ["signer_unknown"]
     assert found(court.checked(signed, allowed=b"")) == ["signer_unknown"]
-    assert found(court.checked(stated(court.said()), key=key.public)) == ["signature_missing"]
+    assert found(court.checked(encode_verdict_statement(court.said()), key=key.public)) == ["signature_missing"]
     assert found(court.checked(encode_report(court.said()), allowed=key.allowed())) == ["signature_missing"]
 
 
 def test_a_changed_payload_is_wrongly_signed(court: Court, key: Key) -> None:
     """Signed by somebody who is allowed, changed afterwards, with every form right."""
     verdict = court.said()
-    mine, theirs = (json.loads(stated(one, key.private)) for one in (verdict, court.said(b"other words")))
-    swapped = dump({**mine, "payload": theirs["payload"]})
+    mine, theirs = (
+        json.loads(encode_verdict_statement(one, key.private)) for one in (verdict, court.said(b"other words"))
+    )
+    swapped = dump_canonical_json({**mine, "payload": theirs["payload"]})
     for more in ({}, {"key": key.public}):
         checked = court.checked(swapped, **more)
         assert checked.signature.state == "wrong"
@@ -72,7 +74,7 @@ def test_a_changed_payload_is_wrongly_signed(court: Court, key: Key) -> None:
 
 
 def test_any_changed_byte_of_a_signed_verdict_is_found(court: Court, key: Key) -> None:
-    signed = stated(court.said(), key.private)
+    signed = encode_verdict_statement(court.said(), key.private)
     places = range(0, len(signed), max(1, len(signed) // 60))
     for place in places:
         other = bytearray(signed)
@@ -87,9 +89,9 @@ def test_any_changed_byte_of_a_signed_verdict_is_found(court: Court, key: Key) -
 def test_a_statement_about_another_commit_is_found(court: Court) -> None:
     value = json.loads(encode_statement(court.said()))
     value["subject"][0]["digest"] = {"gitCommit": court.base}
-    assert found(court.checked(dump(value))) == ["subject_differs"]
+    assert found(court.checked(dump_canonical_json(value))) == ["subject_differs"]
     value["subject"] = []
-    assert found(court.checked(dump(value))) == ["subject_differs"]
+    assert found(court.checked(dump_canonical_json(value))) == ["subject_differs"]
 
 
 def test_a_level_that_its_reasons_do_not_give_is_found(court: Court) -> None:

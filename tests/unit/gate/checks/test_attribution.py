@@ -1,4 +1,4 @@
-"""What the check of attribution says, at each of its thresholds."""
+"""The reasons of the attribution check, at each of its thresholds."""
 
 from dataclasses import replace
 
@@ -35,7 +35,10 @@ def test_a_change_that_adds_nothing_gives_no_reason_whatever_is_missing() -> Non
 
 def test_where_nothing_was_recorded_that_is_the_only_reason() -> None:
     (reason,) = verdict(replace(a_change(nobodys(), agents(tier=6)), recorded=None)).reasons
-    assert (reason.code.value, reason.sentence) == ("ATTR-UNSEEN", "nothing was ever recorded here")
+    assert (reason.code.value, reason.sentence) == (
+        "ATTR-UNSEEN",
+        "no agent activity has been recorded in this repository",
+    )
     assert "custody init" in reason.remedy
 
 
@@ -43,7 +46,7 @@ def test_files_that_could_not_be_read_are_named_and_from_the_fourth_on_counted()
     unread = [MissingEvidence(f"is binary {n}", "read it") for n in range(1, 6)]
     (reason,) = verdict(a_change(*unread)).reasons
     assert reason.sentence == (
-        "nothing is known of what 5 file(s) got: 'file1.py' is binary 1; 'file2.py' is binary 2;"
+        "cannot check who wrote the additions to 5 files: 'file1.py' is binary 1; 'file2.py' is binary 2;"
         " 'file3.py' is binary 3; and 2 more"
     )
     assert reason.remedy == "read it"
@@ -81,15 +84,13 @@ def test_gaps_are_counted_and_the_last_one_told() -> None:
         RecordingGap(None, "the timeless"),
     ]
     (reason,) = verdict(a_change(agents(), gaps=gaps)).reasons
-    assert reason.sentence == (
-        "3 gap(s) while the change was made: something could not be recorded; the last one: the later"
-    )
+    assert reason.sentence == ("recording failed 3 times while the change was made; last: the later")
 
 
 def test_lines_without_evidence_are_counted_and_the_first_is_placed() -> None:
     (reason,) = verdict(a_change(agents(1, 4), nobodys(7, 9), nobodys(2, 2))).reasons
     assert reason.code.value == "ATTR-NONE"
-    assert reason.sentence == "nothing shows who wrote 4 of 8 added line(s), the first at 'file2.py:7'"
+    assert reason.sentence == "nothing shows who wrote 4 of 8 added lines, first at 'file2.py:7'"
 
 
 @pytest.mark.parametrize(("tier", "weak"), [(3, False), (4, True), (None, True)])
@@ -121,7 +122,7 @@ def test_agents_share_above_the_bound(bound: float, above: bool) -> None:
 def test_a_mixed_line_counts_whole_for_the_share() -> None:
     (reason,) = verdict(a_change(mixed(3, 3), persons()), rules_with(agent_share_max=0.4)).reasons
     assert reason.sentence == (
-        "agents wrote 50.0% of the added lines, more than 40.0%: 1 of 2 added line(s), the first at 'file1.py:3'"
+        "agents wrote 50.0% of the added lines, more than 40.0%: 1 of 2 added lines, first at 'file1.py:3'"
     )
 
 

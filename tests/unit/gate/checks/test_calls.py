@@ -1,4 +1,4 @@
-"""What is said about calls before a risky file was changed."""
+"""The reasons about calls before a risky file was changed."""
 
 from dataclasses import replace
 
@@ -6,25 +6,25 @@ from custody.gate.model import CallsBeforeEdit, MissingEvidence
 from tests.unit.gate.builders import UNSEEN, a_change, agents, codes, rules_with, verdict
 
 
-def with_befores(befores: tuple[CallsBeforeEdit, ...] | MissingEvidence | None, **rules: object) -> list[str]:
-    return codes(replace(a_change(agents()), befores=befores), rules_with(None, **rules))
+def with_calls(calls: tuple[CallsBeforeEdit, ...] | MissingEvidence | None, **rules: object) -> list[str]:
+    return codes(replace(a_change(agents()), calls=calls), rules_with(None, **rules))
 
 
 def test_nothing_is_said_where_nobody_was_to_look_or_nothing_risky_changed() -> None:
-    assert with_befores(None) == with_befores(()) == []
+    assert with_calls(None) == with_calls(()) == []
 
 
 def test_calls_below_the_bound_are_unusual_and_named() -> None:
     before = CallsBeforeEdit("src/auth/login.py", "s1", 0.019, ("Bash curl", "Read .env"))
-    assert with_befores((before,)) == ["GRAPH-UNUSUAL"]
-    assert with_befores((before,), call_chance_min=0.019) == []
-    (reason,) = verdict(replace(a_change(agents()), befores=(before,))).reasons
+    assert with_calls((before,)) == ["GRAPH-UNUSUAL"]
+    assert with_calls((before,), call_chance_min=0.019) == []
+    (reason,) = verdict(replace(a_change(agents()), calls=(before,))).reasons
     assert reason.sentence == (
-        "before 'src/auth/login.py' was changed, session s1 called Bash curl, Read .env; calls like these have a chance"
+        "before 'src/auth/login.py' was changed, session s1 called Bash curl, Read .env; such calls have a probability"
         " of 1.90%"
     )
     assert [spot.path for spot in reason.spots] == ["src/auth/login.py"]
 
 
 def test_what_could_not_be_looked_up_is_said() -> None:
-    assert with_befores(UNSEEN) == ["GRAPH-UNSEEN"]
+    assert with_calls(UNSEEN) == ["GRAPH-UNSEEN"]

@@ -1,4 +1,4 @@
-"""What is said about a change whose words do not rest on anything."""
+"""The reasons about a change whose texts lack citations."""
 
 from dataclasses import replace
 
@@ -32,4 +32,4 @@ def test_each_text_has_at_most_one_reason_of_each_code() -> None:
 def test_what_could_not_be_read_is_said() -> None:
     assert with_texts(ChangeText("report.md", UNSEEN)) == ["CITE-UNSEEN"]
     seen = replace(a_change(agents()), texts=(ChangeText("report.md", UNSEEN),))
-    assert verdict(seen).reasons[0].sentence == "report.md nobody looked"
+    assert verdict(seen).reasons[0].sentence == "report.md was not checked"

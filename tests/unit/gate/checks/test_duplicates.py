@@ -1,11 +1,11 @@
-"""The check of duplicates gives one reason per match, with a code by what is said and how alike the two are."""
+"""The duplicates check yields one reason per match, with a code by verdict and category."""
 
 from dataclasses import replace
 
 import pytest
 
 from custody.dupes import Category, DuplicateVerdict
-from custody.gate.checks import duplicates
+from custody.gate.checks import check_duplicates
 from custody.gate.model import CODES, GateEvidence, MissingEvidence, Reason, ReasonCode, SimilarChange, VerdictLevel
 from custody.gate.rules import GateRules, LevelName
 from tests.unit.gate.builders import a_change, rules_with
@@ -15,12 +15,14 @@ def a_match(says: DuplicateVerdict, category: Category, name: str = "0123456789a
     return SimilarChange(name, says, category, "the same diff")
 
 
-def a_change_with(twins: tuple[SimilarChange, ...] | MissingEvidence | None) -> GateEvidence:
-    return replace(a_change(), twins=twins)
+def a_change_with(duplicates: tuple[SimilarChange, ...] | MissingEvidence | None) -> GateEvidence:
+    return replace(a_change(), duplicates=duplicates)
 
 
-def reasons(twins: tuple[SimilarChange, ...] | MissingEvidence | None, rules: GateRules | None = None) -> list[Reason]:
-    return list(duplicates(a_change_with(twins), rules or GateRules()))
+def reasons(
+    duplicates: tuple[SimilarChange, ...] | MissingEvidence | None, rules: GateRules | None = None
+) -> list[Reason]:
+    return list(check_duplicates(a_change_with(duplicates), rules or GateRules()))
 
 
 def test_no_reason_where_duplicates_were_not_to_be_checked() -> None:

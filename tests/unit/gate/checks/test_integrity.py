@@ -1,4 +1,4 @@
-"""Evidence that is not as it was written blocks; rules that a change sets for itself ask for a review."""
+"""Changed evidence blocks; a change that edits rules needs a review."""
 
 from dataclasses import replace
 
@@ -10,7 +10,9 @@ def test_damage_blocks_and_is_named() -> None:
     damage = ("record 2 is missing", "another", "a third", "a fourth")
     (reason,) = verdict(a_change(agents(), recorded=RecordState(damage=damage))).reasons
     assert (reason.code.value, reason.level) == ("INTEG-DAMAGE", VerdictLevel.BLOCK)
-    assert reason.sentence == ("the store is not as it was written: record 2 is missing; another; a third; and 1 more")
+    assert reason.sentence == (
+        "the store was changed after recording: record 2 is missing; another; a third; and 1 more"
+    )
 
 
 def test_a_store_that_cannot_be_read_blocks() -> None:
@@ -27,5 +29,5 @@ def test_rules_that_a_change_sets_are_named() -> None:
     changed = tuple(f"gate.rule{number} from 1 to 2" for number in range(7))
     (reason,) = verdict(replace(a_change(agents()), policy=changed)).reasons
     assert (reason.code.value, reason.level) == ("POLICY-CHANGED", VerdictLevel.REVIEW)
-    assert reason.sentence.startswith("the change sets rules: gate.rule0 from 1 to 2; ")
+    assert reason.sentence.startswith("the change edits rules: gate.rule0 from 1 to 2; ")
     assert reason.sentence.endswith("gate.rule4 from 1 to 2; and 2 more")

@@ -1,17 +1,17 @@
-"""The check of the policy gives one reason with the first five of the rules that a change sets."""
+"""The policy check yields one reason with the first five changed rules."""
 
 from dataclasses import replace
 
 import pytest
 
-from custody.gate.checks import policy
+from custody.gate.checks import check_policy
 from custody.gate.model import CODES, Reason, ReasonCode, VerdictLevel
 from custody.gate.rules import GateRules, LevelName
 from tests.unit.gate.builders import a_change, rules_with
 
 
 def reasons(changed: tuple[str, ...], rules: GateRules | None = None) -> list[Reason]:
-    return list(policy(replace(a_change(), policy=changed), rules or GateRules()))
+    return list(check_policy(replace(a_change(), policy=changed), rules or GateRules()))
 
 
 def test_no_reason_for_a_change_that_sets_no_rule() -> None:
@@ -21,11 +21,11 @@ def test_no_reason_for_a_change_that_sets_no_rule() -> None:
 @pytest.mark.parametrize(
     ("count", "sentence"),
     [
-        (1, "the change sets rules: r1"),
-        (2, "the change sets rules: r1; r2"),
-        (5, "the change sets rules: r1; r2; r3; r4; r5"),
-        (6, "the change sets rules: r1; r2; r3; r4; r5; and 1 more"),
-        (9, "the change sets rules: r1; r2; r3; r4; r5; and 4 more"),
+        (1, "the change edits rules: r1"),
+        (2, "the change edits rules: r1; r2"),
+        (5, "the change edits rules: r1; r2; r3; r4; r5"),
+        (6, "the change edits rules: r1; r2; r3; r4; r5; and 1 more"),
+        (9, "the change edits rules: r1; r2; r3; r4; r5; and 4 more"),
     ],
 )
 def test_five_rules_are_named_and_the_others_counted(count: int, sentence: str) -> None:

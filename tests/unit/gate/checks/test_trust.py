@@ -1,4 +1,4 @@
-"""The check of trust: it asks about agents' lines only, tells every reason by its code, and never knows too little."""
+"""The trust check covers agents' lines only, reports every reason by its code, and treats unknown agents as bad."""
 
 import pytest
 
@@ -23,11 +23,11 @@ from tests.unit.gate.builders import (
 )
 
 
-def test_an_agent_whose_record_allows_it_lands() -> None:
+def test_an_agent_whose_record_allows_it_merges() -> None:
     assert codes(a_change(agents(), answers={ROBOT: FINE})) == []
 
 
-def test_every_reason_is_told_with_the_agent_that_it_is_about() -> None:
+def test_every_reason_is_reported_with_the_agent_that_it_is_about() -> None:
     found = verdict(a_change(agents(), answers={ROBOT: REFUSED}))
     assert [(reason.code.value, reason.sentence) for reason in found.reasons] == [
         ("TRUST-SAMPLES", "robot: the agent is new"),
@@ -56,7 +56,7 @@ def test_an_agent_that_was_not_asked_about_is_not_known(author: object) -> None:
     stretch = AddedRange(agents(7, 9).lines, LineOwner.AGENT, 1, agents().grade, author)  # type: ignore[arg-type]
     (reason,) = verdict(a_change(stretch, answers={ROBOT: FINE})).reasons
     assert reason.code is ReasonCode.TRUST_UNKNOWN
-    assert reason.sentence == "it is not known whose record speaks for 3 added line(s), the first at 'file1.py:7'"
+    assert reason.sentence == "cannot tell which agent wrote 3 added lines, first at 'file1.py:7'"
 
 
 def test_records_that_could_not_be_read_are_not_good_records() -> None:

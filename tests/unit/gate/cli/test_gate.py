@@ -3,10 +3,17 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from custody.core.wire.time import text_from
-from tests.builders.cli import Ran, spool_of
+from custody.core.wire.time import format_timestamp
+from custody.gate.app.gate import GateRequest, gate
+from custody.gate.cli import PLACE_WORDS, render_verdict
+from custody.gate.model import ReasonCode
+from custody.gate.wire.report import PlaceReport, ReasonReport
+from custody.terminal.screen import Screen, text_columns
+from custody.workspace.workspace import Workspace
+from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.in_process import custody
 from tests.builders.repo import NOON, a_history, a_repository
@@ -17,29 +24,43 @@ SEEN = OLD + "alpha = beta(gamma)\n"
 NEW = SEEN + "delta = epsilon(zeta)\n"
 
 ROBOT = (
-    "robot: 0.5000 MEDIUM, 12 decision(s), 50 of 50 line(s) left; chance 0.606, at least 0.250, risk target 1.00%,"
-    " realised none yet"
+    "robot: trust 0.50 (medium), 12 reviews; budget: 50 of 50 lines left; acceptance probability 0.61, at least 0.25;"
+    " risk target 1.00%, realized none yet"
 )
-UNINDEXED = (
-    "  not looked at: duplicates, since no change is indexed, and gate.duplicates is 'when-indexed';"
-    " calls, since gate.calls is 'off'"
-)
+UNINDEXED = "skipped: duplicates (no change is indexed, gate.duplicates = when-indexed), tool calls (gate.calls = off)"
 NOTHING_RECORDED = f"""\
-review
-  ATTR-UNSEEN (review): nothing was ever recorded here; run 'custody init' so that agents' work is recorded, or\
- 'custody import' what was recorded elsewhere
+! NEEDS REVIEW  HEAD~1..HEAD  +2
+
+No agent activity has been recorded in this repository.
+
+Reasons
+  ATTR-UNSEEN (review): no agent activity has been recorded in this repository; run 'custody init' to record agents, or\
+ 'custody import' to add their transcripts
+
+2 added lines: 2 unknown
 {UNINDEXED}
-FORK..HEAD: 2 added line(s): 2 none
+
+hint: custody gate HEAD~1..HEAD -v shows reasons and budgets in full
 """
-HALF_KNOWN = f"""\
-block
-  ATTR-NONE (block): nothing shows who wrote 1 of 2 added line(s), the first at 'a.py:3'; import the transcripts of\
+HALF_KNOWN_REASONS = """\
+Reasons
+  ATTR-NONE (block): nothing shows who wrote 1 of 2 added lines, first at 'a.py:3'; import the transcripts of\
  the sessions that worked on it, or have a person read these lines
-  ATTR-SHARE (review): agents wrote 50.0% of the added lines, more than 25.0%: 1 of 2 added line(s), the first at\
+  ATTR-SHARE (review): agents wrote 50.0% of the added lines, more than 25.0%: 1 of 2 added lines, first at\
  'a.py:2'; have a person read the change
-{ROBOT}
-{UNINDEXED}
-FORK..HEAD: 2 added line(s): 1 agent, 1 none
+"""
+HALF_KNOWN_TOP = f"""\
+x BLOCKED  strict...HEAD  +2
+
+Nothing shows who wrote 1 of 2 added lines, first at 'a.py:3', and agents wrote 50.0% of the added lines, more than\
+ 25.0%: 1 of 2 added lines, first at 'a.py:2'.
+
+Read these first
+  1  a.py:3  nothing shows who wrote it  ATTR-NONE
+  2  a.py:2  written by agents           ATTR-SHARE
+
+{HALF_KNOWN_REASONS}
+2 added lines: 1 agent, 1 unknown
 """
 STRICT = '[gate]\nagent_share_max = 0.25\n[gate.levels]\nATTR-UNSEEN = "block"\nATTR-NONE = "block"\n'
 
@@ -58,45 +79,130 @@ def repository(tmp_path: Path) -> Path:
     return built.path
 
 
-def said(repository: Path, ran: Ran) -> str:
-    """What was printed, without the ids of the commits."""
-    head = (repository / ".git" / "refs" / "heads" / "main").read_text()[:12]
-    first, _, last = ran.out.rstrip("\n").rpartition("\n")
-    assert f"..{head}: " in last or not last.count(": ")
-    return f"{first}\nFORK..HEAD: {last.partition(': ')[2]}\n"
-
-
 def an_agent_wrote(repository: Path, after: str) -> None:
     """An agent with a good record."""
     for number in range(12):
-        at = text_from((NOON - 3600 * number) * NS)
+        at = format_timestamp((NOON - 3600 * number) * NS)
         spool_of(repository).put(an_event("decision", id=f"d{number}", at=at, changed_lines=50))
-    spool_of(repository).put(an_event(at=text_from((NOON + 90) * NS), path="a.py", before=OLD, after=after))
+    spool_of(repository).put(an_event(at=format_timestamp((NOON + 90) * NS), path="a.py", before=OLD, after=after))
 
 
 def test_without_a_store_a_review_is_asked_for(repository: Path) -> None:
     ran = custody(repository, "gate", "HEAD~1..HEAD")
-    assert (ran.status, said(repository, ran), ran.err) == (0, NOTHING_RECORDED, "")
+    assert (ran.status, ran.out, ran.err) == (0, NOTHING_RECORDED, "")
 
 
 def test_what_is_known_is_approved(repository: Path) -> None:
     an_agent_wrote(repository, NEW)
     ran = custody(repository, "gate", "HEAD~1")
-    assert (ran.status, said(repository, ran)) == (
+    agents = "agents: robot 0.50 (medium, 12 reviews)"
+    assert (ran.status, ran.out) == (
         0,
-        f"approve\n{ROBOT}\n{UNINDEXED}\nFORK..HEAD: 2 added line(s): 2 agent\n",
+        f"✓ CAN MERGE  HEAD~1..HEAD  +2\n\n2 added lines: 2 agent\n{agents}\n{UNINDEXED}\n",
     )
 
 
 def test_reasons_stand_by_strictness_and_block_is_status_1(repository: Path) -> None:
     an_agent_wrote(repository, SEEN)
     ran = custody(repository, "gate", "strict...HEAD")
-    assert (ran.status, said(repository, ran)) == (1, HALF_KNOWN)
+    rest = f"agents: robot 0.50 (medium, 12 reviews)\n{UNINDEXED}\n\n"
+    hint = "hint: custody gate strict...HEAD -v shows reasons and budgets in full\n"
+    assert (ran.status, ran.out) == (1, f"{HALF_KNOWN_TOP}{rest}{hint}")
+
+
+def test_verbose_shows_budgets_and_commits(repository: Path) -> None:
+    an_agent_wrote(repository, SEEN)
+    ran = custody(repository, "gate", "strict...HEAD", "-v")
+    head = (repository / ".git" / "refs" / "heads" / "main").read_text()[:7]
+    first, _, last = ran.out.rstrip("\n").rpartition("\n")
+    assert (ran.status, first) == (1, f"{HALF_KNOWN_TOP}{ROBOT}\n{UNINDEXED}")
+    assert last.startswith("compared ") and last.endswith(f"..{head}")
 
 
 def test_an_empty_change_says_that_it_is_one(repository: Path) -> None:
     ran = custody(repository, "gate", "HEAD")
-    assert (ran.status, said(repository, ran)) == (0, f"approve\n{UNINDEXED}\nFORK..HEAD: no lines added\n")
+    assert (ran.status, ran.out) == (0, f"✓ CAN MERGE  HEAD..HEAD\n\nno lines added\n{UNINDEXED}\n")
+
+
+def rendered(repository: Path, screen: Screen, *, verbose: bool = False) -> list[str]:
+    report = gate(Workspace(repository), GateRequest(change="strict...HEAD"))
+    return [screen.render(line) for line in render_verdict(report, screen, "strict...HEAD", verbose=verbose)]
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_verdict_fits_the_terminal(repository: Path, columns: int, *, verbose: bool) -> None:
+    an_agent_wrote(repository, SEEN)
+    lines = rendered(repository, Screen(columns=columns, rows=24, is_terminal=True), verbose=verbose)
+    assert max(text_columns(line) for line in lines if not line.startswith("robot: ")) <= columns
+
+
+def test_a_narrow_terminal_gets_no_codes_beside_places_and_cut_reasons(repository: Path) -> None:
+    an_agent_wrote(repository, SEEN)
+    lines = rendered(repository, Screen(columns=80, rows=24, is_terminal=True))
+    assert lines[:13] == [
+        "x BLOCKED  strict...HEAD  +2",
+        "",
+        "Nothing shows who wrote 1 of 2 added lines, first at 'a.py:3', and agents wrote",
+        "50.0% of the added lines, more than 25.0%: 1 of 2 added lines, first at",
+        "'a.py:2'.",
+        "",
+        "Read these first",
+        "  1  a.py:3  nothing shows who wrote it",
+        "  2  a.py:2  written by agents",
+        "",
+        "Reasons",
+        "  ATTR-NONE (block): nothing shows who wrote 1 of 2 added lines, first at 'a.py…",
+        "  ATTR-SHARE (review): agents wrote 50.0% of the added lines, more than 25.0%:…",
+    ]
+    assert "agents: robot 0.50 (medium)" in lines
+
+
+def test_verbose_wraps_every_reason_with_its_remedy(repository: Path) -> None:
+    an_agent_wrote(repository, SEEN)
+    lines = rendered(repository, Screen(columns=80, rows=24, is_terminal=True), verbose=True)
+    assert lines[11:16] == [
+        "  ATTR-NONE (block):",
+        "    nothing shows who wrote 1 of 2 added lines, first at 'a.py:3'; import the",
+        "    transcripts of the sessions that worked on it, or have a person read these",
+        "    lines",
+        "  ATTR-SHARE (review):",
+    ]
+
+
+def test_the_verdict_has_a_color_and_plain_letters_without_unicode(repository: Path) -> None:
+    an_agent_wrote(repository, NEW)
+    report = gate(Workspace(repository), GateRequest(change="HEAD~1"))
+    colored = Screen(columns=80, rows=24, is_terminal=True, has_color=True)
+    plain = Screen(has_unicode=False)
+    assert colored.render(next(render_verdict(report, colored, "x"))) == "\x1b[32m✓ CAN MERGE\x1b[0m  x  +2"
+    assert plain.render(next(render_verdict(report, plain, "x"))) == "ok CAN MERGE  x  +2"
+
+
+def test_a_reason_is_shown_once_with_few_of_its_places_and_without_control_characters(repository: Path) -> None:
+    places = [PlaceReport("bad\x1b[2J.py", number, number + 1) for number in range(1, 6)]
+    reason = ReasonReport("ATTR-NONE", "review", "bad \x1b[2J", "read \x07", places)
+    report = msgspec.structs.replace(
+        gate(Workspace(repository), GateRequest(change="HEAD~1")), reasons=[reason, reason], level="review"
+    )
+    lines = [Screen().render(line) for line in render_verdict(report, Screen(), "odd\x1b")]
+    assert lines[:10] == [
+        "! NEEDS REVIEW  odd\\x1b  +2",
+        "",
+        "Bad \\x1b[2J.",
+        "",
+        "Read these first",
+        "  1  bad\\x1b[2J.py:1-2  nothing shows who wrote it                     ATTR-NONE",
+        "  2  bad\\x1b[2J.py:2-3  nothing shows who wrote it                     ATTR-NONE",
+        "  3  bad\\x1b[2J.py:3-4  nothing shows who wrote it, and 2 more places  ATTR-NONE",
+        "",
+        "Reasons",
+    ]
+    assert lines[10:12] == ["  ATTR-NONE (review): bad \\x1b[2J; read \\x07", ""]
+
+
+def test_words_for_places_are_of_codes_that_exist() -> None:
+    assert set(PLACE_WORDS) <= {code.value for code in ReasonCode}
 
 
 def test_json(repository: Path) -> None:
@@ -119,7 +225,7 @@ def test_json(repository: Path) -> None:
 def test_a_commit_that_is_not_there_is_the_callers_turn(repository: Path, change: str) -> None:
     ran = custody(repository, "gate", change)
     assert (ran.status, ran.out) == (2, "")
-    assert ran.err.startswith("custody: ")
+    assert ran.err.startswith("error: ")
 
 
 def test_levels_that_do_not_fit_are_the_callers_turn(repository: Path) -> None:
@@ -131,7 +237,9 @@ def test_levels_that_do_not_fit_are_the_callers_turn(repository: Path) -> None:
 def test_the_work_tree(repository: Path) -> None:
     (repository / "a.py").write_text(NEW + "three = third(3)\n")
     ran = custody(repository, "gate", "--worktree")
-    assert ran.status == 0 and ran.out.endswith("..the work tree: 1 added line(s): 1 none\n")
+    assert ran.status == 0 and ran.out.startswith("! NEEDS REVIEW  the work tree  +1\n")
+    assert "\n1 added line: 1 unknown\n" in ran.out
+    assert ran.out.endswith("hint: custody gate --worktree -v shows reasons and budgets in full\n")
     for wrong in (["gate"], ["gate", "--worktree", "HEAD~1"]):
         assert custody(repository, *wrong).status == 2
 
@@ -141,10 +249,10 @@ def test_a_change_is_judged_by_the_rules_of_its_base(repository: Path) -> None:
     (repository / "custody.toml").write_text("[gate]\nagent_share_max = 0.25\n")
     assert "ATTR-SHARE" not in custody(repository, "gate", "HEAD~1..HEAD").out
     ran = custody(repository, "gate", "--worktree")
-    assert "POLICY-CHANGED (review): the change sets rules: gate.agent_share_max from 1 to 0.25" in ran.out
+    assert "POLICY-CHANGED (review): the change edits rules: gate.agent_share_max from 1 to 0.25" in ran.out
     (repository / "custody.toml").write_text("[gate\n")
     assert (
-        "POLICY-CHANGED (review): the change sets rules: they cannot be read: "
+        "POLICY-CHANGED (review): the change edits rules: they cannot be read: "
         in custody(repository, "gate", "--worktree").out
     )
 

@@ -1,4 +1,4 @@
-"""The door to ssh-keygen, with real keys: it signs, finds what was changed, and never waits for anybody."""
+"""The adapter of ssh-keygen with real keys: it makes signatures, detects changes, and never prompts."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,13 @@ import pytest
 
 from custody.core.errors import InputError
 from custody.gate import signing as ssh
-from custody.gate.signing import SigningError, allowed_key, sign, signer_of, why_wrong
+from custody.gate.signing import (
+    SigningError,
+    allowed_signers_from_key,
+    check_statement_signature,
+    find_statement_signer,
+    sign_verdict_statement,
+)
 from tests.builders.verdicts import Key, a_key
 
 MESSAGE = b"DSSEv1 what is signed\0\xff"
@@ -21,33 +27,36 @@ def key(tmp_path: Path) -> Key:
 @pytest.mark.parametrize("kind", ["ed25519", "ecdsa", "rsa"])
 def test_what_was_signed_is_right_and_has_its_signer(tmp_path: Path, kind: str) -> None:
     key = a_key(tmp_path / "keys", kind=kind)
-    signature = sign(MESSAGE, key.private, "custody")
-    assert why_wrong(MESSAGE, signature, "custody") is None
-    assert signer_of(MESSAGE, signature, "custody", key.allowed("ana@example.org")) == "ana@example.org"
+    signature = sign_verdict_statement(MESSAGE, key.private, "custody")
+    assert check_statement_signature(MESSAGE, signature, "custody") is None
+    assert find_statement_signer(MESSAGE, signature, "custody", key.allowed("ana@example.org")) == "ana@example.org"
 
 
 def test_what_was_changed_is_wrong(key: Key) -> None:
-    signature = sign(MESSAGE, key.private, "custody")
-    assert why_wrong(MESSAGE + b" ", signature, "custody")
-    assert why_wrong(MESSAGE, signature, "git"), "one that was made for something else"
+    signature = sign_verdict_statement(MESSAGE, key.private, "custody")
+    assert check_statement_signature(MESSAGE + b" ", signature, "custody")
+    assert check_statement_signature(MESSAGE, signature, "git"), "one that was made for something else"
     lines = signature.splitlines(keepends=True)
     broken = "".join([*lines[:-2], lines[-2].swapcase(), lines[-1]])
-    assert why_wrong(MESSAGE, broken, "custody")
-    assert why_wrong(MESSAGE, "rubbish", "custody")
-    assert signer_of(MESSAGE + b" ", signature, "custody", key.allowed()) is None
+    assert check_statement_signature(MESSAGE, broken, "custody")
+    assert check_statement_signature(MESSAGE, "rubbish", "custody")
+    assert find_statement_signer(MESSAGE + b" ", signature, "custody", key.allowed()) is None
 
 
 def test_only_who_is_allowed_is_a_signer(key: Key, tmp_path: Path) -> None:
-    signature, other = sign(MESSAGE, key.private, "custody"), a_key(tmp_path / "keys", "other")
-    assert signer_of(MESSAGE, signature, "custody", other.allowed()) is None
-    assert signer_of(MESSAGE, signature, "custody", other.allowed() + key.allowed("second@example.org")) == (
-        "second@example.org"
+    signature, other = sign_verdict_statement(MESSAGE, key.private, "custody"), a_key(tmp_path / "keys", "other")
+    assert find_statement_signer(MESSAGE, signature, "custody", other.allowed()) is None
+    assert find_statement_signer(
+        MESSAGE, signature, "custody", other.allowed() + key.allowed("second@example.org")
+    ) == ("second@example.org")
+    assert find_statement_signer(MESSAGE, signature, "custody", key.allowed(options='namespaces="git" ')) is None
+    assert find_statement_signer(MESSAGE, signature, "custody", key.allowed(options='valid-before="20000101" ')) is None
+    assert find_statement_signer(MESSAGE, signature, "custody", b"") is None
+    assert find_statement_signer(MESSAGE, signature, "custody", b"\0\xff rubbish\n") is None
+    assert (
+        find_statement_signer(MESSAGE, signature, "custody", allowed_signers_from_key(key.public.decode().strip()))
+        == "key"
     )
-    assert signer_of(MESSAGE, signature, "custody", key.allowed(options='namespaces="git" ')) is None
-    assert signer_of(MESSAGE, signature, "custody", key.allowed(options='valid-before="20000101" ')) is None
-    assert signer_of(MESSAGE, signature, "custody", b"") is None
-    assert signer_of(MESSAGE, signature, "custody", b"\0\xff rubbish\n") is None
-    assert signer_of(MESSAGE, signature, "custody", allowed_key(key.public.decode().strip())) == "key"
 
 
 def test_a_key_with_a_passphrase_is_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,7 +68,7 @@ def test_a_key_with_a_passphrase_is_refused_at_once(tmp_path: Path, monkeypatch:
         monkeypatch.setenv(name, value)
     key = a_key(tmp_path / "keys", passphrase="secret")
     with pytest.raises(InputError, match="cannot sign with") as error:
-        sign(MESSAGE, key.private, "custody")
+        sign_verdict_statement(MESSAGE, key.private, "custody")
     assert error.value.hint is not None and "passphrase" in error.value.hint
     assert not asked.exists()
 
@@ -67,11 +76,11 @@ def test_a_key_with_a_passphrase_is_refused_at_once(tmp_path: Path, monkeypatch:
 def test_a_key_that_others_may_read_is_refused(key: Key) -> None:
     key.private.chmod(0o644)
     with pytest.raises(InputError, match="cannot sign with"):
-        sign(MESSAGE, key.private, "custody")
+        sign_verdict_statement(MESSAGE, key.private, "custody")
 
 
 @pytest.mark.parametrize("name", ["nothing", "folder", "pipe", "rubbish", "alone.pub"])
-def test_what_is_no_key_is_told(key: Key, name: str) -> None:
+def test_what_is_no_key_is_reported(key: Key, name: str) -> None:
     path = key.private.parent / name
     if name == "folder":
         path.mkdir()
@@ -83,14 +92,14 @@ def test_what_is_no_key_is_told(key: Key, name: str) -> None:
     elif name == "alone.pub":
         path.write_bytes(key.public)
     with pytest.raises(InputError):
-        sign(MESSAGE, path, "custody")
+        sign_verdict_statement(MESSAGE, path, "custody")
 
 
 def test_a_name_that_looks_like_an_option_is_a_file(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
     key.private.rename(key.private.with_name("-h"))
     key.private.with_suffix(".pub").rename(key.private.with_name("-h.pub"))
     monkeypatch.chdir(key.private.parent)
-    assert why_wrong(MESSAGE, sign(MESSAGE, Path("-h"), "custody"), "custody") is None
+    assert check_statement_signature(MESSAGE, sign_verdict_statement(MESSAGE, Path("-h"), "custody"), "custody") is None
 
 
 def test_the_agent_of_a_user_is_not_asked(key: Key, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -103,7 +112,7 @@ def test_the_agent_of_a_user_is_not_asked(key: Key, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("SSH_AUTH_SOCK", "/run/agent")
     monkeypatch.setenv("LD_PRELOAD_OF_SOMEBODY", "1")
     with pytest.raises(InputError):
-        sign(MESSAGE, key.private, "custody")
+        sign_verdict_statement(MESSAGE, key.private, "custody")
     told = seen.read_text().splitlines()
     names = {line.partition("=")[0] for line in told if "=" in line}
     assert names - {"PWD", "OLDPWD", "SHLVL", "_"} == {"PATH", "LC_ALL", "HOME", "SSH_ASKPASS_REQUIRE"}
@@ -116,7 +125,7 @@ def test_without_the_program_it_is_said_what_to_install(key: Key, monkeypatch: p
     for path in ("", "relative", "/nowhere", str(key.private.parent)):
         monkeypatch.setenv("PATH", path)
         with pytest.raises(SigningError, match="not installed"):
-            sign(MESSAGE, key.private, "custody")
+            sign_verdict_statement(MESSAGE, key.private, "custody")
 
 
 def test_a_program_that_does_not_end_is_ended(key: Key, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -126,4 +135,4 @@ def test_a_program_that_does_not_end_is_ended(key: Key, monkeypatch: pytest.Monk
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setattr(ssh, "SECONDS_MAX", 0.2)
     with pytest.raises(SigningError, match="took longer"):
-        sign(MESSAGE, key.private, "custody")
+        sign_verdict_statement(MESSAGE, key.private, "custody")

@@ -1,4 +1,4 @@
-"""A verdict in other shapes: within their limits, and nothing of the change becomes markup."""
+"""A verdict in other formats: within their limits, and text of the change never becomes markup."""
 
 import json
 from html.parser import HTMLParser
@@ -16,8 +16,8 @@ from custody.gate.wire.forms import (
     encode_gate_annotations,
     encode_gate_sarif,
     encode_markdown,
-    escape_markup,
-    truncate_bytes,
+    escape_verdict_markup,
+    truncate_verdict_text,
 )
 from custody.gate.wire.report import AddedLines, GateReport, PlaceReport, ReasonReport
 
@@ -91,9 +91,9 @@ def test_what_the_change_says_becomes_no_markup() -> None:
 
 @given(st.text())
 def test_escaped_words_are_read_as_they_were(text: str) -> None:
-    page = rendered(f"x{escape_markup(text)}x")
+    page = rendered(f"x{escape_verdict_markup(text)}x")
     assert page.tags <= {"p"}
-    printable = "".join(sign if sign.isprintable() else " " for sign in text)
+    printable = "".join(character if character.isprintable() else " " for character in text)
     assert page.text.strip() == f"x{printable}x"
 
 
@@ -109,7 +109,7 @@ def test_a_check_run_has_the_conclusion_of_its_level(level: str, conclusion: str
     assert run["completed_at"] == "2026-11-16T09:00:00Z"
 
 
-def test_a_check_run_gives_its_moment_to_the_second_as_github_has_it() -> None:
+def test_a_check_run_gives_its_time_to_the_second_as_github_has_it() -> None:
     run = json.loads(encode_check_run(structs.replace(a_report(), as_of="2026-11-16T09:00:00.123456789Z")))
     assert run["completed_at"] == "2026-11-16T09:00:00Z"
 
@@ -133,12 +133,12 @@ def test_a_check_run_keeps_to_the_limits_of_its_host() -> None:
 def test_places_that_are_not_marked_are_counted() -> None:
     places = [PlaceReport("a.py", 2 * n + 1, 2 * n + 1) for n in range(53)]
     assert (
-        "3 more place(s) are not marked"
+        "3 more places not annotated"
         in json.loads(encode_check_run(a_report(a_reason("so", *places))))["output"]["summary"]
     )
 
 
-def test_neighbouring_lines_are_one_place_in_every_shape() -> None:
+def test_adjacent_lines_are_one_place_in_every_format() -> None:
     report = a_report(a_reason("so", *(PlaceReport("a.py", n, n) for n in (*range(1, 200), 300))))
     marks = json.loads(encode_check_run(report))["output"]["annotations"]
     assert [(one["start_line"], one["end_line"]) for one in marks] == [(1, 199), (300, 300)]
@@ -146,7 +146,7 @@ def test_neighbouring_lines_are_one_place_in_every_shape() -> None:
     assert encode_gate_annotations(report).count(b"\n") == 2
 
 
-def test_sarif_has_a_result_for_each_stretch() -> None:
+def test_sarif_has_a_result_for_each_place() -> None:
     report = a_report(a_reason("so", PlaceReport("a b.py", 3, 4), PlaceReport("logo", None, None)))
     run = json.loads(encode_gate_sarif(report, "1.0", RULES, HERE))["runs"][0]
     placed, file = run["results"]
@@ -167,4 +167,4 @@ def test_in_sarif_what_is_about_the_whole_change_stands_somewhere_too() -> None:
 
 @given(st.text(), st.integers(8, 100))
 def test_a_cut_text_is_no_longer_than_asked_for(text: str, most: int) -> None:
-    assert len(truncate_bytes(text, most).encode()) <= most
+    assert len(truncate_verdict_text(text, most).encode()) <= most

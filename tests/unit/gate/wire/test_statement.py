@@ -1,4 +1,4 @@
-"""A verdict as a statement and in an envelope: the forms that others define, and no byte that could be another."""
+"""A verdict as a statement and in an envelope: standard formats, with no byte that can change unnoticed."""
 
 import base64
 import json
@@ -13,14 +13,14 @@ from custody.gate.wire.report import (
     AddedLines,
     ChainExtent,
     GateReport,
+    decode_envelope_base64,
     decode_verdict,
-    encode_envelope,
     encode_statement,
-    fingerprint,
-    pae,
-    public_key_of,
-    public_line,
-    strict_base64,
+    encode_statement_pae,
+    encode_verdict_envelope,
+    fingerprint_signing_key,
+    parse_signer_public_key,
+    signer_key_from_signature,
 )
 
 KEY = b"\0\0\0\x0bssh-ed25519\0\0\0 " + bytes(range(32))
@@ -71,14 +71,14 @@ def test_a_statement_is_in_totos() -> None:
 
 
 def test_what_is_signed_is_what_dsse_says() -> None:
-    assert pae(b"") == b"DSSEv1 28 application/vnd.in-toto+json 0 "
-    assert pae("é".encode(), "é") == b"DSSEv1 2 \xc3\xa9 2 \xc3\xa9"
+    assert encode_statement_pae(b"") == b"DSSEv1 28 application/vnd.in-toto+json 0 "
+    assert encode_statement_pae("é".encode(), "é") == b"DSSEv1 2 \xc3\xa9 2 \xc3\xa9"
 
 
 @given(st.binary(), st.binary(), st.text(), st.text())
 def test_no_two_payloads_are_signed_alike(one: bytes, other: bytes, kind: str, another: str) -> None:
     try:
-        same = pae(one, kind) == pae(other, another)
+        same = encode_statement_pae(one, kind) == encode_statement_pae(other, another)
     except UnicodeEncodeError:
         return
     assert same == ((one, kind) == (other, another))
@@ -92,14 +92,14 @@ def test_every_form_gives_the_verdict_back() -> None:
     assert (stated.form, stated.report, stated.signed) == ("statement", verdict, None)
     assert stated.subjects == ({"gitCommit": "b" * 40},)
     assert stated.value == plain.value
-    sealed = decode_verdict(encode_envelope(encode_statement(verdict), a_signature()))
+    sealed = decode_verdict(encode_verdict_envelope(encode_statement(verdict), a_signature()))
     assert (sealed.form, sealed.report, sealed.subjects) == ("envelope", verdict, stated.subjects)
     assert sealed.signed is not None
-    assert sealed.signed.message == pae(encode_statement(verdict))
-    assert (sealed.signed.keyid, sealed.signed.signature) == (fingerprint(KEY), a_signature())
+    assert sealed.signed.message == encode_statement_pae(encode_statement(verdict))
+    assert (sealed.signed.keyid, sealed.signed.signature) == (fingerprint_signing_key(KEY), a_signature())
 
 
-ENVELOPE = encode_envelope(encode_statement(a_verdict()), a_signature()) + b"\n"
+ENVELOPE = encode_verdict_envelope(encode_statement(a_verdict()), a_signature()) + b"\n"
 
 
 @given(st.integers(0, len(ENVELOPE) - 1), st.integers(0, 255))
@@ -146,7 +146,7 @@ def test_the_last_line_end_may_be_missing() -> None:
         b'{"report":"\\ud800"}',
     ],
 )
-def test_what_is_no_verdict_is_told(data: bytes) -> None:
+def test_what_is_no_verdict_is_reported(data: bytes) -> None:
     with pytest.raises(InputError):
         decode_verdict(data)
 
@@ -159,7 +159,7 @@ def test_two_signatures_are_one_too_many() -> None:
 
 
 def test_a_public_key_is_read_out_of_a_signature() -> None:
-    assert public_key_of(a_signature()) == KEY
+    assert signer_key_from_signature(a_signature()) == KEY
 
 
 @pytest.mark.parametrize(
@@ -178,20 +178,20 @@ def test_a_public_key_is_read_out_of_a_signature() -> None:
         "A" * 100_000,
     ],
 )
-def test_what_is_no_signature_is_told(text: str) -> None:
+def test_what_is_no_signature_is_reported(text: str) -> None:
     with pytest.raises(InputError):
-        public_key_of(text)
+        signer_key_from_signature(text)
 
 
 @pytest.mark.parametrize("text", ["QQ=", "QR==", "Q Q==", "QQ==\n", "é", "====", "QQ==QQ=="])
 def test_base64_has_one_form(text: str) -> None:
     with pytest.raises(InputError):
-        strict_base64(text)
+        decode_envelope_base64(text)
 
 
 @given(st.binary())
 def test_what_base64_writes_is_read(data: bytes) -> None:
-    assert strict_base64(base64.b64encode(data).decode()) == data
+    assert decode_envelope_base64(base64.b64encode(data).decode()) == data
 
 
 LINE = "ssh-ed25519 " + base64.b64encode(KEY).decode()
@@ -199,7 +199,7 @@ LINE = "ssh-ed25519 " + base64.b64encode(KEY).decode()
 
 @pytest.mark.parametrize("text", [LINE, f"{LINE}\n", f"# mine\n\n{LINE} a comment with words\r\n"])
 def test_a_public_key_is_taken_without_what_surrounds_it(text: str) -> None:
-    assert public_line(text) == LINE
+    assert parse_signer_public_key(text) == LINE
 
 
 @pytest.mark.parametrize(
@@ -214,6 +214,6 @@ def test_a_public_key_is_taken_without_what_surrounds_it(text: str) -> None:
         "ssh-ed25519 not-base64!",
     ],
 )
-def test_what_is_no_public_key_is_told(text: str) -> None:
+def test_what_is_no_public_key_is_reported(text: str) -> None:
     with pytest.raises(InputError):
-        public_line(text)
+        parse_signer_public_key(text)

@@ -1,20 +1,21 @@
-"""What was called, learnt from real records in a real store: once, exactly, and again when more comes."""
+"""The graph learned from real records in a real store: once, exactly, and again when more is recorded."""
 
+import sys
 from pathlib import Path
 
 import pytest
 
-from custody.core.errors import InputError
-from custody.core.wire.time import text_from
+from custody.core.errors import InputError, MissingExtra, install_hint
+from custody.core.wire.time import format_timestamp
 from custody.graph.app.learn import OPEN
 from custody.graph.app.questions import (
     ViewOptions,
-    graph_dag,
-    graph_diff,
-    graph_next,
-    graph_path,
-    graph_related,
-    graph_show,
+    build_graph_dag,
+    compare_call_graphs,
+    find_graph_path,
+    find_related_graph_nodes,
+    show_call_graph,
+    suggest_next_tool_calls,
 )
 from custody.graph.queries import GraphTables
 from custody.graph.wire.report import GraphShowReport
@@ -25,7 +26,7 @@ from tests.builders.repo import NOON
 
 
 def shown(world: World) -> GraphShowReport:
-    return graph_show(world.workspace, ViewOptions())
+    return show_call_graph(world.workspace, ViewOptions())
 
 
 def edges(report: GraphShowReport) -> dict[tuple[str, str, str], tuple[int, str]]:
@@ -41,14 +42,14 @@ def test_sessions_become_edges(world: World) -> None:
     world.calls("s1", "Read", "Edit", "Bash")
     world.calls("s2", "Read", "Edit", at=NOON + HOUR)
     world.calls("s3", "Read", "Edit", at=NOON + 2 * HOUR)
-    found = edges(shown(world))
-    assert found["tool:Read", "tool:Edit", "sequence"] == (3, "observed")
-    assert found["tool:Edit", "tool:Bash", "sequence"] == (1, "inferred")
-    assert ("tool:Read", "tool:Bash", "sequence") not in found
-    assert found["session", "tool:Read", "contains"] == (3, "observed")
+    learned = edges(shown(world))
+    assert learned["tool:Read", "tool:Edit", "sequence"] == (3, "observed")
+    assert learned["tool:Edit", "tool:Bash", "sequence"] == (1, "inferred")
+    assert ("tool:Read", "tool:Bash", "sequence") not in learned
+    assert learned["session", "tool:Read", "contains"] == (3, "observed")
 
 
-def test_traced_programs_become_edges_with_what_shows_them(world: World) -> None:
+def test_traced_programs_become_edges_with_evidence(world: World) -> None:
     world.span("e1", "a", "cap1", 0, 9, span_kind="capability")
     world.span("e1", "b", "read_file", 1, 2, span_kind="tool", server="filesystem", parent="a")
     world.span("e1", "c", "write_file", 3, 4, span_kind="tool", server="filesystem", parent="a")
@@ -62,14 +63,14 @@ def test_traced_programs_become_edges_with_what_shows_them(world: World) -> None
     assert (witness.execution, witness.before, witness.after) == ("e1", "b", "c")
 
 
-def test_asking_twice_counts_once(world: World) -> None:
+def test_two_queries_count_once(world: World) -> None:
     world.calls("s1", "Read", "Edit")
     assert shown(world).edges == shown(world).edges
     with world.workspace.reading() as store:
         assert list(GraphTables(store).units().values()) == [2]
 
 
-def test_what_may_go_on_is_learnt_at_each_question_and_kept_when_it_is_over(world: World) -> None:
+def test_an_unfinished_session_is_learned_for_each_query_and_stored_when_finished(world: World) -> None:
     world.calls("s1", "Read", "Edit", at=world.now - HOUR)
     assert edges(shown(world))["tool:Read", "tool:Edit", "sequence"] == (1, "inferred")
     with world.workspace.reading() as store:
@@ -85,7 +86,7 @@ def test_what_may_go_on_is_learnt_at_each_question_and_kept_when_it_is_over(worl
     assert shown(world).edges == later.edges
 
 
-def test_more_of_what_was_over_is_learnt_as_if_it_had_always_been_there(
+def test_more_records_of_a_finished_session_are_learned_as_if_always_there(
     world: World, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     world.calls("s1", "Read", "Edit")
@@ -100,7 +101,7 @@ def test_more_of_what_was_over_is_learnt_as_if_it_had_always_been_there(
     assert edges(shown(world))["tool:Edit", "tool:Grep", "sequence"] == (1, "inferred")
 
 
-def test_a_session_that_was_exported_and_came_back_counts_once(world: World) -> None:
+def test_a_reimported_session_counts_once(world: World) -> None:
     world.calls("s1", "Read", "Edit")
     before = edges(shown(world))
     world.span("robot:s1", "call:c1", "Read", 0, 1, span_kind="tool")
@@ -115,27 +116,27 @@ def test_other_rules_learn_again(world: World) -> None:
     assert edges(shown(world))["tool:Read", "tool:Edit", "sequence"] == (1, "observed")
 
 
-def test_a_way_and_none(world: World) -> None:
+def test_a_path_exists_or_not(world: World) -> None:
     world.calls("s1", "Read", "Edit", "Bash")
-    found = graph_path(world.workspace, "Read", "tool:Bash", "document")
-    assert found.nodes == ["tool:Read", "tool:Edit", "tool:Bash"] and found.outcome == "fine"
-    assert found.cost == pytest.approx(2 / (0.5 * 0.7))
-    back = graph_path(world.workspace, "Bash", "Read", "document")
+    report = find_graph_path(world.workspace, "Read", "tool:Bash", "document")
+    assert report.nodes == ["tool:Read", "tool:Edit", "tool:Bash"] and report.outcome == "fine"
+    assert report.cost == pytest.approx(2 / (0.5 * 0.7))
+    back = find_graph_path(world.workspace, "Bash", "Read", "document")
     assert (back.nodes, back.cost, back.outcome) == ([], None, "found")
 
 
-def test_an_unknown_node_names_the_nearest(world: World) -> None:
+def test_an_unknown_node_suggests_the_nearest(world: World) -> None:
     world.calls("s1", "Read", "Edit")
     with pytest.raises(InputError) as caught:
-        graph_path(world.workspace, "Raed", "Edit", "document")
-    assert caught.value.hint == "the nearest is 'tool:Read'"
+        find_graph_path(world.workspace, "Raed", "Edit", "document")
+    assert caught.value.hint == "did you mean 'tool:Read'?"
 
 
-def test_nodes_that_share_neighbours_are_alike(world: World) -> None:
+def test_nodes_that_share_neighbors_are_similar(world: World) -> None:
     for number in range(3):
         world.calls(f"s{number}", "Read", "Edit", "Bash", at=NOON + number * HOUR)
         world.calls(f"t{number}", "Read", "Write", "Bash", at=NOON + number * HOUR)
-    report = graph_related(world.workspace, "Edit", "page", None)
+    report = find_related_graph_nodes(world.workspace, "Edit", "page", None)
     assert report.alike[0].node == "tool:Write"
     assert {each.node for each in report.alike[0].witnesses} == {"tool:Read", "tool:Bash"}
     assert all(edge.evidence for each in report.alike[0].witnesses for edge in each.edges)
@@ -146,42 +147,46 @@ def test_a_session_of_traced_programs_is_all_of_their_executions(world: World) -
     world.span("e1", "1", "Read", 0, 1, session="traced")
     world.span("e2", "1", "Edit", 2, 3, session="traced")
     world.span("e3", "1", "Bash", 4, 5)
-    found = graph_show(world.workspace, ViewOptions(session="traced"))
-    assert [node.name for node in found.nodes] == ["tool:Edit", "tool:Read"]
-    assert graph_next(world.workspace, "traced", (), None).after == ["Read", "Edit"]
+    report = show_call_graph(world.workspace, ViewOptions(session="traced"))
+    assert [node.name for node in report.nodes] == ["tool:Edit", "tool:Read"]
+    assert suggest_next_tool_calls(world.workspace, "traced", (), None).after == ["Read", "Edit"]
 
 
-def test_the_next_call_is_what_usually_follows(world: World) -> None:
+def test_the_next_call_is_the_usual_follower(world: World) -> None:
     for number in range(20):
         world.calls(f"s{number}", "Read", "Edit", "Bash", at=NOON + number * 60)
     world.calls("now", "Read", at=NOON + HOUR)
-    report = graph_next(world.workspace, "now", (), None)
+    report = suggest_next_tool_calls(world.workspace, "now", (), None)
     assert report.suggestions[0].name == "Edit" and report.suggestions[0].chance > 0.5
-    assert sum(one.chance for one in report.suggestions) <= 1 + 1e-9
+    assert sum(suggestion.chance for suggestion in report.suggestions) <= 1 + 1e-9
     assert report.suggestions[0].edges[0].type == "sequence"
-    assert graph_next(world.workspace, "no", (), None).suggestions == report.suggestions  # the start of an id is enough
-    (bash,) = graph_next(world.workspace, None, ("Read", "Edit"), 1).suggestions
+    assert (
+        suggest_next_tool_calls(world.workspace, "no", (), None).suggestions == report.suggestions
+    )  # the start of an id is enough
+    (bash,) = suggest_next_tool_calls(world.workspace, None, ("Read", "Edit"), 1).suggestions
     assert bash.name == "Bash" and [edge.start for edge in bash.edges] == ["tool:Edit"]
     with pytest.raises(InputError):
-        graph_next(world.workspace, "nobody", (), None)
+        suggest_next_tool_calls(world.workspace, "unknown", (), None)
 
 
-def test_calls_have_finer_names_where_that_is_known(world: World) -> None:
+def test_calls_have_detailed_names_if_known(world: World) -> None:
     for number in range(10):
         at = NOON + number * HOUR
-        for place, (name, given) in enumerate(
+        for place, (name, call_input) in enumerate(
             [("Read", {"file_path": "a.py"}), ("Bash", {"command": "cd x && git add ."}), ("Bash", {"command": "ls"})]
         ):
-            moment = text_from((at + place * 10) * NS)
-            event = an_event("call", id=f"{number}-{place}", session=f"s{number}", at=moment, name=name, input=given)
+            timestamp = format_timestamp((at + place * 10) * NS)
+            event = an_event(
+                "call", id=f"{number}-{place}", session=f"s{number}", at=timestamp, name=name, input=call_input
+            )
             spool_of(world.path).put(event)
-    report = graph_next(world.workspace, None, ("Read .py",), 1)
-    assert [one.name for one in report.suggestions] == ["Bash git add"]
+    report = suggest_next_tool_calls(world.workspace, None, ("Read .py",), 1)
+    assert [suggestion.name for suggestion in report.suggestions] == ["Bash git add"]
 
 
-def test_an_order_without_circles_says_what_it_removed(world: World) -> None:
+def test_an_order_without_cycles_lists_the_removed_edges(world: World) -> None:
     world.calls("s1", "Read", "Edit", "Read")
-    report = graph_dag(world.workspace, ["Read", "Edit"])
+    report = build_graph_dag(world.workspace, ["Read", "Edit"])
     assert sorted(report.order) == ["tool:Edit", "tool:Read"]
     assert len(report.removed) == 1
 
@@ -189,27 +194,35 @@ def test_an_order_without_circles_says_what_it_removed(world: World) -> None:
 def test_a_session_is_a_tree(world: World) -> None:
     world.calls("abc1", *(["Read"] * 5), "Edit")
     world.calls("xyz", "Bash")
-    report = graph_show(world.workspace, ViewOptions(session="abc"))
+    report = show_call_graph(world.workspace, ViewOptions(session="abc"))
     labels = [row["label"] for row in report.elements["table"]]
     assert "Read ×5" in labels and "Edit" in labels and "Bash" not in labels
-    assert graph_show(world.workspace, ViewOptions(session="abc1", lanes=True)).view == "lanes"
-    with pytest.raises(InputError, match="no session"):
-        graph_show(world.workspace, ViewOptions(session="nowhere"))
+    assert show_call_graph(world.workspace, ViewOptions(session="abc1", lanes=True)).view == "lanes"
+    with pytest.raises(InputError, match="unknown session"):
+        show_call_graph(world.workspace, ViewOptions(session="nowhere"))
 
 
 def test_periods_and_agents_differ(world: World) -> None:
     world.calls("s1", "Read", "Edit")
     world.calls("s2", "Read", "Bash", at=NOON + HOUR, agent="other")
-    noon = text_from((NOON + 60) * NS)
+    noon = format_timestamp((NOON + 60) * NS)
     for sides in ((f"..{noon}", f"{noon}.."), ("robot", "other")):
-        report = graph_diff(world.workspace, *sides, ViewOptions())
-        changes = {(one.start, one.end): one.change for one in report.changes if one.type == "sequence"}
+        report = compare_call_graphs(world.workspace, *sides, ViewOptions())
+        changes = {(change.start, change.end): change.change for change in report.changes if change.type == "sequence"}
         assert changes == {("tool:Read", "tool:Edit"): "gone", ("tool:Read", "tool:Bash"): "new"}
     with pytest.raises(InputError) as caught:
-        graph_diff(world.workspace, "robot", "nobody", ViewOptions())
+        compare_call_graphs(world.workspace, "robot", "unknown", ViewOptions())
     assert "other, robot" in (caught.value.hint or "")
 
 
 def test_an_empty_store_has_an_empty_graph(world: World) -> None:
     report = shown(world)
     assert (report.nodes, report.edges, report.units) == ([], [], 0)
+
+
+def test_without_numpy_related_nodes_name_the_extra(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.calls("s1", "Read", "Edit")
+    monkeypatch.setitem(sys.modules, "custody.graph.csr", None)
+    with pytest.raises(MissingExtra) as missing:
+        find_related_graph_nodes(world.workspace, "Edit", "page", None)
+    assert missing.value.hint == install_hint("vector")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from custody.core.wire.time import text_from
+from custody.core.wire.time import format_timestamp
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.in_process import custody
@@ -16,11 +16,11 @@ NS = 1_000_000_000
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """A repository in which three sessions read, edited and ran something, long ago."""
+    """A repository with three old sessions that read, edited and ran something."""
     path = a_repository(tmp_path).path
     for number in range(3):
         for place, name in enumerate(("Read", "Edit", "Bash")):
-            begun, ended = (text_from((NOON + 3600 * number + 10 * place + more) * NS) for more in (0, 1))
+            begun, ended = (format_timestamp((NOON + 3600 * number + 10 * place + more) * NS) for more in (0, 1))
             spool_of(path).put(
                 an_event("call", id=f"{number}-{place}", session=f"s{number}", at=begun, ended_at=ended, name=name)
             )
@@ -30,11 +30,11 @@ def repository(tmp_path: Path) -> Path:
 def test_show(repository: Path) -> None:
     ran = custody(repository, "graph", "show")
     assert ran.status == 0
-    assert ran.out.startswith("4 node(s), 5 edge(s), from 3 session(s) and execution(s)\n")
+    assert ran.out.startswith("4 nodes, 5 edges, from 3 sessions and executions\n")
     assert "tool:Read → tool:Edit  sequence, observed, 3×\n" in ran.out
 
 
-def test_a_picture_has_places_colours_and_lines(repository: Path) -> None:
+def test_a_picture_has_places_colors_and_lines(repository: Path) -> None:
     report = json.loads(custody(repository, "graph", "show", "--json").out)
     elements = report["elements"]
     assert {"x", "y"} == set(elements["elements"]["nodes"][0]["position"])
@@ -48,20 +48,20 @@ def test_a_picture_has_places_colours_and_lines(repository: Path) -> None:
 
 def test_a_session(repository: Path) -> None:
     ran = custody(repository, "graph", "show", "s1")
-    assert ran.status == 0 and ran.out == "session\n  Read\n  Edit\n  Bash\nmended: 1 no-end\n"
+    assert ran.status == 0 and ran.out == "session\n  Read\n  Edit\n  Bash\nrepaired: 1 no-end\n"
     assert custody(repository, "graph", "show", "--lanes").status == 2
-    assert custody(repository, "graph", "show", "nobody").status == 2
+    assert custody(repository, "graph", "show", "unknown").status == 2
 
 
-def test_a_way(repository: Path) -> None:
+def test_a_path(repository: Path) -> None:
     ran = custody(repository, "graph", "path", "Read", "Bash")
-    assert (ran.status, ran.out.splitlines()[0]) == (0, "tool:Read → tool:Edit → tool:Bash  cost 4.000")
+    assert (ran.status, ran.out.splitlines()[0]) == (0, "tool:Read → tool:Edit → tool:Bash  cost 4.00")
     back = custody(repository, "graph", "path", "Bash", "Read")
-    assert (back.status, back.out) == (1, "no way leads from tool:Bash to tool:Read\n")
+    assert (back.status, back.out) == (1, "no path from tool:Bash to tool:Read\n")
 
 
 @pytest.mark.parametrize(
-    ("words", "line"),
+    ("arguments", "line"),
     [
         (("related", "Read"), "tool:Bash"),
         (("next", "--after", "Read"), "Edit"),
@@ -69,12 +69,12 @@ def test_a_way(repository: Path) -> None:
         (("diff", "..2023-11-14T22:30:00Z", "2023-11-14T22:30:00Z.."), "differ between"),
     ],
 )
-def test_other_questions_in_words_and_as_json(repository: Path, words: tuple[str, ...], line: str) -> None:
-    ran = custody(repository, "graph", *words)
+def test_other_queries_as_text_and_as_json(repository: Path, arguments: tuple[str, ...], line: str) -> None:
+    ran = custody(repository, "graph", *arguments)
     assert ran.status == 0 and line in ran.out
-    assert json.loads(custody(repository, "graph", *words, "--json").out)["report"] == f"graph-{words[0]}"
+    assert json.loads(custody(repository, "graph", *arguments, "--json").out)["report"] == f"graph-{arguments[0]}"
 
 
-def test_next_asks_for_one_of_two(repository: Path) -> None:
+def test_next_needs_a_session_or_calls_and_not_both(repository: Path) -> None:
     assert custody(repository, "graph", "next").status == 2
     assert custody(repository, "graph", "next", "s1", "--after", "Read").status == 2

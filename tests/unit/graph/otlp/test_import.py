@@ -1,4 +1,4 @@
-"""OpenTelemetry's spans are brought in whole: nothing aborts, what is mended is counted and named, twice is once."""
+"""OpenTelemetry spans are imported whole: nothing aborts, repairs are counted and named, a repeat changes nothing."""
 
 import gzip
 import json
@@ -9,17 +9,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from custody.cli.import_ import ImportKind, what_is
+from custody.cli.import_ import ImportKind, detect_import_kind
 from custody.core.errors import InputError
 from custody.core.ids import ExecutionId
 from custody.core.views import ObservedSpan
 from custody.graph.otlp import import_ as importing
 from custody.graph.otlp import span_file as otlp_files
-from custody.graph.otlp.event import event_of
+from custody.graph.otlp.event import span_event_from_otlp
 from custody.graph.otlp.import_ import import_otlp
-from custody.graph.otlp.json import spans_in
-from custody.graph.otlp.protobuf import dump_proto
-from custody.graph.queries import spans_of_execution
+from custody.graph.otlp.json import parse_otlp_spans
+from custody.graph.otlp.protobuf import dump_otlp_protobuf
+from custody.graph.queries import query_execution_spans
 from custody.graph.wire.attribute_names import MCP_METHODS, OPENINFERENCE, OPERATIONS
 from custody.graph.wire.otlp_span import OtlpProblem, OtlpRepair
 from custody.graph.wire.report import ImportOtlpReport
@@ -42,28 +42,28 @@ def a_file(tmp_path: Path, *values: object, name: str = "spans.jsonl") -> Path:
     return tmp_path / name
 
 
-def mended(report: ImportOtlpReport) -> dict[str, int]:
-    return {one.code: one.count for one in report.repairs}
+def repairs_of(report: ImportOtlpReport) -> dict[str, int]:
+    return {repair.code: repair.count for repair in report.repairs}
 
 
-def kept(workspace: Workspace, execution: str = TRACE) -> list[ObservedSpan]:
+def stored_spans(workspace: Workspace, execution: str = TRACE) -> list[ObservedSpan]:
     with workspace.reading() as store:
-        return [seen.view for seen in spans_of_execution(store, ExecutionId(execution))]
+        return [observed.view for observed in query_execution_spans(store, ExecutionId(execution))]
 
 
-def test_spans_are_kept_once_however_often_they_are_brought(workspace: Workspace, tmp_path: Path) -> None:
+def test_spans_are_stored_once_however_often_they_are_imported(workspace: Workspace, tmp_path: Path) -> None:
     file = a_file(tmp_path, a_request(an_otlp_span(1), an_otlp_span(2, parent=1)), a_request(an_otlp_span(3, parent=1)))
     first, second = import_otlp(workspace, [file]), import_otlp(workspace, [file])
     assert (first.spans, first.new, first.known, first.repairs) == (3, 3, 0, [])
     assert (second.spans, second.new, second.known, second.repairs) == (3, 0, 3, [])
-    assert [(one.id[-1], one.parent and one.parent[-1]) for one in kept(workspace)] == [
+    assert [(span.id[-1], span.parent and span.parent[-1]) for span in stored_spans(workspace)] == [
         ("1", None),
         ("2", "1"),
         ("3", "1"),
     ]
 
 
-def test_everything_that_is_wrong_is_named_and_the_rest_is_kept(workspace: Workspace, tmp_path: Path) -> None:
+def test_every_problem_is_named_and_the_rest_is_stored(workspace: Workspace, tmp_path: Path) -> None:
     report = import_otlp(
         workspace,
         [
@@ -82,7 +82,7 @@ def test_everything_that_is_wrong_is_named_and_the_rest_is_kept(workspace: Works
             )
         ],
     )
-    assert mended(report) == {
+    assert repairs_of(report) == {
         "late-parent": 1,
         "unreadable": 3,
         "repeated": 1,
@@ -92,9 +92,9 @@ def test_everything_that_is_wrong_is_named_and_the_rest_is_kept(workspace: Works
         "backwards": 1,
     }
     assert (report.spans, report.new) == (7, 6)
-    places = {one.code: [place.line for place in one.places] for one in report.repairs}
+    places = {repair.code: [place.line for place in repair.places] for repair in report.repairs}
     assert (places["unreadable"], places["no-parent"], places["late-parent"]) == ([2, 9, 10], [6], [1])
-    assert len(kept(workspace)) == 6
+    assert len(stored_spans(workspace)) == 6
 
 
 def test_repairs_are_the_same_when_batches_are_small(
@@ -103,32 +103,32 @@ def test_repairs_are_the_same_when_batches_are_small(
     monkeypatch.setattr(importing, "BATCH_SPANS", 2)
     spans = [an_otlp_span(n, parent=n // 2 or None) for n in range(7, 0, -1)]
     report = import_otlp(workspace, [a_file(tmp_path, *spans, *spans[:3], an_otlp_span(7, parent=3, name="x"))])
-    assert mended(report) == {"late-parent": 6, "repeated": 3, "same-id": 1}
+    assert repairs_of(report) == {"late-parent": 6, "repeated": 3, "same-id": 1}
 
 
-def test_a_parent_may_come_in_another_file_or_another_import(workspace: Workspace, tmp_path: Path) -> None:
+def test_a_parent_may_be_in_another_file_or_another_import(workspace: Workspace, tmp_path: Path) -> None:
     child = a_file(tmp_path, an_otlp_span(2, parent=1), name="child.jsonl")
     parent = a_file(tmp_path, an_otlp_span(1), name="parent.jsonl")
-    assert mended(import_otlp(workspace, [child, parent])) == {"late-parent": 1}
+    assert repairs_of(import_otlp(workspace, [child, parent])) == {"late-parent": 1}
     other = a_file(tmp_path, an_otlp_span(3, parent=1), name="other.jsonl")
-    assert mended(import_otlp(workspace, [other])) == {}
+    assert repairs_of(import_otlp(workspace, [other])) == {}
 
 
-def test_more_parents_than_are_waited_for_are_counted(
+def test_spans_with_untracked_parents_are_counted(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importing, "WAITING_MAX", 2)
     report = import_otlp(workspace, [a_file(tmp_path, *(an_otlp_span(n, parent=n + 100) for n in range(1, 6)))])
-    assert (mended(report), report.unfollowed) == ({"no-parent": 2}, 3)
+    assert (repairs_of(report), report.unfollowed) == ({"no-parent": 2}, 3)
 
 
-def test_places_are_bounded_and_counts_are_not(workspace: Workspace, tmp_path: Path) -> None:
+def test_places_are_limited_and_counts_are_not(workspace: Workspace, tmp_path: Path) -> None:
     report = import_otlp(workspace, [a_file(tmp_path, *[b"{"] * 50, an_otlp_span())])
     (unreadable,) = report.repairs
     assert (unreadable.count, len(unreadable.places), report.new) == (50, 20, 1)
 
 
-def test_secrets_are_taken_out_even_where_that_makes_a_text_too_long(workspace: Workspace, tmp_path: Path) -> None:
+def test_secrets_are_removed_even_if_that_makes_a_text_too_long(workspace: Workspace, tmp_path: Path) -> None:
     hidden = " password=hunter2"
     span = an_otlp_span(name="x" * 180 + hidden, attributes={"token": SECRET, "note": "x" * 980 + hidden})
     report = import_otlp(workspace, [a_file(tmp_path, a_request(span))])
@@ -139,16 +139,16 @@ def test_secrets_are_taken_out_even_where_that_makes_a_text_too_long(workspace: 
     assert SECRET not in str(payload) and "hunter2" not in str(payload)
 
 
-def test_texts_are_kept_when_they_are_asked_for(workspace: Workspace, tmp_path: Path) -> None:
+def test_texts_are_stored_on_request(workspace: Workspace, tmp_path: Path) -> None:
     file = a_file(tmp_path, a_request(an_otlp_span(attributes={"input.value": "why?"})))
     without, with_texts = import_otlp(workspace, [file]), import_otlp(workspace, [file], texts=True)
     assert (without.attributes_left_out, with_texts.attributes_left_out) == (1, 0)
-    assert [dict(one.attributes).get("input.value") for one in kept(workspace)] == [None, "why?"]
+    assert [dict(span.attributes).get("input.value") for span in stored_spans(workspace)] == [None, "why?"]
 
 
 def as_protobuf(*values: dict[str, Any]) -> bytes:
-    spans = [one for value in values for one in spans_in(value)]
-    return dump_proto(one for one in spans if not isinstance(one, OtlpProblem))
+    spans = [span for value in values for span in parse_otlp_spans(value)]
+    return dump_otlp_protobuf(span for span in spans if not isinstance(span, OtlpProblem))
 
 
 def framed(data: bytes) -> bytes:
@@ -168,10 +168,10 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_every_shape_is_known_by_its_content(workspace: Workspace, tmp_path: Path, shape: str) -> None:
+def test_every_format_is_recognized_by_its_content(workspace: Workspace, tmp_path: Path, shape: str) -> None:
     file = tmp_path / "some.file"
     file.write_bytes(SHAPES[shape])
-    assert what_is(file) == (ImportKind.OTLP, None)
+    assert detect_import_kind(file) == (ImportKind.OTLP, None)
     report = import_otlp(workspace, [file])
     assert (report.new, report.repairs) == (3 if shape == "frames" else 2, [])
 
@@ -181,17 +181,15 @@ def test_every_shape_is_known_by_its_content(workspace: Workspace, tmp_path: Pat
 )
 def test_other_files_are_not_taken_for_spans(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "other").write_bytes(content)
-    assert what_is(tmp_path / "other")[0] is not ImportKind.OTLP
+    assert detect_import_kind(tmp_path / "other")[0] is not ImportKind.OTLP
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_file_that_is_cut_short_gives_what_came_before_the_cut(
-    workspace: Workspace, tmp_path: Path, shape: str
-) -> None:
+def test_a_truncated_file_gives_the_spans_before_the_cut(workspace: Workspace, tmp_path: Path, shape: str) -> None:
     file = tmp_path / "some.file"
     file.write_bytes(SHAPES[shape][:-9])
     report = import_otlp(workspace, [file])
-    assert mended(report)["unreadable"] >= 1
+    assert repairs_of(report)["unreadable"] >= 1
 
 
 def test_one_value_that_is_too_large_is_refused_and_lines_are_not(
@@ -199,11 +197,11 @@ def test_one_value_that_is_too_large_is_refused_and_lines_are_not(
 ) -> None:
     monkeypatch.setattr(otlp_files, "OBJECT_BYTES_MAX", 2000)
     wide = a_request(*(an_otlp_span(n) for n in range(1, 20)))
-    one = a_file(tmp_path, json.dumps(wide, indent=1).encode(), name="one.json")
-    (refused,) = import_otlp(workspace, [one]).repairs
+    single = a_file(tmp_path, json.dumps(wide, indent=1).encode(), name="one.json")
+    (refused,) = import_otlp(workspace, [single]).repairs
     assert "more than 2,000 bytes" in refused.places[0].what
     lines = import_otlp(workspace, [a_file(tmp_path, wide, *(an_otlp_span(n) for n in range(1, 20)))])
-    assert (lines.new, mended(lines)) == (19, {"unreadable": 1})
+    assert (lines.new, repairs_of(lines)) == (19, {"unreadable": 1})
 
 
 def test_protobuf_of_any_size_is_read_a_message_at_a_time(
@@ -215,21 +213,21 @@ def test_protobuf_of_any_size_is_read_a_message_at_a_time(
     assert len(data) > 500 and import_otlp(workspace, [tmp_path / "spans.pb"]).new == 19
     (tmp_path / "wide.pb").write_bytes(data + as_protobuf(a_request(*(an_otlp_span(n) for n in range(30, 60)))))
     wide = import_otlp(workspace, [tmp_path / "wide.pb"])
-    assert (wide.known, mended(wide)["unreadable"]) == (19, 1)
+    assert (wide.known, repairs_of(wide)["unreadable"]) == (19, 1)
 
 
-def test_a_file_that_is_not_there_is_refused(workspace: Workspace, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="there is no file"):
+def test_a_missing_file_is_refused(workspace: Workspace, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot find"):
         import_otlp(workspace, [tmp_path / "none"])
 
 
-def test_the_command_tells_what_was_mended(tmp_path: Path) -> None:
+def test_the_command_lists_the_repairs(tmp_path: Path) -> None:
     folder = a_git_folder(tmp_path / "repo")
     a_file(folder, a_request(an_otlp_span(2, parent=9)), b"{", name="spans.jsonl")
-    ran = custody(folder, "import", "otlp", "spans.jsonl")
+    ran = custody(folder, "import", "otlp", "spans.jsonl", "-v")
     assert ran.status == 0
-    assert "no-parent (1): what it ran in never came" in ran.out and "spans.jsonl:2: not JSON" in ran.out
-    assert ran.out.endswith("1 span(s): 1 new, 0 known (1 capability)\n")
+    assert "no-parent (1): parent missing" in ran.out and "spans.jsonl:2: not JSON" in ran.out
+    assert ran.out.startswith("Imported 1 span: 1 new, 0 already imported (1 capability)\n2 problems\n")
     again = json.loads(custody(folder, "import", "spans.jsonl", "--json").out)
     assert (again["report"], again["known"], len(again["repairs"])) == ("import-otlp", 1, 2)
     assert custody(folder, "import", "otlp").status == custody(folder, "import", "a", "b").status == 2
@@ -252,32 +250,30 @@ _lines = st.lists(
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=_lines)
-def test_nothing_aborts_and_every_span_is_accounted_for(
-    lines: list[bytes], tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_nothing_aborts_and_every_span_is_counted(lines: list[bytes], tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("spans")
     workspace = Workspace(a_git_folder(folder / "repo"))
     file = folder / "spans.jsonl"
     file.write_bytes(json.dumps(a_request(an_otlp_span(1))).encode() + b"\n" + b"\n".join(lines))
     first, second = import_otlp(workspace, [file]), import_otlp(workspace, [file])
-    counts = mended(first)
+    counts = repairs_of(first)
     assert first.spans == first.new + counts.get("repeated", 0)
-    assert (second.new, second.known + mended(second).get("repeated", 0)) == (0, second.spans)
-    assert counts.get("no-parent", 0) == mended(second).get("no-parent", 0)
-    seen = {(one.id, one.parent) for one in kept(workspace)}
-    ids = {id for id, _ in seen}
-    assert bool(counts.get("no-parent")) == any(parent is not None and parent not in ids for _, parent in seen)
+    assert (second.new, second.known + repairs_of(second).get("repeated", 0)) == (0, second.spans)
+    assert counts.get("no-parent", 0) == repairs_of(second).get("no-parent", 0)
+    spans = {(span.id, span.parent) for span in stored_spans(workspace)}
+    ids = {id for id, _ in spans}
+    assert bool(counts.get("no-parent")) == any(parent is not None and parent not in ids for _, parent in spans)
 
 
-def test_codes_have_sentences_and_mending_is_deterministic() -> None:
+def test_codes_have_sentences_and_repairs_are_deterministic() -> None:
     assert len({code.value for code in OtlpRepair}) == len(OtlpRepair)
-    (span,) = spans_in(an_otlp_span(1, parent=1))
-    assert not isinstance(span, OtlpProblem) and event_of(span) == event_of(span)
+    (span,) = parse_otlp_spans(an_otlp_span(1, parent=1))
+    assert not isinstance(span, OtlpProblem) and span_event_from_otlp(span) == span_event_from_otlp(span)
 
 
-def test_every_code_and_every_word_of_the_conventions_has_its_place_on_the_page() -> None:
+def test_every_code_and_every_name_of_the_conventions_is_on_the_page() -> None:
     page = (Path(__file__).resolve().parents[4] / "docs" / "graph-otel.md").read_text()
-    told = {line.split("`")[1] for line in page.splitlines() if line.startswith("| `")}
-    assert {code.label for code in OtlpRepair} <= told
-    words = {*OPENINFERENCE, *(OPERATIONS.keys() - {"completion"}), *(MCP_METHODS.keys() - {"completion/complete"})}
-    assert [word for word in words if f"`{word}`" not in page] == []
+    codes = {line.split("`")[1] for line in page.splitlines() if line.startswith("| `")}
+    assert {code.label for code in OtlpRepair} <= codes
+    names = {*OPENINFERENCE, *(OPERATIONS.keys() - {"completion"}), *(MCP_METHODS.keys() - {"completion/complete"})}
+    assert [name for name in names if f"`{name}`" not in page] == []

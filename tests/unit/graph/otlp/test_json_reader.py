@@ -1,4 +1,4 @@
-"""OpenTelemetry's JSON and the flat shapes of exporters become spans, and spans become events of ours."""
+"""OpenTelemetry's JSON and the flat formats of exporters become spans, and spans become events."""
 
 import json
 from importlib import import_module
@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.core.wire.canonical import dump, parse
-from custody.core.wire.event import SpanEvent, event_from
-from custody.graph.otlp.event import SpanEventResult, event_of
-from custody.graph.otlp.json import is_otlp, spans_in
+from custody.core.wire.canonical import dump_canonical_json, parse_json_bytes
+from custody.core.wire.event import SpanEvent, event_from_json
+from custody.graph.otlp.event import SpanEventResult, span_event_from_otlp
+from custody.graph.otlp.json import is_otlp_json, parse_otlp_spans
 from custody.graph.wire.attribute_names import HINTS, MCP_METHODS, NAMES, OPERATION, OPERATIONS, TEXTS
 from custody.graph.wire.otlp_span import OtlpLink, OtlpProblem, OtlpRepair, OtlpSpan
 from tests.builders.otlp import START_NS, TRACE, a_request, an_otlp_span
@@ -20,23 +20,23 @@ SPAN = "0000000000000001"
 
 
 def the_span(value: Any) -> OtlpSpan:
-    (span,) = spans_in(parse(json.dumps(value).encode()))
+    (span,) = parse_otlp_spans(parse_json_bytes(json.dumps(value).encode()))
     assert isinstance(span, OtlpSpan), span
     return span
 
 
 def made_of(**more: Any) -> SpanEventResult:
-    return event_of(the_span(a_request(an_otlp_span(**more))), texts=more.pop("texts", False))
+    return span_event_from_otlp(the_span(a_request(an_otlp_span(**more))), texts=more.pop("texts", False))
 
 
-def the_event(made: SpanEventResult) -> SpanEvent:
-    event = event_from(parse(dump(made.event)))
+def the_event(result: SpanEventResult) -> SpanEvent:
+    event = event_from_json(parse_json_bytes(dump_canonical_json(result.event)))
     assert isinstance(event, SpanEvent)
     return event
 
 
-def codes(made: SpanEventResult) -> list[OtlpRepair]:
-    return [code for code, _ in made.mended]
+def codes(result: SpanEventResult) -> list[OtlpRepair]:
+    return [code for code, _ in result.repairs]
 
 
 def test_a_request_in_either_spelling() -> None:
@@ -61,7 +61,7 @@ def test_a_request_in_either_spelling() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"),
+    ("text", "expected"),
     [
         (TRACE.upper(), TRACE),
         ("0x" + TRACE, TRACE),
@@ -69,29 +69,29 @@ def test_a_request_in_either_spelling() -> None:
         ("run 7", "run 7"),
     ],
 )
-def test_ids_come_in_hex_in_base64_and_as_they_are(given: str, kept: str) -> None:
-    assert the_span(an_otlp_span(traceId=given)).trace == kept
+def test_ids_may_be_hex_base64_or_other_text(text: str, expected: str) -> None:
+    assert the_span(an_otlp_span(traceId=text)).trace == expected
 
 
 @pytest.mark.parametrize("missing", ["", "0" * 16, "AAAAAAAAAAA="])
-def test_a_span_without_an_id_is_none_and_an_empty_parent_is_no_parent(missing: str) -> None:
-    (found,) = spans_in(an_otlp_span(spanId=missing))
-    assert found == OtlpProblem("a span without an id of its own")
+def test_a_span_without_an_id_is_a_problem_and_an_empty_parent_is_ignored(missing: str) -> None:
+    (problem,) = parse_otlp_spans(an_otlp_span(spanId=missing))
+    assert problem == OtlpProblem("a span has no span id")
     assert the_span(an_otlp_span(parentSpanId=missing)).parent is None
 
 
 @pytest.mark.parametrize("time", [str(START_NS), START_NS, float(START_NS), "2023-11-14T22:13:20Z"])
-def test_times_come_as_texts_as_numbers_and_as_moments(time: object) -> None:
+def test_times_may_be_text_numbers_or_timestamps(time: object) -> None:
     assert the_span(an_otlp_span(startTimeUnixNano=time)).start_ns == START_NS
 
 
-def test_times_that_are_none_are_said_and_the_span_is_kept() -> None:
+def test_invalid_times_are_reported_and_the_span_is_stored() -> None:
     assert codes(made_of(startTimeUnixNano="soon")) == [OtlpRepair.BAD_TIME, OtlpRepair.NO_START]
     assert codes(made_of(endTimeUnixNano=str(2**64 - 1))) == [OtlpRepair.BAD_TIME, OtlpRepair.NO_END]
     assert codes(made_of(startTimeUnixNano=-5, endTimeUnixNano=None)) == [OtlpRepair.BAD_TIME, OtlpRepair.NO_TIME]
     assert codes(made_of(endTimeUnixNano="5")) == [OtlpRepair.BACKWARDS]
-    for made in (made_of(startTimeUnixNano=0), made_of(endTimeUnixNano=0), made_of(endTimeUnixNano="5")):
-        assert the_event(made).name == "step 1"
+    for result in (made_of(startTimeUnixNano=0), made_of(endTimeUnixNano=0), made_of(endTimeUnixNano="5")):
+        assert the_event(result).name == "step 1"
     assert [the_event(made_of(**{name: "0"})).phase for name in ("startTimeUnixNano", "endTimeUnixNano")] == [
         "end",
         "start",
@@ -138,10 +138,10 @@ def test_a_trace_with_flat_spans_and_durations() -> None:
             }
         ],
     }
-    assert is_otlp(line)
+    assert is_otlp_json(line)
     span = the_span(line)
     assert (span.end_ns or 0) - START_NS == (86_400 + 3_600 + 60 + 1) * 10**9 + 500_000_000
-    event = the_event(event_of(span))
+    event = the_event(span_event_from_otlp(span))
     assert (event.execution, event.span_kind, event.name, event.status) == (TRACE, "tool", "final_answer", "ok")
     assert event.attributes["otel.name"] == "FinalAnswerTool"
 
@@ -149,19 +149,19 @@ def test_a_trace_with_flat_spans_and_durations() -> None:
 def test_spans_inside_spans_have_them_as_parents() -> None:
     inner = {"span_id": "b" * 16, "span_name": "inner", "child_spans": [{"span_id": "c" * 16}, 5]}
     outer = {"trace_id": TRACE, "spans": [{"span_id": "a" * 16, "span_name": "outer", "child_spans": [inner]}]}
-    found = list(spans_in(parse(json.dumps(outer).encode())))
-    assert [(one.id[0], one.parent and one.parent[0]) for one in found if isinstance(one, OtlpSpan)] == [
+    items = list(parse_otlp_spans(parse_json_bytes(json.dumps(outer).encode())))
+    assert [(item.id[0], item.parent and item.parent[0]) for item in items if isinstance(item, OtlpSpan)] == [
         ("a", None),
         ("b", "a"),
         ("c", "b"),
     ]
-    assert isinstance(found[-1], OtlpProblem)
+    assert isinstance(items[-1], OtlpProblem)
 
 
 @pytest.mark.parametrize("value", [5, "x", [1], {}, {"resourceSpans": 5}, {"files": []}])
-def test_what_holds_no_spans_is_none(value: Any) -> None:
-    assert not is_otlp(value) or value == {"resourceSpans": 5}
-    assert not any(isinstance(one, OtlpSpan) for one in spans_in(value))
+def test_a_value_without_spans_gives_none(value: Any) -> None:
+    assert not is_otlp_json(value) or value == {"resourceSpans": 5}
+    assert not any(isinstance(item, OtlpSpan) for item in parse_otlp_spans(value))
 
 
 @pytest.mark.parametrize(
@@ -200,47 +200,47 @@ def test_names_of_conventions_become_our_kinds(
     assert (event.span_kind, event.name, event.server) == (kind, called, server)
 
 
-def test_session_and_agent_are_those_that_are_named() -> None:
+def test_session_and_agent_come_from_their_attributes() -> None:
     event = the_event(made_of(attributes={"session.id": "s1"}))
     assert (event.agent, event.session) == ("robot", "s1")
-    unnamed = the_event(event_of(the_span(a_request(an_otlp_span(), service="unknown_service:python"))))
+    unnamed = the_event(span_event_from_otlp(the_span(a_request(an_otlp_span(), service="unknown_service:python"))))
     assert (unnamed.agent, unnamed.session) == (None, None)
     assert the_event(made_of(attributes={"gen_ai.conversation.id": "c"})).session == "c"
 
 
-def test_prompts_and_answers_are_left_out_unless_they_are_asked_for() -> None:
+def test_prompts_and_answers_are_left_out_unless_requested() -> None:
     attributes = {"input.value": "a secret plan " * 200, "llm.input_messages.0.message.content": "hi", "n": 1}
     span = the_span(a_request(an_otlp_span(attributes=attributes)))
-    without, with_texts = event_of(span), event_of(span, texts=True)
+    without, with_texts = span_event_from_otlp(span), span_event_from_otlp(span, texts=True)
     assert the_event(without).attributes == {"n": 1} and without.left_out == the_event(without).dropped == 2
-    kept = the_event(with_texts).attributes
-    assert set(kept) == set(attributes) and len(str(kept["input.value"])) == 1000
+    stored = the_event(with_texts).attributes
+    assert set(stored) == set(attributes) and len(str(stored["input.value"])) == 1000
     assert with_texts.left_out == 0
 
 
-def test_attributes_are_bounded_and_those_of_conventions_stay() -> None:
+def test_attributes_are_limited_and_those_of_conventions_stay() -> None:
     many: dict[str, object] = {f"a{n:03}": n for n in range(100)}
-    made = made_of(attributes={**many, "x" * 101: 1, "long": "y" * 1001, "gen_ai.usage.input_tokens": 7})
-    event = the_event(made)
+    result = made_of(attributes={**many, "x" * 101: 1, "long": "y" * 1001, "gen_ai.usage.input_tokens": 7})
+    event = the_event(result)
     assert len(event.attributes) == 64 and event.attributes["gen_ai.usage.input_tokens"] == 7
-    assert event.dropped == made.left_out == 103 - 64
+    assert event.dropped == result.left_out == 103 - 64
 
 
-def test_a_name_that_does_not_fit_is_made_to_fit() -> None:
+def test_an_invalid_name_is_adjusted() -> None:
     assert [the_event(made_of(name=name)).name for name in ("", "a\nb")] == ["unnamed", "a b"]
     assert codes(made_of(name="x" * 201)) == [OtlpRepair.BAD_NAME]
     assert the_event(made_of(name="x" * 201)).name != the_event(made_of(name="x" * 202)).name
 
 
 def test_a_span_inside_itself_and_one_with_too_many_links() -> None:
-    made = made_of(number=1, parent=1)
-    assert codes(made) == [OtlpRepair.OWN_PARENT] and the_event(made).parent is None
+    result = made_of(number=1, parent=1)
+    assert codes(result) == [OtlpRepair.OWN_PARENT] and the_event(result).parent is None
     links = [{"traceId": TRACE, "spanId": f"{n:016x}"} for n in range(1, 200)]
     linked = made_of(links=links)
     assert codes(linked) == [OtlpRepair.LINKS] and len(the_event(linked).links) == 128
 
 
-def test_custody_s_own_words_count_only_on_its_own_spans() -> None:
+def test_custody_attributes_count_only_on_custody_spans() -> None:
     forged = the_event(made_of(attributes={"custody.status": "killed", "custody.session": "s", "custody.span.kind": 5}))
     assert (forged.status, forged.session, forged.span_kind) == ("ok", None, "capability")
 
@@ -254,19 +254,19 @@ _FIELDS = "traceId spanId parentSpanId name kind startTimeUnixNano endTimeUnixNa
 
 
 @given(st.dictionaries(st.sampled_from([*_FIELDS.split(), "context", "resource", "child_spans", "x"]), _json))
-def test_whatever_stands_in_a_span_it_gives_a_valid_event_or_a_reason(fields: dict[str, Any]) -> None:
-    for one in spans_in({"trace_id": TRACE, "spans": [{"spanId": SPAN, **fields}, fields]}):
-        if isinstance(one, OtlpSpan):
-            the_event(event_of(one, texts=True))
+def test_any_content_of_a_span_gives_a_valid_event_or_a_reason(fields: dict[str, Any]) -> None:
+    for item in parse_otlp_spans({"trace_id": TRACE, "spans": [{"spanId": SPAN, **fields}, fields]}):
+        if isinstance(item, OtlpSpan):
+            the_event(span_event_from_otlp(item, texts=True))
         else:
-            assert one.what
+            assert item.what
 
 
 def test_the_names_are_those_of_the_conventions() -> None:
     gen_ai = import_module("opentelemetry.semconv._incubating.attributes.gen_ai_attributes")
     mcp = import_module("opentelemetry.semconv._incubating.attributes.mcp_attributes")
-    assert {one.value for one in gen_ai.GenAiOperationNameValues} <= OPERATIONS.keys()
-    assert MCP_METHODS.keys() <= {one.value for one in mcp.McpMethodNameValues}
-    told = {value for name, value in vars(gen_ai).items() if name.startswith("GEN_AI_") and isinstance(value, str)}
+    assert {value.value for value in gen_ai.GenAiOperationNameValues} <= OPERATIONS.keys()
+    assert MCP_METHODS.keys() <= {value.value for value in mcp.McpMethodNameValues}
+    names = {value for name, value in vars(gen_ai).items() if name.startswith("GEN_AI_") and isinstance(value, str)}
     used = {*(name for names in NAMES.values() for name in names), *TEXTS, *HINTS, OPERATION}
-    assert {name for name in used if name.startswith("gen_ai.")} <= told
+    assert {name for name in used if name.startswith("gen_ai.")} <= names

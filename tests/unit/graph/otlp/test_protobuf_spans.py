@@ -1,4 +1,4 @@
-"""OTLP's protobuf, held against the real protobuf library and against bytes written by hand."""
+"""OTLP's protobuf, compared with the real protobuf library and with bytes written by hand."""
 
 from importlib import import_module
 from typing import Any
@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.graph.otlp.protobuf import dump_proto, encode_field, fields_of, looks_like_proto, proto_spans, put_fixed64
+from custody.graph.otlp.protobuf import (
+    dump_otlp_protobuf,
+    encode_otlp_field,
+    encode_otlp_fixed64,
+    is_otlp_protobuf,
+    iterate_otlp_fields,
+    parse_otlp_protobuf,
+)
 from custody.graph.wire.otlp_span import OtlpLink, OtlpProblem, OtlpSpan, OtlpValue
 from tests.builders.otlp import START_NS, TRACE
 from tests.house.not_run import not_run
@@ -24,12 +31,12 @@ BY_HAND = bytes.fromhex(
     "      39 0000000000000100"  # start_time_unix_nano: 2**48
     "      41 0100000000000100"  # end_time_unix_nano: 2**48 + 1
     "      7a 02 18 02"  # status: error
-    "      9a06 02 6869"  # field 99: nobody knows it
+    "      9a06 02 6869"  # field 99: unknown
 )
 
 
 def test_bytes_by_hand() -> None:
-    (span,) = proto_spans(BY_HAND)
+    (span,) = parse_otlp_protobuf(BY_HAND)
     assert span == OtlpSpan(
         trace=TRACE,
         id="0000000000000001",
@@ -42,69 +49,74 @@ def test_bytes_by_hand() -> None:
     )
 
 
-def test_what_is_cut_short_keeps_what_came_before_the_cut() -> None:
-    whole = dump_proto([a_span("0000000000000001")]) + dump_proto([a_span("0000000000000002")])
-    first, second = proto_spans(whole[:-3])
+def test_truncated_bytes_give_the_spans_before_the_cut() -> None:
+    whole = dump_otlp_protobuf([a_span("0000000000000001")]) + dump_otlp_protobuf([a_span("0000000000000002")])
+    first, second = parse_otlp_protobuf(whole[:-3])
     assert isinstance(first, OtlpSpan) and first.id == "0000000000000001"
-    assert isinstance(second, OtlpProblem) and "cut short" in second.what
+    assert isinstance(second, OtlpProblem) and "truncated" in second.what
 
 
 def test_spans_of_one_message_are_kept_up_to_the_cut() -> None:
-    whole = dump_proto([a_span(f"{n:016x}") for n in range(1, 5)])
+    whole = dump_otlp_protobuf([a_span(f"{n:016x}") for n in range(1, 5)])
     for size in range(len(whole)):
-        found = list(proto_spans(whole[:size]))
-        spans = [one.id for one in found if isinstance(one, OtlpSpan)]
+        items = list(parse_otlp_protobuf(whole[:size]))
+        spans = [item.id for item in items if isinstance(item, OtlpSpan)]
         assert spans == [f"{n:016x}" for n in range(1, len(spans) + 1)]
-        assert len(found) - len(spans) == (size > 0)
-    assert len(list(proto_spans(whole[:-1]))) == 4
+        assert len(items) - len(spans) == (size > 0)
+    assert len(list(parse_otlp_protobuf(whole[:-1]))) == 4
 
 
-def test_a_span_that_makes_no_sense_costs_only_itself() -> None:
+def test_an_invalid_span_loses_only_itself() -> None:
     spans = (
-        encode_field(2, encode_field(1, b"\x01" * 16)),
-        encode_field(2, b"\x0a\xff"),
-        encode_field(2, encode_field(1, b"\x01" * 16) + encode_field(2, b"\x02" * 8)),
+        encode_otlp_field(2, encode_otlp_field(1, b"\x01" * 16)),
+        encode_otlp_field(2, b"\x0a\xff"),
+        encode_otlp_field(2, encode_otlp_field(1, b"\x01" * 16) + encode_otlp_field(2, b"\x02" * 8)),
     )
-    found = list(proto_spans(encode_field(1, encode_field(2, b"".join(spans)))))
-    assert [type(one) for one in found] == [OtlpProblem, OtlpProblem, OtlpSpan]
+    items = list(parse_otlp_protobuf(encode_otlp_field(1, encode_otlp_field(2, b"".join(spans)))))
+    assert [type(item) for item in items] == [OtlpProblem, OtlpProblem, OtlpSpan]
 
 
 def test_values_that_are_nested_too_deep_are_refused() -> None:
-    value = encode_field(1, b"x")
+    value = encode_otlp_field(1, b"x")
     for _ in range(40):
-        value = encode_field(5, encode_field(1, value))
-    pair = encode_field(1, b"deep") + encode_field(2, value)
-    span = encode_field(1, b"\x01" * 16) + encode_field(2, b"\x02" * 8) + encode_field(9, pair)
-    (found,) = proto_spans(encode_field(1, encode_field(2, encode_field(2, span))))
-    assert isinstance(found, OtlpProblem) and "nested" in found.what
+        value = encode_otlp_field(5, encode_otlp_field(1, value))
+    pair = encode_otlp_field(1, b"deep") + encode_otlp_field(2, value)
+    span = encode_otlp_field(1, b"\x01" * 16) + encode_otlp_field(2, b"\x02" * 8) + encode_otlp_field(9, pair)
+    (problem,) = parse_otlp_protobuf(encode_otlp_field(1, encode_otlp_field(2, encode_otlp_field(2, span))))
+    assert isinstance(problem, OtlpProblem) and "nested" in problem.what
 
 
-def test_a_time_beyond_every_store_counts_as_missing() -> None:
-    span = encode_field(1, b"\x01" * 16) + encode_field(2, b"\x02" * 8) + put_fixed64(7, 2**64 - 1) + put_fixed64(8, 5)
-    (found,) = proto_spans(encode_field(1, encode_field(2, encode_field(2, span))))
-    assert isinstance(found, OtlpSpan) and (found.start_ns, found.end_ns, found.bad_times) == (None, 5, 1)
+def test_a_time_that_no_store_can_hold_counts_as_missing() -> None:
+    span = (
+        encode_otlp_field(1, b"\x01" * 16)
+        + encode_otlp_field(2, b"\x02" * 8)
+        + encode_otlp_fixed64(7, 2**64 - 1)
+        + encode_otlp_fixed64(8, 5)
+    )
+    (item,) = parse_otlp_protobuf(encode_otlp_field(1, encode_otlp_field(2, encode_otlp_field(2, span))))
+    assert isinstance(item, OtlpSpan) and (item.start_ns, item.end_ns, item.bad_times) == (None, 5, 1)
 
 
-def test_its_first_bytes_tell_it_from_text() -> None:
-    data = dump_proto([a_span("0000000000000001")])
-    assert looks_like_proto(data[:64], len(data))
-    assert not any(looks_like_proto(text, 1000) for text in (b"\n\n\n", b"\nsome text", b'{"a":1}', b"", b"\x0a"))
+def test_its_first_bytes_distinguish_it_from_text() -> None:
+    data = dump_otlp_protobuf([a_span("0000000000000001")])
+    assert is_otlp_protobuf(data[:64], len(data))
+    assert not any(is_otlp_protobuf(text, 1000) for text in (b"\n\n\n", b"\nsome text", b'{"a":1}', b"", b"\x0a"))
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_give_spans_or_say_why_not(data: bytes) -> None:
-    assert all(isinstance(one, OtlpSpan | OtlpProblem) for one in proto_spans(data))
+def test_any_bytes_give_spans_or_problems(data: bytes) -> None:
+    assert all(isinstance(item, OtlpSpan | OtlpProblem) for item in parse_otlp_protobuf(data))
 
 
 @given(st.data())
-def test_a_damaged_message_gives_spans_or_says_why_not(data: st.DataObject) -> None:
-    whole = bytearray(dump_proto([a_span("0000000000000001")]))
+def test_a_damaged_message_gives_spans_or_problems(data: st.DataObject) -> None:
+    whole = bytearray(dump_otlp_protobuf([a_span("0000000000000001")]))
     whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
-    assert all(isinstance(one, OtlpSpan | OtlpProblem) for one in proto_spans(bytes(whole)))
+    assert all(isinstance(item, OtlpSpan | OtlpProblem) for item in parse_otlp_protobuf(bytes(whole)))
 
 
 def a_span(own: str, **more: Any) -> OtlpSpan:
-    given: dict[str, OtlpValue] = {
+    attributes: dict[str, OtlpValue] = {
         "text": "é",
         "yes": True,
         "whole": -5,
@@ -121,7 +133,7 @@ def a_span(own: str, **more: Any) -> OtlpSpan:
         "start_ns": START_NS,
         "end_ns": START_NS + 7,
         "status": 1,
-        "attributes": given,
+        "attributes": attributes,
         "dropped": 3,
         "links": (OtlpLink(TRACE, "00000000000000aa", {"why": "retry"}),),
     }
@@ -195,7 +207,7 @@ MESSAGES = {
 
 
 def test_the_real_library_reads_what_we_write(real: Any) -> None:
-    message = real.FromString(dump_proto([a_span("0000000000000001")]))
+    message = real.FromString(dump_otlp_protobuf([a_span("0000000000000001")]))
     (span,) = message.resource_spans[0].scope_spans[0].spans
     assert (span.trace_id.hex(), span.span_id.hex(), span.parent_span_id.hex()) == (
         TRACE,
@@ -204,11 +216,18 @@ def test_the_real_library_reads_what_we_write(real: Any) -> None:
     )
     assert (span.name, span.kind, span.status.code, span.dropped_attributes_count) == ("step", 1, 1, 3)
     assert (span.start_time_unix_nano, span.end_time_unix_nano) == (START_NS, START_NS + 7)
-    given = {one.key: one.value for one in span.attributes}
-    assert (given["text"].string_value, given["yes"].bool_value, given["whole"].int_value) == ("é", True, -5)
-    assert given["real"].double_value == 2.5 and given["none"].WhichOneof("value") is None
-    assert [one.WhichOneof("value") for one in given["list"].array_value.values] == ["string_value", "int_value"]
-    assert given["pairs"].kvlist_value.values[0].value.bytes_value == b"\x00\xff"
+    attributes = {pair.key: pair.value for pair in span.attributes}
+    assert (attributes["text"].string_value, attributes["yes"].bool_value, attributes["whole"].int_value) == (
+        "é",
+        True,
+        -5,
+    )
+    assert attributes["real"].double_value == 2.5 and attributes["none"].WhichOneof("value") is None
+    assert [value.WhichOneof("value") for value in attributes["list"].array_value.values] == [
+        "string_value",
+        "int_value",
+    ]
+    assert attributes["pairs"].kvlist_value.values[0].value.bytes_value == b"\x00\xff"
     assert span.links[0].span_id.hex() == "00000000000000aa"
     assert message.resource_spans[0].resource.attributes[0].value.string_value == "custody"
 
@@ -230,7 +249,7 @@ def test_we_read_what_the_real_library_writes(real: Any) -> None:
     event.attributes.add(key="exception.type").value.string_value = "OSError"
     link = span.links.add(trace_id=bytes.fromhex(TRACE), span_id=b"\x00" * 7 + b"\x02")
     assert link.flags == 0
-    assert list(proto_spans(message.SerializeToString())) == [
+    assert list(parse_otlp_protobuf(message.SerializeToString())) == [
         OtlpSpan(
             trace=TRACE,
             id="0000000000000001",
@@ -254,8 +273,8 @@ _values = st.recursive(
 
 
 @given(st.dictionaries(st.text(), _values, max_size=4))
-def test_the_real_library_writes_again_what_we_wrote(real: Any, attributes: dict[str, OtlpValue]) -> None:
-    ours = dump_proto([a_span("0000000000000001", attributes=attributes)])
+def test_the_real_library_rewrites_our_bytes_unchanged(real: Any, attributes: dict[str, OtlpValue]) -> None:
+    ours = dump_otlp_protobuf([a_span("0000000000000001", attributes=attributes)])
     again = real.FromString(ours).SerializeToString(deterministic=True)
-    assert list(proto_spans(again)) == list(proto_spans(ours))
-    assert not any(number > 16 for number, _, _ in fields_of(again))
+    assert list(parse_otlp_protobuf(again)) == list(parse_otlp_protobuf(ours))
+    assert not any(number > 16 for number, _, _ in iterate_otlp_fields(again))

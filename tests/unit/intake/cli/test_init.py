@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 
 from custody.core.errors import WorldError
-from custody.intake.install.init import InitRequest, Recorder, init, uninstall
+from custody.intake.install.init import InitRequest, Recorder, install_agent_hooks, uninstall_agent_hooks
 from custody.intake.install.site import list_hook_entries
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import Ran, a_git_folder
 from tests.builders.in_process import custody
+from tests.builders.transcripts import a_transcript, project_name
 from tests.settings.plain import said
 
 ALL = ("claude-code", "cursor", "codex", "gemini")
@@ -100,10 +101,7 @@ def test_without_a_terminal_nothing_is_guessed(repository: Path) -> None:
     before = tree(repository, home())
     ran = custody(repository, "init")
     assert (ran.status, ran.out) == (2, "")
-    assert ran.err == (
-        "custody: nobody is here to ask which agents to record (claude-code)\n"
-        "  hint: add --yes for all that are found, or name them with --agent\n"
-    )
+    assert ran.err == ("error: cannot prompt without a terminal; found claude-code\nhint: pass --agent or --yes\n")
     assert tree(repository, home()) == before
 
 
@@ -125,18 +123,23 @@ def test_on_a_terminal_each_found_agent_is_asked_for(repository: Path) -> None:
     (repository / ".gemini").mkdir()
     status, words = on_a_terminal(repository, "n\ny\n", "init", "--no-git-hooks")
     assert status == 0
-    assert "record Claude Code?" in words and "record Gemini CLI?" in words and "Cursor?" not in words
+    assert "Record Claude Code?" in words and "Record Gemini CLI?" in words and "Cursor?" not in words
     assert not (repository / LOCAL).exists()
     assert (repository / ".gemini/settings.json").exists()
 
 
-def test_yes_takes_all_that_are_found_and_agent_exactly_those(repository: Path) -> None:
+def test_yes_takes_the_agents_used_here_and_agent_exactly_those(repository: Path) -> None:
     (repository / ".cursor").mkdir()
-    (home() / ".claude").mkdir()
-    assert json.loads(custody(repository, "init", "--yes", "--dry-run", "--json").out)["agents"] == [
-        "claude-code",
-        "cursor",
-    ]
+    (home() / ".gemini").mkdir()
+    a_transcript("s1", repository.resolve()).prompt("x").put(
+        home() / ".claude" / "projects" / project_name(repository.resolve())
+    )
+    report = json.loads(custody(repository, "init", "--yes", "--dry-run", "--json").out)
+    assert (report["agents"], report["found"]) == (["claude-code", "cursor"], ["claude-code", "cursor", "gemini"])
+    lines = custody(repository, "init", "--yes", "--no-git-hooks").out.splitlines()
+    assert lines[0] == "Set up recording for Claude Code, Cursor"
+    assert "Installed, but not set up: Gemini CLI" in lines
+    assert not list((home() / ".gemini").iterdir()) and not (repository / ".gemini").exists()
     ran = custody(repository, "init", "--agent", "gemini", "--agent", "gemini", "--dry-run", "--json")
     assert json.loads(ran.out)["agents"] == ["gemini"]
     assert custody(repository, "init", "--agent", "emacs").status == 2
@@ -145,7 +148,7 @@ def test_yes_takes_all_that_are_found_and_agent_exactly_those(repository: Path) 
 def test_nobody_found_is_said_and_git_is_set_up_all_the_same(repository: Path) -> None:
     ran = custody(repository, "init", "--yes")
     assert ran.status == 0
-    assert "no agent was chosen or found; name one with --agent" in ran.out
+    assert "No agent was chosen or is used in this repository; pass --agent" in ran.out
     assert (repository / ".git/hooks/post-commit").exists()
 
 
@@ -156,24 +159,25 @@ def test_the_words(repository: Path) -> None:
     ran = custody(repository, "init", "--agent", "claude-code")
     assert (ran.status, ran.err) == (0, "")
     assert ran.out == (
+        "Set up recording for Claude Code\n"
         "created    FOLDER/.claude/settings.local.json  (claude-code: 10 events)\n"
-        "created    FOLDER/.git/hooks/post-commit  (git: made)\n"
-        "created    FOLDER/.git/hooks/post-rewrite  (git: made)\n"
-        "created    FOLDER/.git/hooks/post-merge  (git: made)\n"
-        "changed    FOLDER/.git/info/exclude  (git: keeps the settings that we make out of 'git status')\n"
-        "recorder in 'FOLDER/.git/custody'\n"
+        "created    FOLDER/.git/hooks/post-commit  (git: new hook)\n"
+        "created    FOLDER/.git/hooks/post-rewrite  (git: new hook)\n"
+        "created    FOLDER/.git/hooks/post-merge  (git: new hook)\n"
+        "changed    FOLDER/.git/info/exclude  (git: hides our settings files from 'git status')\n"
+        "Recorder in 'FOLDER/.git/custody'\n"
     )
     ran = custody(repository, "uninstall")
     assert (ran.status, ran.err) == (0, "")
     assert ran.out == (
-        "deleted    FOLDER/.claude/settings.local.json  (claude-code: our entries taken out)\n"
+        "deleted    FOLDER/.claude/settings.local.json  (claude-code: our entries removed)\n"
         "deleted    FOLDER/.git/hooks/post-commit  (git: our hook removed)\n"
         "deleted    FOLDER/.git/hooks/post-merge  (git: our hook removed)\n"
         "deleted    FOLDER/.git/hooks/post-rewrite  (git: our hook removed)\n"
-        "changed    FOLDER/.git/info/exclude  (git: our lines taken out)\n"
+        "changed    FOLDER/.git/info/exclude  (git: our lines removed)\n"
         "removed    recorder in 'FOLDER/.git/custody'\n"
     )
-    assert custody(repository, "uninstall").out == "nothing of ours is here\n"
+    assert custody(repository, "uninstall").out == "custody is not set up in this repository\n"
 
 
 def test_all_agents_twice_is_once_and_uninstall_leaves_no_trace(repository: Path) -> None:
@@ -262,7 +266,7 @@ def test_a_dry_run_shows_the_change_and_writes_nothing(repository: Path) -> None
     exact = json.loads(custody(repository, "init", "--agent", "claude-code", "--dry-run", "--json").out)
     assert '-\t"model": "opus"\n+\t"model": "opus",\n+\t"hooks": {\n' in exact["files"][0]["diff"]
     assert "    +++ FOLDER/.git/hooks/post-commit\n" in ran.out
-    assert ran.out.endswith("nothing was written; the recorder would be in 'FOLDER/.git/custody'\n")
+    assert ran.out.endswith("Dry run: would install the recorder in 'FOLDER/.git/custody'\n")
 
 
 # What stops it.
@@ -300,8 +304,10 @@ def test_a_failure_in_the_middle_leaves_nothing_behind(repository: Path) -> None
         (repository / LOCAL).write_text('{"somebody": "else"}')
         return True
 
-    with pytest.raises(WorldError, match="changed by somebody else"):
-        init(Workspace(repository), InitRequest(agents=("cursor", "claude-code")), Recorder(install=meddle))
+    with pytest.raises(WorldError, match="changed by another program"):
+        install_agent_hooks(
+            Workspace(repository), InitRequest(agents=("cursor", "claude-code")), Recorder(install=meddle)
+        )
     (repository / LOCAL).write_text("{}")
     assert not (repository / ".git/custody/hook").exists() and not (repository / ".git/custody/backup").exists()
     assert {path: what for path, what in tree(repository, home()).items() if "custody" not in path} == before
@@ -313,8 +319,8 @@ def test_a_recorder_that_cannot_be_copied_stops_everything(repository: Path) -> 
     def full(where: Path) -> bool:
         raise OSError(28, "No space left on device")
 
-    with pytest.raises(WorldError, match="cannot put the recorder into '.*custody': No space left on device"):
-        init(Workspace(repository), InitRequest(agents=ALL), Recorder(install=full))
+    with pytest.raises(WorldError, match="cannot install the recorder in '.*custody': No space left on device"):
+        install_agent_hooks(Workspace(repository), InitRequest(agents=ALL), Recorder(install=full))
     assert {path: what for path, what in tree(repository, home()).items() if not path.endswith("custody")} == before
 
 
@@ -324,7 +330,7 @@ def test_bare_repositories_and_no_repository(tmp_path: Path) -> None:
     before = tree(bare)
     ran = custody(bare, "init", "--agent", "claude-code")
     assert (ran.status, ran.out) == (2, "")
-    assert "has no work tree here" in ran.err and "--user" in ran.err
+    assert "has no work tree\n" in ran.err and "--user" in ran.err
     assert tree(bare) == before
     assert custody(bare, "uninstall").status == 0
     (tmp_path / "nothing").mkdir()
@@ -389,8 +395,8 @@ def test_a_file_that_was_committed_since_is_left_to_the_user(repository: Path) -
     for _ in range(2):
         ran = custody(repository, "uninstall")
         assert ran.status == 0
-        assert "by hand    FOLDER/.cursor/hooks.json  (cursor: git tracks this file by now)" in ran.out
-        assert "remove what runs '…/custody/hook/record.py'" in ran.out
+        assert "by hand    FOLDER/.cursor/hooks.json  (cursor: git tracks this file now)" in ran.out
+        assert "remove the command that runs '…/custody/hook/record.py'" in ran.out
     assert git(repository, "status", "--porcelain") == ""
     git(repository, "rm", "--quiet", "--cached", ".cursor/hooks.json")
     custody(repository, "uninstall")
@@ -479,7 +485,7 @@ def test_what_was_set_up_for_one_repository_records_in_no_other(tmp_path: Path) 
     one, other = a_git_folder(tmp_path / "one"), a_git_folder(tmp_path / "other")
     file = home() / ".codex/hooks.json"
     ran = custody(one, "init", "--agent", "codex")
-    assert "these are the user's settings, used where 'custody init' was run" in ran.out
+    assert "user settings, only where 'custody init' was run" in ran.out
     run_hook(file, other)
     assert recorded(other) == [] and not (other / ".git/custody").exists()
     custody(other, "init", "--agent", "claude-code")
@@ -496,7 +502,7 @@ def test_whoever_asks_for_every_repository_gets_every_repository(tmp_path: Path)
     custody(one, "init", "--agent", "codex")
     custody(tmp_path, "init", "--user", "--agent", "codex")
     ran = custody(one, "init", "--agent", "codex")
-    assert "these are the user's settings, for every repository" in ran.out
+    assert "user settings, for every repository" in ran.out
     run_hook(file, other)
     assert recorded(other) == ["codex"]
     custody(one, "uninstall")
@@ -512,7 +518,7 @@ def test_both_levels_record_once(repository: Path) -> None:
     assert recorded(repository) == ["claude-code"]
     (repository / LOCAL).unlink()
     run_hook(home() / ".claude/settings.json", repository)
-    assert recorded(repository) == ["claude-code", "claude-code"], "nobody else does it any more"
+    assert recorded(repository) == ["claude-code", "claude-code"], "the hook of the user level records now"
 
 
 def test_a_repository_that_is_gone_does_not_keep_the_users_settings(tmp_path: Path) -> None:
@@ -535,7 +541,7 @@ def test_the_users_level_needs_no_repository(tmp_path: Path, repository: Path) -
     assert (home() / ".claude/settings.json").exists(), "the repository's level leaves the user's alone"
     custody(tmp_path, "uninstall", "--user")
     assert not (home() / ".claude").exists()
-    assert custody(tmp_path, "uninstall", "--user").out == "nothing of ours is here\n"
+    assert custody(tmp_path, "uninstall", "--user").out == "custody is not set up in this repository\n"
 
 
 def test_a_broken_file_of_codex_does_not_keep_the_user_in(tmp_path: Path, repository: Path) -> None:
@@ -588,12 +594,12 @@ def test_evidence_stays_and_a_purge_asks_first(repository: Path) -> None:
     assert recorded(repository) == ["claude-code"]
     ran = custody(repository, "uninstall", "--purge")
     assert (ran.status, ran.out) == (2, "")
-    assert "nobody is here to ask" in ran.err
+    assert "cannot prompt without a terminal" in ran.err
     status, words = on_a_terminal(repository, "n\n", "uninstall", "--purge")
     assert status == 130 and str(repository / ".git/custody") in words
     assert recorded(repository) == ["claude-code"]
     status, words = on_a_terminal(repository, "y\n", "uninstall", "--purge")
-    assert status == 0 and "removed    all that was recorded" in words
+    assert status == 0 and "removed    all records" in words
     assert not (repository / ".git/custody").exists()
     assert custody(repository, "uninstall", "--purge", "--yes").status == 0
 
@@ -604,7 +610,7 @@ def test_a_store_behind_a_link_is_not_purged(repository: Path, tmp_path: Path) -
     (repository / ".git/custody").symlink_to(tmp_path / "precious")
     ran = custody(repository, "uninstall", "--purge", "--yes")
     assert ran.status == 3
-    assert "is a symbolic link; its evidence was not removed" in ran.err
+    assert "it is a symbolic link" in ran.err
     assert (tmp_path / "precious/file").exists()
 
 
@@ -637,5 +643,5 @@ def test_a_copy_of_every_changed_file_is_kept_out_of_the_work_tree(repository: P
     copies = repository / ".git/custody/backup"
     assert (copies / "1-settings.local.json").read_text() == '{"model": "opus"}'
     assert sorted(path.name for path in (repository / ".claude").iterdir()) == ["settings.local.json"]
-    assert uninstall(Workspace(repository)).outcome == "fine"
+    assert uninstall_agent_hooks(Workspace(repository)).outcome == "fine"
     assert not copies.exists()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from custody.capture.hook.event_home import gaps_in
+from custody.capture.hook.event_home import read_capture_gaps
 from tests.builders.cli import a_git_folder, spool_of
 from tests.builders.hooks import home_of
 from tests.builders.in_process import custody
@@ -42,9 +42,9 @@ def test_what_would_be_set_aside_is_refused_at_once_and_counted(
 ) -> None:
     status, out, err = record(repository, **event)
     assert (status, out) == (0, "")
-    assert err.startswith("custody: not recorded: ") and why in err
+    assert err.startswith("not recorded: ") and why in err
     assert spool_of(repository).names() == []
-    assert len(gaps_in(home_of(repository))) == 1
+    assert len(read_capture_gaps(home_of(repository))) == 1
 
 
 def test_an_agents_own_event_needs_no_shape(repository: Path) -> None:

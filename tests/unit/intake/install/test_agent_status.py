@@ -8,10 +8,10 @@ import pytest
 
 from custody.capture import TRANSCRIPT_READERS
 from custody.core.wire.report import AgentReport
-from custody.core.wire.time import text_from
+from custody.core.wire.time import format_timestamp
 from custody.intake.import_transcripts import import_transcripts
-from custody.intake.install.doctor import doctor
-from custody.intake.install.init import TITLES, InitRequest, init
+from custody.intake.install.doctor import run_doctor_checks
+from custody.intake.install.init import TITLES, InitRequest, install_agent_hooks
 from custody.workspace.workspace import Workspace
 from tests.builders.gemini import Gemini, run_gemini_hook
 from tests.builders.in_process import custody
@@ -36,22 +36,22 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def a_session(built: Built) -> Gemini:
-    return Gemini(built.path, at=text_from(time.time_ns())).prompt("please").write("src/new.py", None, "x = 1\n")
+    return Gemini(built.path, at=format_timestamp(time.time_ns())).prompt("please").write("src/new.py", None, "x = 1\n")
 
 
 def seen(built: Built, agent: str = "gemini") -> AgentReport:
-    return next(one for one in doctor(Workspace(built.path)).agents if one.name == agent)
+    return next(one for one in run_doctor_checks(Workspace(built.path)).agents if one.name == agent)
 
 
 def test_every_agent_that_can_be_set_up_is_told_of(built: Built) -> None:
-    told = doctor(Workspace(built.path)).agents
+    told = run_doctor_checks(Workspace(built.path)).agents
     assert [one.name for one in told] == list(TITLES)
     assert all(one.last is None and one.sessions == 0 for one in told)
 
 
 def test_hooks_that_fire_are_told_by_when_they_last_did(built: Built, home: Path) -> None:
     assert seen(built).hooks == "not set up"
-    init(Workspace(built.path), InitRequest(agents=("gemini",)))
+    install_agent_hooks(Workspace(built.path), InitRequest(agents=("gemini",)))
     assert (seen(built).hooks, seen(built).last_live) == ("set up", None)
     for said in a_session(built).hooks:
         run_gemini_hook(built.path, said)
@@ -61,7 +61,7 @@ def test_hooks_that_fire_are_told_by_when_they_last_did(built: Built, home: Path
 
 
 def test_hooks_that_are_there_only_in_part_are_told_and_why_new_ones_may_not_fire(built: Built, home: Path) -> None:
-    init(Workspace(built.path), InitRequest(agents=("gemini", "codex"), git_hooks=False))
+    install_agent_hooks(Workspace(built.path), InitRequest(agents=("gemini", "codex"), git_hooks=False))
     file = built.path / ".gemini/settings.json"
     settings = json.loads(file.read_text())
     del settings["hooks"]["AfterTool"]
@@ -77,7 +77,7 @@ def test_what_back_fill_would_add_is_counted_until_it_is_there(built: Built, hom
     left = seen(built).backfill
     assert left is not None and (left.transcripts, left.new_sessions, left.trouble) == (1, 1, None)
     ran = custody(built.path, "doctor")
-    assert "'custody import gemini' would add 1 session(s)" in ran.out
+    assert "1 session not imported (run 'custody import gemini')" in ran.out
     import_transcripts(Workspace(built.path), TRANSCRIPT_READERS["gemini"], None)
     found = seen(built)
     assert found.backfill is not None and found.backfill.new_sessions == 0
@@ -88,21 +88,21 @@ def test_init_says_what_it_left_alone_and_what_lies_on_disk(built: Built, home: 
     a_session(built).put(home)
     (built.path / ".claude").mkdir()
     ran = custody(built.path, "init", "--agent", "gemini", "--no-git-hooks")
-    assert "here, but not set up: Claude Code\n" in ran.out and "no sign of" not in ran.out
-    assert "Gemini CLI left 1 session(s) on disk that are not recorded: 'custody import gemini' reads them" in ran.out
+    assert "Installed, but not set up: Claude Code\n" in ran.out and "Not installed" not in ran.out
+    assert "Gemini CLI has 1 session on disk, not imported yet (run 'custody import gemini')" in ran.out
 
 
 def test_init_tells_who_was_set_up_before_who_runs_no_hooks_and_of_whom_there_is_no_sign(
     built: Built, home: Path
 ) -> None:
-    init(Workspace(built.path), InitRequest(agents=("gemini",), git_hooks=False))
+    install_agent_hooks(Workspace(built.path), InitRequest(agents=("gemini",), git_hooks=False))
     (built.path / ".claude").mkdir()
     (built.path / ".claude/settings.json").write_text('{"disableAllHooks": true}')
     ran = custody(built.path, "init", "--agent", "claude-code", "--no-git-hooks")
     assert "Claude Code runs no hooks: 'disableAllHooks' in '" in ran.out
-    assert "set up before, and left as it is: Gemini CLI\n" in ran.out and "here, but not set up" not in ran.out
+    assert "Already set up: Gemini CLI\n" in ran.out and "Installed, but not set up" not in ran.out
     ran = custody(built.path, "init", "--yes", "--no-git-hooks")
-    assert "no sign of: Cursor, Codex CLI, opencode, GitHub Copilot (VS Code and CLI)\n" in ran.out
+    assert "Not installed: Cursor, Codex CLI, opencode, GitHub Copilot (VS Code and CLI)\n" in ran.out
 
 
 def test_a_transcript_that_cannot_be_read_costs_nothing_else(built: Built, home: Path) -> None:
@@ -118,5 +118,8 @@ def test_import_without_a_name_reads_every_agent(built: Built, home: Path) -> No
     assert [one["agent"] for one in said["agents"]] == ["gemini"] and said["agents"][0]["sessions"] == 1
     assert set(said["without"]) == set(TRANSCRIPT_READERS) - {"gemini"} and said["trouble"] == {}
     ran = custody(built.path, "import")
-    assert ran.out.startswith("gemini:\n") and "nothing of this repository from claude-code" in ran.out
+    assert ran.out.splitlines() == [
+        "Imported 1 session from 1 file (0 records, 2 already imported)",
+        "No sessions found for Claude Code, Codex CLI, GitHub Copilot (VS Code and CLI), Cursor, opencode",
+    ]
     assert custody(built.path, "import", "--texts").status == 2

@@ -61,7 +61,7 @@ def laid_out(draw: st.DrawFn, value: Any, space: st.SearchStrategy[str] = spaces
 
 @st.composite
 def settings_files(draw: st.DrawFn) -> bytes:
-    """A settings file: neat, or as nobody would write it."""
+    """Draw a settings file: neatly formatted, or with unusual formatting."""
     value = draw(settings_values())
     neat = st.sampled_from([None, 1, 2, 4, "\t"]).map(lambda indent: json.dumps(value, indent=indent))
     text = draw(neat | laid_out(value))

@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 from custody.core.errors import InputError
-from custody.intake.settings import HOOKS, Edit, HookFolder, Manifest, apply, hook_edit, line_to_add, unhook_edit
+from custody.intake.settings import (
+    HOOKS,
+    Edit,
+    HookFolder,
+    Manifest,
+    apply_settings_edits,
+    make_git_hook_edit,
+    make_git_unhook_edit,
+    make_shared_hook_line,
+)
 from custody.intake.settings.edit import ASIDE
 from tests.builders.repo import Built, a_repository
 from tests.settings.hooks import SHAPES, TELL, Shape
@@ -44,18 +53,18 @@ def set_up(built: Built, name: str = "post-commit", command: str | None = None) 
     manifest = Manifest.of(built.path / ".git/custody")
     folder = HookFolder(built.path / ".git/hooks")
     note = manifest.notes.get(str(folder.path / name))
-    edit = hook_edit(folder, name, command or a_command(name), note)
+    edit = make_git_hook_edit(folder, name, command or a_command(name), note)
     if edit.note is not None:
         manifest.with_notes([edit.note]).keep()
-    apply([edit])
+    apply_settings_edits([edit])
     return edit
 
 
 def take_out(built: Built, name: str = "post-commit") -> Edit:
     manifest = Manifest.of(built.path / ".git/custody")
     path = built.path / ".git/hooks" / name
-    edit = unhook_edit(path, manifest.notes.get(str(path)))
-    apply([edit])
+    edit = make_git_unhook_edit(path, manifest.notes.get(str(path)))
+    apply_settings_edits([edit])
     manifest.without([str(path)]).keep()
     return edit
 
@@ -274,7 +283,7 @@ def test_a_file_of_that_name_is_never_overwritten(built: Built) -> None:
     path = a_hook(built, SHAPES["python"])
     path.with_name(path.name + ASIDE).write_text("precious")
     before = all_of(built)
-    with pytest.raises(InputError, match="is in the way"):
+    with pytest.raises(InputError, match="already exists"):
         set_up(built)
     assert all_of(built) == before
 
@@ -292,7 +301,7 @@ def test_a_hook_that_asks_for_its_own_name_keeps_it(built: Built) -> None:
     path = a_hook(built, Shape(b'#!/bin/sh\nexec overcommit-hook "$(basename "$0")"\n', "by hand"))
     before = all_of(built)
     edit = set_up(built)
-    assert edit.by_hand == line_to_add("post-commit") and edit.path == path
+    assert edit.by_hand == make_shared_hook_line("post-commit") and edit.path == path
     assert all_of(built) == before
 
 
@@ -334,11 +343,11 @@ def test_husky_is_asked_for_and_the_line_works(built: Built) -> None:
     folder = a_husky(built)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     where = folder_of(built, ".husky/_")
-    edit = hook_edit(where, "post-commit", a_command())
+    edit = make_git_hook_edit(where, "post-commit", a_command())
     assert (edit.done, edit.path, edit.what) == (
         "by hand",
         built.path / ".husky/post-commit",
-        "husky keeps this folder",
+        "husky manages this folder",
     )
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     (built.path / ".husky/post-commit").write_text(f"{TELL}\n{edit.by_hand}\n")
@@ -351,7 +360,7 @@ def test_husky_is_asked_for_and_the_line_works(built: Built) -> None:
     )
     commit(built)
     assert (len(lines("THEIRS")), lines("OURS")) == (2, ["--agent git --event post-commit"])
-    assert not hook_edit(where, "post-commit", a_command()).by_hand, "once added, it is not asked for again"
+    assert not make_git_hook_edit(where, "post-commit", a_command()).by_hand, "once added, it is not asked for again"
 
 
 @pytest.mark.parametrize("configured", [".husky", ".githooks", "tools/hooks"])
@@ -359,17 +368,17 @@ def test_a_tracked_folder_is_never_changed(built: Built, configured: str) -> Non
     hook = built.path / configured / "post-commit"
     hook.parent.mkdir(parents=True)
     hook.write_text("#!/bin/sh\n")
-    edit = hook_edit(folder_of(built, configured, f"{configured}/pre-commit"), "post-commit", a_command())
+    edit = make_git_hook_edit(folder_of(built, configured, f"{configured}/pre-commit"), "post-commit", a_command())
     assert (edit.done, edit.changes, edit.what) == ("by hand", False, "git tracks this folder")
 
 
 def test_folders_elsewhere_are_never_changed(built: Built, tmp_path: Path) -> None:
     for configured in (str(tmp_path / "mine"), "../outside", "not-there"):
-        edit = hook_edit(folder_of(built, configured), "post-commit", a_command())
+        edit = make_git_hook_edit(folder_of(built, configured), "post-commit", a_command())
         assert edit.done == "by hand"
     link = built.path / "inside"
     link.symlink_to(tmp_path)
-    assert hook_edit(folder_of(built, "inside"), "post-commit", a_command()).done == "by hand"
+    assert make_git_hook_edit(folder_of(built, "inside"), "post-commit", a_command()).done == "by hand"
 
 
 def test_git_s_own_folder_behind_a_link_counts_where_it_is(built: Built, tmp_path: Path) -> None:
@@ -380,13 +389,13 @@ def test_git_s_own_folder_behind_a_link_counts_where_it_is(built: Built, tmp_pat
     assert folder_of(built, None).refused is None
     (built.path / ".git/hooks").unlink()
     (built.path / ".git/hooks").symlink_to(tmp_path)
-    assert folder_of(built, None).refused == "git's folder of hooks is not in this repository"
+    assert folder_of(built, None).refused == "git's hooks folder is outside this repository"
 
 
 def test_an_untracked_folder_in_the_work_tree_is_used(built: Built) -> None:
     (built.path / ".myhooks").mkdir()
     built.git("config", "core.hooksPath", ".myhooks")
-    edit = hook_edit(folder_of(built, ".myhooks"), "post-commit", a_command())
-    apply([edit])
+    edit = make_git_hook_edit(folder_of(built, ".myhooks"), "post-commit", a_command())
+    apply_settings_edits([edit])
     commit(built)
     assert lines("OURS") == ["ours post-commit"]

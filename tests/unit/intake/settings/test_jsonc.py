@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.intake.settings.jsonc import JsoncError, JsoncNode, parse
+from custody.intake.settings.jsonc import JsoncError, JsoncNode, parse_jsonc_settings
 from tests.unit.intake.settings.strategies import laid_out, values
 
 
@@ -14,7 +14,7 @@ from tests.unit.intake.settings.strategies import laid_out, values
 def test_any_value_in_any_layout_is_read(data: st.DataObject) -> None:
     value = data.draw(values)
     text = data.draw(laid_out(value)).encode()
-    node = parse(text)
+    node = parse_jsonc_settings(text)
     assert node is not None
     assert (node.value, type(node.value)) == (value, type(value))
 
@@ -22,13 +22,13 @@ def test_any_value_in_any_layout_is_read(data: st.DataObject) -> None:
 @given(st.data())
 def test_every_place_holds_what_it_says(data: st.DataObject) -> None:
     text = data.draw(laid_out(data.draw(values))).encode()
-    node = parse(text)
+    node = parse_jsonc_settings(text)
     assert node is not None
     _check_places(text, node)
 
 
 def _check_places(text: bytes, node: JsoncNode) -> None:
-    again = parse(text[node.start : node.end])
+    again = parse_jsonc_settings(text[node.start : node.end])
     assert again is not None
     assert again.value == node.value
     for member in node.members:
@@ -41,7 +41,7 @@ def _check_places(text: bytes, node: JsoncNode) -> None:
 @given(st.binary(max_size=60) | st.text(st.sampled_from('{}[],:"/*\\ntrue0 \n'), max_size=40).map(str.encode))
 def test_anything_else_is_refused_by_place(data: bytes) -> None:
     try:
-        parse(data)
+        parse_jsonc_settings(data)
     except JsoncError as error:
         said = str(error)
     else:
@@ -54,7 +54,7 @@ def test_a_byte_less_is_seldom_the_same_and_never_a_crash(data: st.DataObject) -
     text = data.draw(laid_out(data.draw(values))).encode()
     at = data.draw(st.integers(0, len(text) - 1))
     try:
-        parse(text[:at] + text[at + 1 :])
+        parse_jsonc_settings(text[:at] + text[at + 1 :])
     except JsoncError:
         return
 
@@ -70,7 +70,7 @@ def test_a_byte_less_is_seldom_the_same_and_never_a_crash(data: st.DataObject) -
     ],
 )
 def test_by_hand(data: bytes, value: Any) -> None:
-    node = parse(data)
+    node = parse_jsonc_settings(data)
     assert (None if node is None else node.value) == value
 
 
@@ -92,4 +92,4 @@ def test_by_hand(data: bytes, value: Any) -> None:
 )
 def test_the_place_is_told(data: bytes, place: str) -> None:
     with pytest.raises(JsoncError, match=place):
-        parse(data)
+        parse_jsonc_settings(data)

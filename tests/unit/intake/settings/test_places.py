@@ -7,7 +7,7 @@ import pytest
 
 from custody.capture.hook.install import AGENTS as KNOWN_TO_THE_HOOK
 from custody.core.errors import InputError
-from custody.intake.settings import AGENTS, SettingsPlaces, state_folder
+from custody.intake.settings import AGENTS, SettingsPlaces, user_state_folder
 
 
 def places(
@@ -155,9 +155,9 @@ def test_a_codex_file_that_cannot_be_read_stops_us(tmp_path: Path) -> None:
 
 
 def test_the_state_folder(tmp_path: Path) -> None:
-    assert state_folder({}, tmp_path) == tmp_path / ".local/state/custody"
-    assert state_folder({"XDG_STATE_HOME": "relative"}, tmp_path) == tmp_path / ".local/state/custody"
-    assert state_folder({"XDG_STATE_HOME": "/s"}, tmp_path) == Path("/s/custody")
+    assert user_state_folder({}, tmp_path) == tmp_path / ".local/state/custody"
+    assert user_state_folder({"XDG_STATE_HOME": "relative"}, tmp_path) == tmp_path / ".local/state/custody"
+    assert user_state_folder({"XDG_STATE_HOME": "/s"}, tmp_path) == Path("/s/custody")
 
 
 # Versions: an old Claude Code ignores a whole file that names an event it does not know.

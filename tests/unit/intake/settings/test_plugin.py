@@ -13,8 +13,14 @@ from hypothesis import strategies as st
 
 from custody.core.errors import InputError
 from custody.intake.install.site import list_hook_entries
-from custody.intake.settings import AGENTS, HookRequest, settings_edit, settings_run, unsettings_edit
-from custody.intake.settings.plugin import is_ours, plugin_runs, plugin_text
+from custody.intake.settings import (
+    AGENTS,
+    HookRequest,
+    list_settings_hook_commands,
+    make_agent_settings_edit,
+    make_settings_removal_edit,
+)
+from custody.intake.settings.plugin import is_own_agent_plugin, list_plugin_hook_commands, render_agent_plugin
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 from tests.builders.drawn import json_values
@@ -48,7 +54,7 @@ def test_init_puts_it_there_once_and_uninstall_takes_it_away(repository: Path) -
     ran = custody(repository, "init", "--agent", "opencode")
     assert "created    FOLDER/.opencode/plugin/custody.js  (opencode: a plugin that runs the recorder;" in ran.out
     made = (repository / PLUGIN).read_bytes()
-    assert is_ours(made)
+    assert is_own_agent_plugin(made)
     assert git(repository, "status", "--porcelain") == ""
     assert [entry.agent for entry in list_hook_entries(Workspace(repository))] == ["opencode"]
     again = custody(repository, "init", "--agent", "opencode")
@@ -75,7 +81,7 @@ def test_a_file_that_is_not_ours_is_never_replaced_or_removed(repository: Path) 
     path.write_text("export const Custody = async () => ({})\n")
     ran = custody(repository, "init", "--agent", "opencode")
     assert (ran.status, ran.out) == (2, "")
-    assert "is not a plugin that custody wrote, or was edited since" in ran.err
+    assert "was not written by custody, or was edited since" in ran.err
     assert not (repository / ".git" / "custody").exists()
     custody(repository, "uninstall")
     assert path.read_text() == "export const Custody = async () => ({})\n"
@@ -96,7 +102,7 @@ def test_an_older_one_and_one_of_a_place_that_is_gone_are_replaced(repository: P
     path = repository / PLUGIN
     head, body = path.read_text().split("// sha256: ")[0], 'const RECORD = "x /custody/hook/record.py"\n'
     path.write_text(f"{head}// sha256: {sha256(body.encode()).hexdigest()}\n{body}")
-    assert settings_run(path, AGENT) == ["x /custody/hook/record.py"]
+    assert list_settings_hook_commands(path, AGENT) == ["x /custody/hook/record.py"]
     assert "changed    FOLDER/.opencode/plugin/custody.js" in custody(repository, "init", "--agent", "opencode").out
     moved = repository.rename(tmp_path / "moved")
     assert "changed    FOLDER/.opencode/plugin/custody.js" in custody(moved, "init", "--agent", "opencode").out
@@ -131,19 +137,19 @@ def test_a_read_only_file_and_a_folder_in_its_place_are_named(tmp_path: Path) ->
     ask = HookRequest.of(AGENT, "x /custody/hook/record.py")
     (tmp_path / "custody.js").mkdir()
     with pytest.raises(InputError, match="is not a regular file"):
-        settings_edit(tmp_path / "custody.js", ask)
+        make_agent_settings_edit(tmp_path / "custody.js", ask)
     (tmp_path / "custody.js").rmdir()
-    assert not unsettings_edit(tmp_path / "custody.js", AGENT).changes
-    assert settings_run(tmp_path / "custody.js", AGENT) == []
+    assert not make_settings_removal_edit(tmp_path / "custody.js", AGENT).changes
+    assert list_settings_hook_commands(tmp_path / "custody.js", AGENT) == []
 
 
 def test_any_command_comes_out_as_it_went_in() -> None:
     command = "[ -f '/a \"b\" \\ é\u2028/custody/hook/record.py' ] || exit 0; 'x'"
-    made = plugin_text(HookRequest.of(AGENT, command))
-    assert plugin_runs(made) == [command]
-    assert is_ours(made)
-    assert plugin_runs(made.replace(b"// sha256: ", b"// nothing: ")) == []
-    assert plugin_runs(None) == []
+    made = render_agent_plugin(HookRequest.of(AGENT, command))
+    assert list_plugin_hook_commands(made) == [command]
+    assert is_own_agent_plugin(made)
+    assert list_plugin_hook_commands(made.replace(b"// sha256: ", b"// nothing: ")) == []
+    assert list_plugin_hook_commands(None) == []
 
 
 # What it says.
@@ -152,7 +158,7 @@ def test_any_command_comes_out_as_it_went_in() -> None:
 def a_plugin(folder: Path, command: str | None = None, **numbers: int) -> Path:
     """The plugin with a recorder that writes down what it is told, one line each."""
     said = command or f": /custody/hook/record.py; cat >> '{folder}/said'; echo >> '{folder}/said'"
-    code = plugin_text(HookRequest.of(AGENT, said)).decode()
+    code = render_agent_plugin(HookRequest.of(AGENT, said)).decode()
     for name, value in numbers.items():
         assert f"const {name} = " in code
         code = code.replace(f"const {name} = ", f"const {name} = {value} // ")

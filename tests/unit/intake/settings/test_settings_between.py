@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from custody.intake.settings import AGENTS
-from custody.intake.settings.settings import unsettings_edit
+from custody.intake.settings.settings import make_settings_removal_edit
 from tests.builders.set_up import HOME, an_ask, set_up, take_out
 from tests.settings.plain import said
 from tests.settings.table import FINE
@@ -132,7 +132,7 @@ def test_later_edits_by_others_are_kept(data: bytes, edits: list[tuple[Redo, int
         edited = _edited(path.read_bytes().decode(), edits)
         path.write_text(edited, newline="")
         for where in (notes, notes.with_name("lost")):
-            after = unsettings_edit(path, AGENTS["claude-code"], _note(where, path)).after
+            after = make_settings_removal_edit(path, AGENTS["claude-code"], _note(where, path)).after
             assert after is not None
             assert theirs(said(path, after)) == theirs(said(path, edited.encode()))
             assert b"custody/hook" not in after
@@ -180,7 +180,7 @@ def spared(entry: Any) -> Any:
 
 @pytest.mark.parametrize("name", [name for name, case in FINE.items() if case.name != "config.toml" and case.data])
 def test_claude_codes_own_writing_keeps_us_removable(name: str, tmp_path: Path) -> None:
-    """A permission is granted in a session: the agent reads the file and writes it anew."""
+    """A permission is granted in a session: the agent reads the file and writes it again."""
     case = FINE[name]
     path, notes = tmp_path / case.name, tmp_path / "notes"
     path.write_bytes(case.data or b"")

@@ -31,7 +31,7 @@ def failures(cases: Mapping[str, Case], check: Callable[[Case, Path, Path], None
 
 
 def written(folder: Path, case: Case) -> Path:
-    """The case as a file of its own, with a mode that nobody has by default."""
+    """Write the case to its own file, with a mode that is never the default."""
     path = folder / "project" / ".agent" / case.name
     if case.data is not None:
         path.parent.mkdir(parents=True)

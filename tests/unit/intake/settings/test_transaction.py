@@ -14,15 +14,15 @@ from custody.intake.settings import (
     Edit,
     Manifest,
     ManifestEntry,
-    apply,
-    diff,
+    apply_settings_edits,
     files,
-    settings_edit,
-    unsettings_edit,
+    make_agent_settings_edit,
+    make_settings_removal_edit,
+    render_edit_diff,
 )
 from custody.intake.settings import edit as changing
-from custody.intake.settings.files import FILE_BYTES_MAX, look
-from custody.intake.settings.manifest import ByteSwap, apply_swaps, revert_swaps, unswapped
+from custody.intake.settings.files import FILE_BYTES_MAX, read_settings_file
+from custody.intake.settings.manifest import ByteSwap, apply_byte_swaps, revert_byte_swaps, undo_exact_byte_swaps
 from tests.builders.set_up import an_ask, set_up, take_out
 
 BEFORE = b'{\n  "model": "opus"\n}\n'
@@ -117,20 +117,20 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "large").write_bytes(b"{" + b" " * FILE_BYTES_MAX + b"}")
     for name, why in (("pipe", "not a regular file"), ("folder", "not a regular file"), ("large", "is larger than")):
         with pytest.raises(InputError, match=why):
-            settings_edit(tmp_path / name, an_ask())
+            make_agent_settings_edit(tmp_path / name, an_ask())
 
 
 def test_a_full_disk_changes_nothing_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "settings.json"
     path.write_bytes(BEFORE)
-    edit = settings_edit(path, an_ask())
+    edit = make_agent_settings_edit(path, an_ask())
 
     def full(handle: int, data: bytes) -> int:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "write", full)
     with pytest.raises(WorldError, match="cannot write '.*': No space left on device"):
-        apply([edit])
+        apply_settings_edits([edit])
     monkeypatch.undo()
     assert path.read_bytes() == BEFORE
     assert [each.name for each in tmp_path.iterdir()] == ["settings.json"]
@@ -151,7 +151,7 @@ def test_when_one_fails_those_before_it_are_undone(
         an_edit(new, None, b"x", folders=(tmp_path / "new", tmp_path / "new/deep")),
         an_edit(hook, b"#!/bin/sh\n", b"wrapper", aside=tmp_path / "hook.aside", program=True),
     ]
-    real, calls = changing._change, list[Edit]()
+    real, calls = changing._apply_settings_edit, list[Edit]()
 
     def change(edit: Edit) -> None:
         calls.append(edit)
@@ -160,9 +160,9 @@ def test_when_one_fails_those_before_it_are_undone(
         real(edit)
 
     before = _tree(tmp_path)
-    monkeypatch.setattr(changing, "_change", change)
+    monkeypatch.setattr(changing, "_apply_settings_edit", change)
     with pytest.raises(WorldError, match="no more"):
-        apply(edits)
+        apply_settings_edits(edits)
     assert _tree(tmp_path) == before
 
 
@@ -178,8 +178,8 @@ def test_a_file_that_changed_meanwhile_stops_all(tmp_path: Path) -> None:
     one.write_bytes(b"1")
     two.write_bytes(b"2")
     edits = [an_edit(one, b"1", b"x"), an_edit(two, b"before", b"y")]
-    with pytest.raises(WorldError, match="changed by somebody else"):
-        apply(edits)
+    with pytest.raises(WorldError, match="changed by another program"):
+        apply_settings_edits(edits)
     assert (one.read_bytes(), two.read_bytes()) == (b"1", b"2")
 
 
@@ -199,28 +199,28 @@ def test_every_byte_is_synced_before_the_name_changes(tmp_path: Path, monkeypatc
 
     for name in ("fsync", "rename"):
         monkeypatch.setattr(os, name, told(name))
-    apply([settings_edit(path, an_ask())])
+    apply_settings_edits([make_agent_settings_edit(path, an_ask())])
     assert seen == ["fsync", "rename", "fsync"]
 
 
 def test_a_diff_reads_as_one(tmp_path: Path) -> None:
     edit = an_edit(Path("/x"), b"a\nb", b"a\nc\xff\n")
-    assert diff(edit) == "--- /x\n+++ /x\n@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+c\\xff\n"
-    assert diff(an_edit(Path("/x"), None, b"a\n")).startswith("--- /dev/null\n+++ /x\n")
-    assert diff(an_edit(Path("/x"), b"a\n", None)).startswith("--- /x\n+++ /dev/null\n")
+    assert render_edit_diff(edit) == "--- /x\n+++ /x\n@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+c\\xff\n"
+    assert render_edit_diff(an_edit(Path("/x"), None, b"a\n")).startswith("--- /dev/null\n+++ /x\n")
+    assert render_edit_diff(an_edit(Path("/x"), b"a\n", None)).startswith("--- /x\n+++ /dev/null\n")
 
 
 def test_swaps_by_hand() -> None:
     swaps = [ByteSwap(1, b"", b"1"), ByteSwap(1, b"", b"2"), ByteSwap(3, b"c", b", c x")]
-    assert apply_swaps(b"a/bcd", swaps) == b"a12/b, c xd"
-    assert unswapped(b"a12/b, c xd", swaps) == b"a/bcd"
-    assert revert_swaps(b"zz a12/b, c xd", [ByteSwap(0, b"c", b", c x")]) == b"zz a12/bcd"
-    assert revert_swaps(b"xx", [ByteSwap(0, b"", b"x")]) is None
+    assert apply_byte_swaps(b"a/bcd", swaps) == b"a12/b, c xd"
+    assert undo_exact_byte_swaps(b"a12/b, c xd", swaps) == b"a/bcd"
+    assert revert_byte_swaps(b"zz a12/b, c xd", [ByteSwap(0, b"c", b", c x")]) == b"zz a12/bcd"
+    assert revert_byte_swaps(b"xx", [ByteSwap(0, b"", b"x")]) is None
     for wrong in ([ByteSwap(0, b"z", b"")], [ByteSwap(0, b"a/", b""), ByteSwap(1, b"/", b"")]):
         with pytest.raises(ValueError):
-            apply_swaps(b"a/bcd", wrong)
+            apply_byte_swaps(b"a/bcd", wrong)
     with pytest.raises(ValueError):
-        unswapped(b"other", swaps)
+        undo_exact_byte_swaps(b"other", swaps)
 
 
 # Notes.
@@ -257,12 +257,12 @@ def test_uninstall_of_an_unreadable_file_says_what_to_remove(tmp_path: Path) -> 
     path = tmp_path / "settings.json"
     path.write_bytes(b"{ not json")
     with pytest.raises(InputError, match="line 1, column 3") as refused:
-        unsettings_edit(path, AGENTS["claude-code"])
+        make_settings_removal_edit(path, AGENTS["claude-code"])
     assert "by hand" in str(refused.value.hint)
 
 
 def test_looking_never_waits_for_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InputError):
-        look(tmp_path / "pipe")
+        read_settings_file(tmp_path / "pipe")
     assert files.FILE_BYTES_MAX == FILE_BYTES_MAX

@@ -6,6 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from custody.core.wire.report import LogReport
+from custody.ledger.cli import SessionSearch, render_session_list
+from custody.ledger.sessions import list_session_log, shorten_session_ids
+from custody.terminal.screen import Screen, text_columns
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder, spool_of
 from tests.builders.events import an_event
 from tests.builders.hooks import SESSION, a_hook_event, an_edit
@@ -35,12 +40,147 @@ def worked(repository: Path) -> Path:
 
 
 def test_nothing_captured_yet(repository: Path) -> None:
-    assert custody(repository, "log").out == "no session has been captured here yet\n"
+    assert custody(repository, "log").out == "no session has been recorded here yet\n"
 
 
-def test_sessions_are_listed_with_what_happened_in_them(repository: Path) -> None:
-    (line,) = custody(worked(repository), "log").out.splitlines()
-    assert line.endswith(f"  claude-code   {SESSION}  m-1  1 prompt(s), 2 call(s), 1 file(s)")
+def test_sessions_are_listed_with_their_first_prompt(repository: Path) -> None:
+    assert custody(worked(repository), "log").out.splitlines() == [
+        "SESSION   STARTED   AGENT        FIRST PROMPT   TIME    FILES",
+        f"{SESSION[:8]}  just now  claude-code  please fix it  1 min  1 file",
+        "",
+        f"1 session. hint: custody log {SESSION[:8]} shows one, --grep TEXT searches prompts",
+    ]
+
+
+NOON_NS = 1_769_860_800 * 10**9  # 2026-01-31T12:00:00Z
+LONG = "Support must be able to refund a part of a payment. Never refund more than was paid, whatever was asked for."
+
+
+def recorded(repository: Path) -> LogReport:
+    """Three sessions: with edits and a link made a month later, with a hostile prompt, and without any prompt."""
+    for event in (
+        an_event("prompt", session="2f6c81d0-aaaa", text=LONG, at="2026-01-31T09:00:00Z"),
+        an_event("edit", session="2f6c81d0-aaaa", path="a.py", at="2026-01-31T09:48:00Z"),
+        an_event("edit", session="2f6c81d0-aaaa", path="b.py", at="2026-01-31T09:47:00Z"),
+        an_event("link", session="2f6c81d0-aaaa", at="2026-02-28T09:00:00Z"),
+        an_event("prompt", session="2f6c81d0-bbbb", text="why \x1b[2J is\n\tit slow", at="2026-01-31T10:00:00Z"),
+        an_event("call", session="e04c", agent="dr\u202eone", at="2026-01-12T10:00:00Z"),
+    ):
+        spool_of(repository).put(event)
+    return list_session_log(Workspace(repository), limit=5, with_prompts=True)
+
+
+def listed(repository: Path, screen: Screen, search: SessionSearch | None = None) -> list[str]:
+    report = recorded(repository)
+    ids = shorten_session_ids(Workspace(repository), [session.session for session in report.sessions])
+    lines = render_session_list(report, ids, search or SessionSearch(limit=5), screen, NOON_NS)
+    return [screen.render(line) for line in lines]
+
+
+def test_a_wide_terminal_shows_a_row_for_each_session(repository: Path) -> None:
+    assert listed(repository, Screen(columns=120, rows=24, is_terminal=True)) == [
+        "SESSION     STARTED      AGENT        FIRST PROMPT" + " " * 54 + "TIME       FILES",
+        "2f6c81d0-b  2 hours ago  robot        why \\x1b[2J is it slow" + " " * 44 + "1 min   no edits",
+        f"2f6c81d0-a  3 hours ago  robot        {LONG[:63]}…  48 min   2 files",
+        "e04c        2026-01-12   dr\\u202eone  (no prompt recorded)" + " " * 46 + "1 min   no edits",
+        "",
+        "3 sessions. hint: custody log 2f6c81d0-b shows one, --grep TEXT searches prompts",
+    ]
+
+
+def test_a_narrow_terminal_shows_two_lines_for_each_session(repository: Path) -> None:
+    assert listed(repository, Screen(columns=80, rows=24, is_terminal=True)) == [
+        "2f6c81d0-b  why \\x1b[2J is it slow",
+        "            robot · 2 hours ago · 1 min · no edits",
+        f"2f6c81d0-a  {LONG[:67]}…",
+        "            robot · 3 hours ago · 48 min · 2 files",
+        "e04c        (no prompt recorded)",
+        "            dr\\u202eone · 2026-01-12 · 1 min · no edits",
+        "",
+        "3 sessions. hint: custody log 2f6c81d0-b shows one, --grep TEXT searches prompts",
+    ]
+
+
+def test_agents_and_hints_are_colored_on_a_terminal_that_can(repository: Path) -> None:
+    lines = listed(repository, Screen(columns=80, rows=24, is_terminal=True, has_color=True))
+    assert lines[1] == " " * 12 + "\x1b[35mrobot\x1b[0m\x1b[2m · 2 hours ago · 1 min · no edits\x1b[0m"
+    assert lines[4] == "e04c        \x1b[2m(no prompt recorded)\x1b[0m"
+    assert lines[-1].startswith("3 sessions. \x1b[2mhint: ")
+    wide = listed(repository, Screen(columns=120, rows=24, is_terminal=True, has_color=True))
+    assert wide[0].startswith("\x1b[2mSESSION\x1b[0m     \x1b[2mSTARTED\x1b[0m")
+    assert "\x1b[35mrobot\x1b[0m        why \\x1b[2J" in wide[1]
+
+
+@pytest.mark.parametrize("columns", [40, 80, 100, 120])
+def test_no_line_is_wider_than_the_terminal(repository: Path, columns: int) -> None:
+    assert max(map(text_columns, listed(repository, Screen(columns=columns, is_terminal=True)))) <= columns
+
+
+def test_piped_output_is_whole_and_a_long_prompt_moves_no_other_row(repository: Path) -> None:
+    lines = listed(repository, Screen())
+    assert lines[2] == f"2f6c81d0-a  3 hours ago  robot        {LONG}  48 min   2 files"
+    assert len(lines[1]) <= 120
+
+
+def test_every_listed_id_shows_its_session(repository: Path) -> None:
+    recorded(repository)
+    ids = [line.split()[0] for line in custody(repository, "log").out.splitlines()[1:-2]]
+    assert ids == ["2f6c81d0-b", "2f6c81d0-a", "e04c"]
+    assert [custody(repository, "log", id_).status for id_ in ids] == [0, 0, 0]
+
+
+def test_the_last_line_says_how_to_see_more(repository: Path) -> None:
+    recorded(repository)
+    assert custody(repository, "log", "-n", "2").out.splitlines()[-1] == (
+        "2 of 3 sessions. hint: -n 8 for more, --grep TEXT searches prompts"
+    )
+
+
+def test_prompts_are_searched_in_any_case(repository: Path) -> None:
+    recorded(repository)
+    assert [line[:10] for line in custody(repository, "log", "--grep", "NEVER refund").out.splitlines()] == [
+        *("SESSION   ", "2f6c81d0-a", "", "1 matching")
+    ]
+    assert [line[:10] for line in custody(repository, "log", "--grep", "is it").out.splitlines()][1] == "2f6c81d0-b"
+    report = json.loads(custody(repository, "log", "--grep", "SLOW", "--json").out)
+    assert ([session["session"] for session in report["sessions"]], report["total"]) == (["2f6c81d0-bbbb"], 1)
+    assert report["agents"] == [{"agent": "robot", "last": "2026-01-31T10:00:00Z", "sessions": 1}]
+    none = custody(repository, "log", "--grep", "no such \x1b text")
+    assert (none.status, none.out) == (0, "no session has a prompt with 'no such \\x1b text'\n")
+    assert custody(repository, "log", "--grep", "slow", "--agent", "robot").out.count("2f6c81d0") == 2
+    assert custody(repository, "log", "--grep", "slow", "--by-agent").out == (
+        "robot       1 session   last 2026-01-31T10:00:00Z\n"
+    )
+    assert "cannot search prompts for an empty text" in custody(repository, "log", "--grep", " ").err
+    both = custody(repository, "log", "2f6c81d0-b", "--grep", "slow")
+    assert (both.status, both.out) == (2, "")
+    assert "--grep and SESSION are mutually exclusive" in both.err
+
+
+def test_json_has_the_first_prompt_and_the_time_of_the_last_message(repository: Path) -> None:
+    recorded(repository)
+    spool_of(repository).put(an_event("prompt", id="2", session="e04c", agent="late", text="bye"))
+    sessions = json.loads(custody(repository, "log", "--json").out)["sessions"]
+    by_agent = {(session["agent"], session["session"]): session for session in sessions}
+    linked = by_agent["robot", "2f6c81d0-aaaa"]
+    assert (linked["prompt"], linked["started"], linked["ended"]) == (
+        LONG,
+        "2026-01-31T09:00:00Z",
+        "2026-01-31T09:48:00Z",
+    )
+    assert linked["last"] == "2026-02-28T09:00:00Z"
+    assert by_agent["dr\u202eone", "e04c"]["prompt"] is None
+    assert by_agent["late", "e04c"]["prompt"] == "bye"
+
+
+def test_an_erased_prompt_is_null_and_not_found(repository: Path) -> None:
+    spool_of(repository).put(an_event("prompt", text="a customer's name"))
+    assert custody(repository, "log", "--grep", "customer").out.count("a customer's name") == 1
+    digest = json.loads(custody(repository, "show", "1", "--json").out)["records"][0]["number"]
+    assert custody(repository, "erase", str(digest), "--reason", "a name", "--yes").status == 0
+    assert custody(repository, "log", "--grep", "customer").out.startswith("no session has a prompt with")
+    for session in json.loads(custody(repository, "log", "--json").out)["sessions"]:
+        assert session["prompt"] is None
 
 
 def test_one_session_in_order_and_as_a_tree(repository: Path) -> None:
@@ -72,7 +212,7 @@ def test_generic_and_unread_agents_are_listed_too(repository: Path) -> None:
 def test_an_unknown_and_an_ambiguous_session(repository: Path) -> None:
     for session in ("one-1", "one-2"):
         spool_of(repository).put(an_event("prompt", session=session))
-    assert "fits several sessions" in custody(repository, "log", "one").err
+    assert "is ambiguous" in custody(repository, "log", "one").err
     assert custody(repository, "log", "one-1").status == 0
     assert custody(repository, "log", "two").status == 2
 
@@ -125,30 +265,30 @@ def test_the_same_session_of_two_agents_is_chosen_by_the_agent(repository: Path)
         spool_of(repository).put(an_event("call", agent=agent, session="same", id="c"))
     ran = custody(repository, "log", "same")
     assert ran.status == 2
-    assert "fits several sessions: one same, two same" in ran.err
-    assert "choose one with --agent" in ran.err
+    assert "is ambiguous: one same, two same" in ran.err
+    assert "hint: pass --agent" in ran.err
     assert "second?" in custody(repository, "log", "same", "--agent", "two").out
-    assert (
-        "no session of the agent 'three' is named 'same'" in custody(repository, "log", "same", "--agent", "three").err
-    )
-    listed = custody(repository, "log", "--agent", "one").out.splitlines()
-    assert [line.split()[1] for line in listed] == ["one"]
-    assert all("1 prompt(s), 1 call(s)" in line for line in custody(repository, "log").out.splitlines())
+    assert "unknown session 'same' of the agent 'three'" in custody(repository, "log", "same", "--agent", "three").err
+    rows = custody(repository, "log", "--agent", "one").out.splitlines()
+    assert rows[1].split() == ["same", "2026-01-31", "one", "first?", "1", "min", "no", "edits"]
+    sessions = json.loads(custody(repository, "log", "--json").out)["sessions"]
+    assert [(session["prompts"], session["calls"]) for session in sessions] == [(1, 1), (1, 1)]
+    assert [session["prompt"] for session in sessions] == ["first?", "second?"]
 
 
 def test_agents_are_counted_with_their_sessions(repository: Path) -> None:
-    assert custody(repository, "log", "--by-agent").out == "no session has been captured here yet\n"
+    assert custody(repository, "log", "--by-agent").out == "no session has been recorded here yet\n"
     for session in ("s1", "s2"):
         spool_of(repository).put(an_event("prompt", session=session, agent="robot"))
     spool_of(repository).put(an_event("prompt", session="s3", agent="drone", at="2026-01-30T12:00:00Z"))
     assert custody(repository, "log", "--by-agent").out.splitlines() == [
-        "drone       1 session(s)  last 2026-01-30T12:00:00Z",
-        "robot       2 session(s)  last 2026-01-31T12:00:00Z",
+        "drone       1 session   last 2026-01-30T12:00:00Z",
+        "robot       2 sessions  last 2026-01-31T12:00:00Z",
     ]
     assert custody(repository, "log", "s1", "--by-agent").status == 2
     assert custody(repository, "log", "--by-agent", "--agent", "drone").out.split()[0] == "drone"
     assert len(custody(repository, "log", "--by-agent", "--agent", "drone").out.splitlines()) == 1
-    assert custody(repository, "log", "--agent", "codex").out == "no session of codex has been captured here yet\n"
+    assert custody(repository, "log", "--agent", "codex").out == "no session of codex has been recorded here yet\n"
     ran = custody(repository, "log", "--agent", "dron")
     assert ran.status == 2
-    assert "no agent is named 'dron' here\n  hint: known are claude-code, codex, copilot, cursor, drone" in ran.err
+    assert "unknown agent 'dron'\nhint: known agents: claude-code, codex, copilot, cursor, drone" in ran.err

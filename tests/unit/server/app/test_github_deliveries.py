@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from custody.core.errors import InputError
 from custody.server.app.github_deliveries import DeliveryIntake, UntrustedDelivery, WebhookDelivery
-from custody.server.app.github_jobs import GitHubSettings, github_settings
-from custody.server.control import ControlTables, JobState, control_in_file
-from custody.server.github.shapes import WebhookReport, is_signed
+from custody.server.app.github_jobs import GitHubSettings, read_github_settings
+from custody.server.control import ControlTables, JobState, open_control_file
+from custody.server.github.shapes import WebhookReport, has_valid_webhook_signature
 from tests.builders.fake_github import REPOSITORY, FakeGitHub
 
 BASE, HEAD = "b" * 40, "a" * 40
@@ -25,7 +25,7 @@ numbers = count()
 
 @pytest.fixture
 def control(tmp_path: Path) -> Iterator[ControlTables]:
-    with control_in_file(tmp_path / "service.db") as one:
+    with open_control_file(tmp_path / "service.db") as one:
         one.github.connect(REPOSITORY, "default")
         yield one
 
@@ -50,7 +50,7 @@ def opened(action: str = "opened", guid: str = GUID, **more: str) -> WebhookDeli
 
 def waiting(control: ControlTables) -> list[tuple[str, str, str]]:
     """The kind, the project and the payload of each job that waits."""
-    return [(job.kind, job.project, job.payload) for job in control.jobs.in_states((JobState.WAITING,), 99)]
+    return [(job.kind, job.project, job.payload) for job in control.jobs.list_in_states((JobState.WAITING,), 99)]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,9 @@ def test_a_check_that_is_asked_for_twice_runs_twice(control: ControlTables, keep
 
 
 @pytest.mark.parametrize("change", ["body", "signature", "none", "sha1", "empty"])
-def test_what_is_not_signed_is_not_believed(control: ControlTables, keeper: DeliveryIntake, change: str) -> None:
+def test_a_delivery_without_a_valid_signature_is_rejected(
+    control: ControlTables, keeper: DeliveryIntake, change: str
+) -> None:
     one = opened()
     forged = {
         "body": replace(one, body=one.body.replace(b"opened", b"closed")),
@@ -98,7 +100,7 @@ def test_what_is_not_signed_is_not_believed(control: ControlTables, keeper: Deli
         "sha1": replace(one, signature="sha1=" + "0" * 40),
         "empty": replace(one, signature="sha256="),
     }[change]
-    with pytest.raises(UntrustedDelivery, match="not signed with our secret"):
+    with pytest.raises(UntrustedDelivery, match="the signature of the delivery is invalid"):
         keeper.take_in(control, forged)
     assert not waiting(control)
     assert keeper.take_in(control, one).taken == "queued", "a forged one does not use up the id"
@@ -106,7 +108,7 @@ def test_what_is_not_signed_is_not_believed(control: ControlTables, keeper: Deli
 
 @given(st.binary(), st.text(max_size=80))
 def test_no_signature_is_right_by_chance(body: bytes, signature: str) -> None:
-    assert not is_signed(body, fake.secret, signature)
+    assert not has_valid_webhook_signature(body, fake.secret, signature)
 
 
 def test_without_a_secret_nobody_is_believed(control: ControlTables, keeper: DeliveryIntake) -> None:
@@ -178,7 +180,7 @@ def test_settings_come_from_files_that_the_environment_names(tmp_path: Path) -> 
         "CUSTODY_GITHUB_TOKEN_FILE": str(tmp_path / "token"),
         "CUSTODY_GITHUB_COMMENTS": "yes",
     }
-    settings = github_settings(environment)
+    settings = read_github_settings(environment)
     assert (settings.secret, settings.comments) == (b"0123456789abcdef", True)
     assert settings.key is not None
     assert settings.key.credential(0) == "Bearer ghp_x"
@@ -190,19 +192,19 @@ def test_settings_come_from_files_that_the_environment_names(tmp_path: Path) -> 
     [
         ({"CUSTODY_GITHUB_API": "http://api.github.com"}, "https"),
         ({"CUSTODY_GITHUB_API": "file:///etc"}, "https"),
-        ({"CUSTODY_GITHUB_SECRET_FILE": "/nowhere/at/all"}, "cannot be read"),
+        ({"CUSTODY_GITHUB_SECRET_FILE": "/nowhere/at/all"}, "cannot read the file"),
         ({"CUSTODY_GITHUB_TOKEN_FILE": "/dev/null"}, "is empty"),
         ({"CUSTODY_GITHUB_APP_ID": "1"}, "belong together"),
         ({"CUSTODY_GITHUB_APP_ID": "1", "CUSTODY_GITHUB_TOKEN_FILE": "x"}, "both"),
         ({"CUSTODY_GITHUB_COMMENTS": "perhaps"}, "'yes' or 'no'"),
     ],
 )
-def test_a_setting_that_cannot_be_meant_is_named(environment: dict[str, str], words: str) -> None:
+def test_an_invalid_setting_is_named(environment: dict[str, str], words: str) -> None:
     with pytest.raises(InputError, match=words):
-        github_settings(environment)
+        read_github_settings(environment)
 
 
-def test_a_short_secret_is_refused(tmp_path: Path) -> None:
+def test_a_short_secret_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("hunter2")
-    with pytest.raises(InputError, match="fewer than 16 bytes"):
-        github_settings({"CUSTODY_GITHUB_SECRET_FILE": str(tmp_path / "secret")})
+    with pytest.raises(InputError, match="shorter than 16 bytes"):
+        read_github_settings({"CUSTODY_GITHUB_SECRET_FILE": str(tmp_path / "secret")})

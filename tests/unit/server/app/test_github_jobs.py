@@ -8,18 +8,18 @@ from urllib.parse import urlsplit
 import pytest
 
 from custody.core.errors import InputError
-from custody.core.wire.time import text_from
+from custody.core.wire.time import format_timestamp
 from custody.server.app.github_deliveries import (
     DeliveryIntake,
     WebhookDelivery,
-    backfill,
-    connect,
-    disconnect,
-    list_connections,
+    backfill_github_pulls,
+    connect_github_repository,
+    disconnect_github_repository,
+    list_github_connections,
 )
-from custody.server.app.github_jobs import GitHubSettings, github_settings
+from custody.server.app.github_jobs import GitHubSettings, read_github_settings
 from custody.server.app.jobs import KINDS, JobWorker
-from custody.server.app.tenancy import control_of, create_project, init_database
+from custody.server.app.tenancy import connect_control_tables, create_project, init_team_database
 from custody.server.control import JobState
 from custody.server.wire.tenancy import WorkerReport
 from custody.trust.queries import decisions_of_agent
@@ -64,8 +64,8 @@ class Team:
 
     def jobs(self, state: JobState) -> list[str]:
         """What failed jobs in a state say."""
-        with control_of(self.workspace) as control:
-            return [job.error or "" for job in control.jobs.in_states((state,), 99)]
+        with connect_control_tables(self.workspace) as control:
+            return [job.error or "" for job in control.jobs.list_in_states((state,), 99)]
 
     def pull(self, number: int, base: str, head: str) -> None:
         """A pull request, as GitHub keeps it: its head under a reference of the origin."""
@@ -75,7 +75,7 @@ class Team:
     def recorded(self) -> None:
         """An agent is recorded as it writes the new line, in the project that the repository belongs to."""
         with self._project.writing() as store:
-            at = text_from(NOON * 10**9 - 10**9)
+            at = format_timestamp(NOON * 10**9 - 10**9)
             store.append([an_arrival("edit", path="a.py", before=OLD.decode(), after=NEW.decode(), at=at, head=None)])
 
     def decided(self) -> list[str]:
@@ -89,7 +89,7 @@ class Team:
 
     def _taken_in(self, event: str, body: bytes, headers: dict[str, str]) -> None:
         keeper = DeliveryIntake(self.settings, self.workspace.now_ns, self.workspace.token)
-        with control_of(self.workspace, as_service=True) as control:
+        with connect_control_tables(self.workspace, as_service=True) as control:
             sent = WebhookDelivery(event, headers["X-GitHub-Delivery"], headers["X-Hub-Signature-256"], body)
             keeper.take_in(control, sent)
 
@@ -99,9 +99,9 @@ def connected(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> It
     """The name of a team's database with a project to which the repository is connected; each test gets a copy."""
     with a_database(postgres_url) as url:
         workspace = Workspace(tmp_path_factory.mktemp("connected"), database=url, now_ns=lambda: START_NS)
-        init_database(workspace, None)
+        init_team_database(workspace, None)
         create_project(workspace, "web-shop")
-        connect(workspace, REPOSITORY, "web-shop")
+        connect_github_repository(workspace, REPOSITORY, "web-shop")
         yield urlsplit(url).path.removeprefix("/")
 
 
@@ -121,7 +121,7 @@ def team(postgres_url: str, connected: str, tmp_path: Path, monkeypatch: pytest.
         origin = a_repository(tmp_path / "github" / f"{REPOSITORY}.git")
         now = [START_NS]
         workspace = Workspace(tmp_path, database=url, now_ns=lambda: now[0])
-        yield Team(workspace, fake, origin, github_settings(), now)
+        yield Team(workspace, fake, origin, read_github_settings(), now)
 
 
 def test_a_delivery_ends_as_a_check_run(team: Team) -> None:
@@ -216,25 +216,25 @@ def test_backfill_takes_each_request_over_once(team: Team) -> None:
         team.pull(number, base, head)
     team.fake.closed(1, head)
     team.fake.closed(2, None)
-    first = backfill(team.workspace, REPOSITORY, team.settings)
+    first = backfill_github_pulls(team.workspace, REPOSITORY, team.settings)
     assert (first.open, first.closed, first.added) == (1, 2, 4)
-    assert backfill(team.workspace, REPOSITORY, team.settings).added == 0
+    assert backfill_github_pulls(team.workspace, REPOSITORY, team.settings).added == 0
     assert team.work() == worked(done=4)
     team.fake.closed(3, head)
-    assert backfill(team.workspace, REPOSITORY, team.settings).added == 1
+    assert backfill_github_pulls(team.workspace, REPOSITORY, team.settings).added == 1
 
 
 def test_repositories_are_connected_and_let_go(team: Team) -> None:
-    assert [one.name for one in list_connections(team.workspace).repositories] == [REPOSITORY]
-    assert disconnect(team.workspace, REPOSITORY.upper()).done == "disconnected"
-    assert list_connections(team.workspace).repositories == []
+    assert [one.name for one in list_github_connections(team.workspace).repositories] == [REPOSITORY]
+    assert disconnect_github_repository(team.workspace, REPOSITORY.upper()).done == "disconnected"
+    assert list_github_connections(team.workspace).repositories == []
     with pytest.raises(InputError, match="not connected"):
-        disconnect(team.workspace, REPOSITORY)
-    with pytest.raises(InputError, match="no project"):
-        connect(team.workspace, REPOSITORY, "nobody-made-this")
+        disconnect_github_repository(team.workspace, REPOSITORY)
+    with pytest.raises(InputError, match="unknown project"):
+        connect_github_repository(team.workspace, REPOSITORY, "missing-project")
 
 
 def test_what_the_operator_did_not_say_is_named(team: Team) -> None:
     for lacking in (replace(team.settings, key=None), replace(team.settings, mirrors=None)):
         with pytest.raises(InputError, match="CUSTODY_GITHUB"):
-            backfill(team.workspace, REPOSITORY, lacking)
+            backfill_github_pulls(team.workspace, REPOSITORY, lacking)

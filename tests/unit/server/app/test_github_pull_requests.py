@@ -38,7 +38,7 @@ def bench(fake: FakeGitHub, built: Built) -> Iterator[PullRequestJudge]:
 def test_the_head_gets_a_check_run_with_the_verdict(fake: FakeGitHub, built: Built, bench: PullRequestJudge) -> None:
     base, head = a_history(built, {b"a.py": OLD}, {b"a.py": NEW})
     fake.opened(3, base, head)
-    assert bench.judge(3) == Judgement(ReviewFate.TOLD, "review")
+    assert bench.judge(3) == Judgement(ReviewFate.REPORTED, "review")
     (run,) = fake.check_runs.values()
     assert (run["name"], run["head_sha"], run["conclusion"]) == (CHECK, head, "neutral")
     assert "ATTR-UNSEEN" in run["output"]["summary"]
@@ -51,7 +51,7 @@ def test_judged_again_the_same_run_and_comment_are_edited(
     base, head = a_history(built, {b"a.py": OLD}, {b"a.py": NEW})
     fake.opened(3, base, head)
     talking = replace(bench, comments=True)
-    assert talking.judge(3) == talking.judge(3) == Judgement(ReviewFate.TOLD, "review")
+    assert talking.judge(3) == talking.judge(3) == Judgement(ReviewFate.REPORTED, "review")
     assert (len(fake.check_runs), len(fake.comments)) == (1, 1)
     assert fake.comments[1]["body"].startswith(MARK)
 
@@ -107,13 +107,13 @@ def test_a_head_that_never_rests_is_left_for_later(fake: FakeGitHub, built: Buil
     assert not fake.check_runs
 
 
-def test_what_cannot_be_judged_is_not_let_pass(fake: FakeGitHub, built: Built, bench: PullRequestJudge) -> None:
+def test_a_change_that_cannot_be_checked_does_not_pass(fake: FakeGitHub, built: Built, bench: PullRequestJudge) -> None:
     (base,) = a_history(built, {b"a.py": OLD})
     fake.opened(3, base, "d" * 40)
-    assert replace(bench, comments=True).judge(3) == Judgement(ReviewFate.TOLD, None)
+    assert replace(bench, comments=True).judge(3) == Judgement(ReviewFate.REPORTED, None)
     assert [run["head_sha"] for run in fake.check_runs.values()] == ["d" * 40]
     assert fake.check_runs[1]["conclusion"] == "action_required"
-    assert "could not be judged" in fake.comments[1]["body"]
+    assert "**custody**: not checked:" in fake.comments[1]["body"]
 
 
 def test_hostile_words_of_a_fork_stay_words(fake: FakeGitHub, built: Built, bench: PullRequestJudge) -> None:
@@ -131,7 +131,7 @@ def test_a_busy_github_is_the_callers_to_ask_again(fake: FakeGitHub, built: Buil
     with pytest.raises(GitHubBusy) as error:
         bench.judge(3)
     assert error.value.seconds == 9
-    assert bench.judge(3).fate is ReviewFate.TOLD
+    assert bench.judge(3).fate is ReviewFate.REPORTED
 
 
 def moving(fake: FakeGitHub, heads: list[str]) -> Callable[[int], None]:

@@ -19,16 +19,16 @@ from custody.server.app.jobs import (
     JobWorker,
     NewJob,
     WorkRules,
-    add_due,
     add_job,
-    back_off_ns,
+    add_retention_jobs,
+    compute_job_backoff_ns,
     list_jobs,
     retry_job,
 )
-from custody.server.app.tenancy import control_of, retain_project
+from custody.server.app.tenancy import connect_control_tables, set_project_retention
 from custody.server.control import ControlTables, Job, JobState
-from custody.store.db import migrate, migrations
-from custody.store.sqlite import overlay
+from custody.store.db import load_schema_migrations, migrate_store_schema
+from custody.store.sqlite import open_sqlite_overlay
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 from tests.builders.stores import NOON
@@ -63,7 +63,7 @@ def workspace(tmp_path: Path, clock: Clock) -> Workspace:
 
 @pytest.fixture
 def control(workspace: Workspace) -> Iterator[ControlTables]:
-    with control_of(workspace) as opened:
+    with connect_control_tables(workspace) as opened:
         yield opened
 
 
@@ -96,7 +96,7 @@ def test_a_job_that_fails_waits_longer_each_time_and_is_then_set_aside(
     waits = []
     for _ in range(2):
         assert once(workspace, fails) == (0, 1, 0, 0)
-        (job,) = control.jobs.in_states((JobState.WAITING,), 1)
+        (job,) = control.jobs.list_in_states((JobState.WAITING,), 1)
         waits.append((job.due_ns - clock.now) / SECOND_NS)
         assert once(workspace, fails) == (0, 0, 0, 0), "not before it is due"
         clock.now = job.due_ns
@@ -106,7 +106,7 @@ def test_a_job_that_fails_waits_longer_each_time_and_is_then_set_aside(
     assert (line.state, line.attempts, line.error) == ("aside", 3, "the database is away")
 
 
-def test_a_job_set_aside_is_done_when_somebody_says_so(workspace: Workspace, control: ControlTables) -> None:
+def test_a_failed_job_runs_again_after_a_retry(workspace: Workspace, control: ControlTables) -> None:
     add(control, "1")
 
     def refuses(_workspace: Workspace, _payload: Json) -> None:
@@ -115,7 +115,7 @@ def test_a_job_set_aside_is_done_when_somebody_says_so(workspace: Workspace, con
     assert once(workspace, refuses) == (0, 0, 1, 0), "what the caller got wrong is not tried again"
     retry_job(workspace, "job-1")
     assert once(workspace, lambda *_: None) == (1, 0, 0, 0)
-    with pytest.raises(InputError, match="no job 'job-1' is set aside"):
+    with pytest.raises(InputError, match="no failed job 'job-1'"):
         retry_job(workspace, "job-1")
 
 
@@ -129,7 +129,7 @@ def test_a_bug_in_one_job_does_not_keep_the_others_from_being_done(
             raise ZeroDivisionError("division by \0 zero \ud800")
 
     assert once(workspace, does) == (1, 1, 0, 0)
-    (job,) = control.jobs.in_states((JobState.WAITING,), 1)
+    (job,) = control.jobs.list_in_states((JobState.WAITING,), 1)
     assert job.error == "ZeroDivisionError: division by ? zero ?", "as any database can hold it"
 
 
@@ -143,13 +143,13 @@ def test_a_killed_workers_job_is_taken_again_after_its_lease(
     assert once(workspace, lambda *_: None) == (1, 0, 0, 0)
 
 
-def test_a_job_that_kills_its_workers_is_set_aside(workspace: Workspace, control: ControlTables, clock: Clock) -> None:
+def test_a_job_that_kills_its_workers_fails(workspace: Workspace, control: ControlTables, clock: Clock) -> None:
     add(control, "1")
     for _ in range(3):
         assert _killed(lambda: once(workspace, lambda *_: os._exit(137)))
         clock.pass_(60)
     assert once(workspace, lambda *_: os._exit(137)) == (0, 0, 1, 0)
-    assert list_jobs(workspace, 1).jobs[0].error == "begun 3 times and never ended"
+    assert list_jobs(workspace, 1).jobs[0].error == "started 3 times and never finished"
 
 
 def test_a_lease_is_renewed_while_the_job_runs(workspace: Workspace, control: ControlTables, clock: Clock) -> None:
@@ -158,9 +158,9 @@ def test_a_lease_is_renewed_while_the_job_runs(workspace: Workspace, control: Co
     renewed = threading.Event()
 
     def long(_workspace: Workspace, _payload: Json) -> None:
-        with control_of(workspace) as own:
+        with connect_control_tables(workspace) as own:
             clock.pass_(0.05)
-            while own.jobs.in_states((JobState.LEASED,), 1)[0].due_ns < NOON + 0.1 * SECOND_NS:
+            while own.jobs.list_in_states((JobState.LEASED,), 1)[0].due_ns < NOON + 0.1 * SECOND_NS:
                 renewed.wait(0.001)
             assert own.jobs.take(["work"], NOON + int(0.1 * SECOND_NS), NOON + SECOND_NS) is None
 
@@ -174,7 +174,7 @@ def test_who_lost_the_lease_says_so_and_records_nothing(
 
     def slow(_workspace: Workspace, _payload: Json) -> None:
         clock.pass_(60)
-        with control_of(workspace) as other:
+        with connect_control_tables(workspace) as other:
             taken = other.jobs.take(["work"], clock.now, clock.now + SECOND_NS)
             assert taken is not None
             assert other.jobs.done(taken, clock.now)
@@ -202,13 +202,13 @@ def test_a_worker_leaves_other_kinds_alone(workspace: Workspace, control: Contro
 
 
 def test_retention_comes_round_once_a_day(workspace: Workspace, control: ControlTables, clock: Clock) -> None:
-    assert add_due(control, workspace) == 0
-    retain_project(workspace, "default", 30)
+    assert add_retention_jobs(control, workspace) == 0
+    set_project_retention(workspace, "default", 30)
     ids = iter(f"{n:032x}" for n in range(9))
     counting = replace(workspace, token=lambda: next(ids))
-    assert [add_due(control, counting), add_due(control, counting)] == [1, 0]
+    assert [add_retention_jobs(control, counting), add_retention_jobs(control, counting)] == [1, 0]
     clock.pass_(24 * 3600)
-    assert add_due(control, counting) == 1
+    assert add_retention_jobs(control, counting) == 1
     assert JobWorker(counting, KINDS, RULES).run(once=True).done == 2
 
 
@@ -216,7 +216,7 @@ def test_retention_comes_round_once_a_day(workspace: Workspace, control: Control
 def test_a_job_never_waits_longer_than_the_rules_say_nor_less_than_half(attempts: int, chance: float) -> None:
     rules = WorkRules()
     whole = min(rules.back_off_seconds * 2 ** (attempts - 1), rules.back_off_seconds_max)
-    assert whole / 2 <= back_off_ns(attempts, chance, rules) / SECOND_NS <= whole
+    assert whole / 2 <= compute_job_backoff_ns(attempts, chance, rules) / SECOND_NS <= whole
 
 
 STEPS = st.lists(st.tuples(st.integers(0, 1), st.sampled_from(["work", "settle", "fail", "die", "wait"])), max_size=40)
@@ -231,8 +231,8 @@ def test_with_workers_killed_at_any_moment_each_effect_happens_and_each_end_is_r
 ) -> None:
     """Two workers, step by step in any order; one that dies forgets everything. At last one works to the end."""
     clock, effects, ends = Clock(), Counter[str](), Counter[str]()
-    with ControlTables(overlay(None)) as control:
-        migrate(control.db, migrations("custody.server.control"))
+    with ControlTables(open_sqlite_overlay(None)) as control:
+        migrate_store_schema(control.db, load_schema_migrations("custody.server.control"))
         add(control, *keys)
         holding: dict[int, Job | None] = dict.fromkeys(range(2))
         for worker, step in steps:

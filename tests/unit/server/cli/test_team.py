@@ -1,4 +1,4 @@
-"""Projects, tokens and workers as a user meets them."""
+"""The commands project, token and worker."""
 
 import json
 import os
@@ -23,18 +23,18 @@ def repository(tmp_path: Path) -> Path:
     return a_git_folder(tmp_path / "repository")
 
 
-def test_a_project_is_made_listed_and_removed(repository: Path) -> None:
-    assert custody(repository, "project", "create", "shop").out == "project shop is there\n"
+def test_a_project_is_created_listed_and_removed(repository: Path) -> None:
+    assert custody(repository, "project", "create", "shop").out == "Created project shop\n"
     listed = json.loads(custody(repository, "project", "list", "--json").out)
     assert [project["name"] for project in listed["projects"]] == ["default", "shop"]
     refused = custody(repository, "project", "remove", "shop")
     assert (refused.status, refused.out) == (2, "")
-    assert "add --yes" in refused.err
-    assert custody(repository, "project", "remove", "shop", "--yes").out == "project shop is gone\n"
+    assert "pass --yes" in refused.err
+    assert custody(repository, "project", "remove", "shop", "--yes").out == "Removed project shop\n"
     assert custody(repository, "--project", "shop", "records").status == 2
 
 
-def test_verbs_work_on_the_project_that_is_named(repository: Path) -> None:
+def test_commands_use_the_selected_project(repository: Path) -> None:
     custody(repository, "project", "create", "shop")
     recorded(repository, 2)
     in_shop = custody(repository, "--project", "shop", "records", "--json")
@@ -44,13 +44,13 @@ def test_verbs_work_on_the_project_that_is_named(repository: Path) -> None:
     assert custody(repository, "--project", "no such", "records").status == 2
 
 
-def test_a_token_is_shown_once_and_listed_without_what_it_opens_with(repository: Path) -> None:
+def test_a_token_is_shown_once_and_listed_without_its_secret(repository: Path) -> None:
     made = custody(
         repository, "token", "create", "--scope", "read", "--scope", "text", "--expires", "2w", "--name", "ci"
     )
     assert made.status == 0
     assert made.out == f"{PREFIX}DIGEST\n", "nothing else is on stdout"
-    assert "it is shown this once" in made.err
+    assert "it is shown only once" in made.err
     report = json.loads(custody(repository, "token", "list", "--json").out)
     (token,) = report["tokens"]
     assert (token["name"], token["scopes"], token["state"], token["project"]) == (
@@ -63,7 +63,7 @@ def test_a_token_is_shown_once_and_listed_without_what_it_opens_with(repository:
     assert "revoked" in custody(repository, "token", "revoke", token["id"]).out
 
 
-def test_no_file_holds_a_token(repository: Path) -> None:
+def test_no_file_contains_a_token(repository: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "custody", "token", "create", "--json"], cwd=repository, capture_output=True, check=True
     )
@@ -73,13 +73,13 @@ def test_no_file_holds_a_token(repository: Path) -> None:
     assert not any(secret in path.read_bytes() or bytes.fromhex(secret.decode()) in path.read_bytes() for path in files)
 
 
-def test_the_control_file_is_its_owners_alone(repository: Path) -> None:
+def test_only_the_owner_can_read_the_control_file(repository: Path) -> None:
     custody(repository, "token", "list")
     assert (repository / ".git/custody/service.db").stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         ("token", "create", "--scope", "root"),
         ("token", "create", "--expires", "soon"),
@@ -95,15 +95,15 @@ def test_the_control_file_is_its_owners_alone(repository: Path) -> None:
         ("worker", "--kinds", "nothing"),
     ],
 )
-def test_what_cannot_be_is_the_callers_turn(repository: Path, words: tuple[str, ...]) -> None:
-    ran = custody(repository, *words)
+def test_an_input_error_exits_with_2(repository: Path, arguments: tuple[str, ...]) -> None:
+    ran = custody(repository, *arguments)
     assert (ran.status, ran.out) == (2, ""), ran.err
 
 
-def test_retention_is_carried_out_by_a_worker(repository: Path) -> None:
+def test_a_worker_applies_the_retention(repository: Path) -> None:
     recorded(repository, 1)
     spool_of(repository).put(an_event("prompt", at="2020-01-31T12:00:00Z"))
-    assert "conversations kept for 1 days" in custody(repository, "project", "retain", "default", "--days", "1").out
+    assert "conversations stored for 1 day" in custody(repository, "project", "retain", "default", "--days", "1").out
     custody(repository, "records")
     worked = custody(repository, "worker", "--once", "--json")
     assert (worked.status, json.loads(worked.out)["done"]) == (0, 1)
@@ -112,7 +112,7 @@ def test_retention_is_carried_out_by_a_worker(repository: Path) -> None:
     assert json.loads(custody(repository, "worker", "list", "--json").out)["done"] == 1
 
 
-def test_a_worker_that_is_asked_to_stop_says_what_it_did(repository: Path) -> None:
+def test_a_stopped_worker_reports_its_jobs(repository: Path) -> None:
     custody(repository, "project", "retain", "default", "--days", "1")
     with subprocess.Popen(
         [sys.executable, "-m", "custody", "worker"],
@@ -132,5 +132,5 @@ def test_a_worker_that_is_asked_to_stop_says_what_it_did(repository: Path) -> No
             out, err = worker.communicate(timeout=60)
         finally:
             worker.kill()
-    assert (worker.returncode, out) == (0, "1 done, 0 to be tried again, 0 set aside\n")
-    assert "stopping when the job that runs has ended" in err
+    assert (worker.returncode, out) == (0, "1 done, 0 to retry, 0 failed\n")
+    assert "stopping after the running job" in err

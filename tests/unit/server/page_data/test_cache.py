@@ -1,4 +1,4 @@
-"""Answers that are kept for pages: one at a time for a place, and nobody waits for another place."""
+"""The cache of pages: one computation at a time per key, and keys do not wait for each other."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -7,7 +7,7 @@ from threading import Event
 import pytest
 
 from custody.core.errors import InputError
-from custody.server.page_data import cache as pages_kept
+from custody.server.page_data import cache as pages_cache
 from custody.server.page_data.cache import StateCache
 
 WAIT = 30.0
@@ -22,46 +22,46 @@ def slowly(begun: Event, go_on: Event) -> Callable[[], int]:
     return make
 
 
-def test_a_slow_count_of_one_project_holds_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages_kept, "WAIT_SECONDS_MAX", 0.01)
-    kept, begun, go_on = StateCache[int](), Event(), Event()
+def test_a_slow_answer_of_one_project_blocks_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages_cache, "WAIT_SECONDS_MAX", 0.01)
+    cache, begun, go_on = StateCache[int](), Event(), Event()
     with ThreadPoolExecutor() as pool:
-        slow = pool.submit(kept.get, ("slow",), 0, 0, slowly(begun, go_on))
+        slow = pool.submit(cache.get, ("slow",), 0, 0, slowly(begun, go_on))
         try:
             assert begun.wait(WAIT)
-            assert kept.get(("quick",), 0, 0, lambda: 2) == 2
-            with pytest.raises(InputError, match="takes long"):
-                kept.get(("slow",), 0, 0, lambda: 3)
+            assert cache.get(("quick",), 0, 0, lambda: 2) == 2
+            with pytest.raises(InputError, match="working on another long request"):
+                cache.get(("slow",), 0, 0, lambda: 3)
         finally:
             go_on.set()
         assert slow.result(WAIT) == 1
-    assert kept.get(("slow",), 0, 0, lambda: 3) == 1
+    assert cache.get(("slow",), 0, 0, lambda: 3) == 1
 
 
-def test_whoever_comes_second_finds_what_the_first_one_made() -> None:
-    kept, begun, go_on = StateCache[int](), Event(), Event()
+def test_concurrent_requests_share_one_answer() -> None:
+    cache, begun, go_on = StateCache[int](), Event(), Event()
     with ThreadPoolExecutor() as pool:
-        first = pool.submit(kept.get, ("here",), 0, 0, slowly(begun, go_on))
+        first = pool.submit(cache.get, ("here",), 0, 0, slowly(begun, go_on))
         assert begun.wait(WAIT)
-        second = pool.submit(kept.get, ("here",), 0, 0, lambda: 2)
+        second = pool.submit(cache.get, ("here",), 0, 0, lambda: 2)
         go_on.set()
         assert (first.result(WAIT), second.result(WAIT)) == (1, 1)
 
 
-def test_no_more_is_remembered_than_was_agreed_on() -> None:
-    kept = StateCache[int](most=2)
+def test_the_cache_has_a_maximum_size() -> None:
+    cache = StateCache[int](most=2)
     for n in range(10):
-        kept.get((str(n),), 0, 0, lambda: 1)
-    assert kept.get(("9",), 0, 0, lambda: 2) == 1
-    assert kept.get(("0",), 0, 0, lambda: 2) == 2
-    assert kept._turns._turns == {}
+        cache.get((str(n),), 0, 0, lambda: 1)
+    assert cache.get(("9",), 0, 0, lambda: 2) == 1
+    assert cache.get(("0",), 0, 0, lambda: 2) == 2
+    assert cache._turns._turns == {}
 
 
-def test_what_failed_is_made_again() -> None:
+def test_a_failed_answer_is_computed_again() -> None:
     def fails() -> int:
         raise InputError("not now")
 
-    kept = StateCache[int]()
+    cache = StateCache[int]()
     with pytest.raises(InputError, match="not now"):
-        kept.get(("here",), 0, 0, fails)
-    assert kept.get(("here",), 0, 0, lambda: 2) == 2
+        cache.get(("here",), 0, 0, fails)
+    assert cache.get(("here",), 0, 0, lambda: 2) == 2

@@ -1,4 +1,4 @@
-"""Blame as a page: files to choose from, a file with who wrote each line, and words where there is nothing to show."""
+"""The blame page: the list of files, a file with the author of each line, and errors."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,13 +14,13 @@ from custody.server.pages.blame_lines import (
     CHAINS_MAX,
     CLASSES,
     LINES_MAX,
-    PIECE_SIGNS_MAX,
+    PIECE_CHARACTERS_MAX,
     ROWS,
     FileLines,
     LineHighlight,
 )
 from custody.server.pages.files import FileLinks
-from custody.server.pages.phrases import SIGNS_MAX
+from custody.server.pages.phrases import TEXT_CHARACTERS_MAX
 from custody.workspace.workspace import Workspace
 from tests.builders.events import an_event
 from tests.builders.lines import Scene, moment, text
@@ -42,7 +42,7 @@ HOSTILE = "<img src=x onerror=alert(1)>\n\ttabbed\nrtl \u202e override\nansi \x1
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Scene:
-    """A repository in which an agent wrote two of four lines of one file; others nobody captured."""
+    """A repository in which an agent wrote two of four lines of one file."""
     made = Scene(tmp_path / "repository")
     old, new = (
         text("first of all", "second of all"),
@@ -58,31 +58,31 @@ def scene(tmp_path: Path) -> Scene:
 
 @pytest.fixture
 def bare_scene(tmp_path: Path) -> Scene:
-    """A repository in which nothing was captured and nothing committed."""
+    """A repository without records and commits."""
     return Scene(tmp_path / "repository")
 
 
 class TestFiles:
-    def test_folders_stand_before_files_and_what_agents_wrote_in_before_both(self, scene: Scene) -> None:
+    def test_edited_files_come_first_then_folders_then_files(self, scene: Scene) -> None:
         html = rendered(scene.workspace, "blame")
         found = [link for link in links_in(html, "blame") if set(link) & {"file", "folder"}]
         assert found == [{"file": "src/app.py"}, {"folder": "src"}, {"file": "README"}]
-        assert "3 files in commit" in words_in(html) and "written in 1 of them" in words_in(html)
+        assert "3 files in commit" in words_in(html) and "agents edited 1 of them" in words_in(html)
 
     def test_a_folder_lists_what_is_in_it(self, scene: Scene) -> None:
         html = rendered(scene.workspace, "blame", folder="src")
         assert {"folder": "src/lib"} in links_in(html, "blame") and {"file": "src/app.py"} in links_in(html, "blame")
         assert {"file": "README"} not in links_in(html, "blame")
 
-    def test_a_part_of_a_name_finds_files_below(self, scene: Scene) -> None:
+    def test_a_part_of_a_name_finds_files_in_subfolders(self, scene: Scene) -> None:
         assert {"file": "src/lib/x.py"} in links_in(rendered(scene.workspace, "blame", named="LIB/X"), "blame")
-        assert "No file here is like that" in words_in(rendered(scene.workspace, "blame", named="zebra"))
+        assert "No file matches." in words_in(rendered(scene.workspace, "blame", named="zebra"))
 
-    def test_only_what_agents_wrote_in(self, scene: Scene) -> None:
+    def test_only_files_that_agents_edited(self, scene: Scene) -> None:
         html = rendered(scene.workspace, "blame", edited="1")
         assert [link["file"] for link in links_in(html, "blame") if "file" in link] == ["src/app.py"]
 
-    def test_a_long_list_comes_in_pieces_that_hold_each_file_once(self, bare_scene: Scene) -> None:
+    def test_a_long_list_is_paged_and_has_each_file_once(self, bare_scene: Scene) -> None:
         bare_scene.commit_of({b"file %03d" % n: b"x\n" for n in range(250)})
         seen: list[str] = []
         after: str | None = ""
@@ -111,10 +111,10 @@ class TestFiles:
             if "file" in link
         }
 
-    def test_a_folder_that_is_not_there_is_said(self, scene: Scene) -> None:
+    def test_an_unknown_folder_shows_the_error(self, scene: Scene) -> None:
         for folder, words in (
-            ("nothing", "no folder"),
-            ("README", "no folder"),
+            ("nothing", "Cannot find folder"),
+            ("README", "Cannot find folder"),
             ("../..", "leaves"),
             ("/etc", "absolute"),
         ):
@@ -123,7 +123,7 @@ class TestFiles:
 
 
 class TestFile:
-    def test_each_line_stands_beside_whose_it_is(self, scene: Scene) -> None:
+    def test_each_line_has_its_author(self, scene: Scene) -> None:
         html = rendered(scene.workspace, "blame", file="src/app.py")
         data = data_in(html, "blame")
         kinds = [data["about"][place]["kind"] for first, last, place in data["runs"] for _ in range(first, last + 1)]
@@ -133,15 +133,15 @@ class TestFile:
         assert data["sessions"][about["session"]] == "s1"
         assert {data["signals"][one][0] for one in about["signals"]} >= {"content_hash", "range_match"}
         assert data_in(html, "places")["sessions"] == ["/session?id=s1&agent=robot"]
-        assert "50 % an agent's 2" in words_in(html)
+        assert "50 % agent 2" in words_in(html)
 
-    def test_a_mark_leads_to_why_at_the_commit_that_is_shown(self, scene: Scene) -> None:
+    def test_a_mark_links_to_why_at_the_same_commit(self, scene: Scene) -> None:
         html = rendered(scene.workspace, "blame", file="src/app.py")
         links = list(filter(None, links_in(html, "why")))
         assert [link["line"] for link in links] == ["1", "2", "3", "4"]
         assert {link["rev"] for link in links} == {scene.built.head()}
 
-    def test_no_word_of_a_conversation_is_shown(self, scene: Scene) -> None:
+    def test_no_text_of_a_conversation_is_shown(self, scene: Scene) -> None:
         assert SECRET not in rendered(scene.workspace, "blame", file="src/app.py", note=pytest.fail)
 
     def test_a_revision_and_the_disk_are_other_versions(self, scene: Scene) -> None:
@@ -151,22 +151,22 @@ class TestFile:
         assert data_in(html, "blame")["texts"] == ["first of all", "not yet committed"]
         assert {"file": "src/app.py", "disk": "1", "line": "2"} in links_in(html, "why")
 
-    def test_lines_that_are_not_chosen_fade(self, scene: Scene) -> None:
+    def test_lines_that_are_not_selected_fade(self, scene: Scene) -> None:
         html = rendered(scene.workspace, "blame", file="src/app.py", only="agent")
         assert html.count('class="code first faded"') == 2
-        html = rendered(scene.workspace, "blame", file="src/app.py", agent="nobody")
+        html = rendered(scene.workspace, "blame", file="src/app.py", agent="unknown")
         assert html.count("faded") == 4
 
-    def test_text_that_acts_is_text(self, bare_scene: Scene) -> None:
+    def test_hostile_text_is_inert(self, bare_scene: Scene) -> None:
         bare_scene.commit_of({b"hostile.txt": HOSTILE.encode()})
         html = rendered(bare_scene.workspace, "blame", file="hostile.txt")
         assert "<img src=x" not in html and "\u202e" not in html and "\x1b" not in html
         assert len(html) < 50_000
         shown = data_in(html, "blame")["texts"]
         assert shown[:4] == ["<img src=x onerror=alert(1)>", "\ttabbed", "rtl ⟨202E⟩ override", "ansi ⟨1B⟩[31mred"]
-        assert shown[4].endswith("(1,000,000 signs)")
+        assert shown[4].endswith("(1,000,000 characters)")
 
-    def test_readers_without_script_have_pages_of_lines(self, bare_scene: Scene) -> None:
+    def test_without_javascript_lines_are_paged(self, bare_scene: Scene) -> None:
         bare_scene.commit_of({b"long.txt": b"".join(b"line %d\n" % n for n in range(1, 402))})
         first = rendered(bare_scene.workspace, "blame", file="long.txt")
         assert first.count('class="code') == ROWS
@@ -176,16 +176,16 @@ class TestFile:
         assert {"file": "long.txt", "from": "151"} in links_in(last, "blame")
         assert len(data_in(last, "blame")["texts"]) == 401
 
-    def test_paper_without_script_says_which_lines_it_has_and_what_prints_the_rest(self, bare_scene: Scene) -> None:
+    def test_a_print_names_its_lines_and_the_command_for_the_rest(self, bare_scene: Scene) -> None:
         bare_scene.commit_of({b"it's long.py": b"x = 1\n" * (ROWS + 1), b"short.py": b"x = 1\n" * ROWS})
         html = rendered(bare_scene.workspace, "blame", file="it's long.py")
         verb = "custody blame 'it'\"'\"'s long.py' HEAD"
-        assert f"Only lines 1 to {ROWS} of {ROWS + 1} are printed. All of them: {verb}" in words_in(html)
-        assert "are printed" not in words_in(rendered(bare_scene.workspace, "blame", file="short.py"))
+        assert f"Printed: lines 1 to {ROWS} of {ROWS + 1}. All lines: {verb}" in words_in(html)
+        assert "Printed:" not in words_in(rendered(bare_scene.workspace, "blame", file="short.py"))
         named = rendered(bare_scene.workspace, "blame", file="it's long.py", rev="main")
         assert "s long.py' main" in words_in(named)
 
-    def test_a_report_links_to_a_few_chains_and_to_no_filter(self, bare_scene: Scene) -> None:
+    def test_a_report_links_to_a_few_chains_and_no_filters(self, bare_scene: Scene) -> None:
         old = [f"old line number {n}" for n in range(60)]
         new = [line for one in old for line in (one, f"brought = {one!r}")]
         root = bare_scene.commit_of({b"a.py": text(*old).encode()}, at=-100)
@@ -199,7 +199,7 @@ class TestFile:
 
 
 class TestNothingToShow:
-    def test_what_is_no_text_file_is_said(self, bare_scene: Scene) -> None:
+    def test_a_file_without_text_shows_the_reason(self, bare_scene: Scene) -> None:
         bare_scene.commit_of({b"binary": b"\0\1", b"empty": b"", b"src/a.py": b"x\n"})
         said = {
             file: words_in(rendered(bare_scene.workspace, "blame", file=file))
@@ -212,7 +212,7 @@ class TestNothingToShow:
         assert "is absolute" in said["/etc/passwd"]
         assert "a.py" in said["src"]
 
-    def test_what_is_not_there_is_answered_so_and_what_makes_no_sense_is_refused(self, scene: Scene) -> None:
+    def test_unknown_files_are_404_and_invalid_parameters_422(self, scene: Scene) -> None:
         with asked(a_keeper(scene.workspace)) as service:
             for path, status in (
                 ("/blame?file=src/app.py", 200),
@@ -229,24 +229,26 @@ class TestNothingToShow:
                 assert answer.status_code == status, path
                 assert "<h1" in answer.text, path
 
-    def test_an_unknown_revision_is_said(self, scene: Scene) -> None:
-        assert "No commit is named" in words_in(rendered(scene.workspace, "blame", rev="nonsense"))
-        assert "o commit is named" in words_in(rendered(scene.workspace, "blame", file="README", rev="nonsense"))
+    def test_an_unknown_revision_shows_the_error(self, scene: Scene) -> None:
+        assert "Unknown revision 'nonsense'" in words_in(rendered(scene.workspace, "blame", rev="nonsense"))
+        assert "nknown revision 'nonsense'" in words_in(
+            rendered(scene.workspace, "blame", file="README", rev="nonsense")
+        )
 
-    def test_a_repository_without_commit_offers_the_disk(self, bare_scene: Scene) -> None:
+    def test_a_repository_without_commits_offers_the_files_on_disk(self, bare_scene: Scene) -> None:
         html = rendered(bare_scene.workspace, "blame")
-        assert "no commit yet" in words_in(html) and 'name="disk"' in html
+        assert "no commits yet" in words_in(html) and 'name="disk"' in html
         bare_scene.wrote("a.py", "x = 1\n")
         bare_scene.built.git("add", "a.py")
         assert data_in(rendered(bare_scene.workspace, "blame", file="a.py", disk="1"), "blame")["texts"] == ["x = 1"]
 
-    def test_where_nothing_was_captured_it_says_what_to_do(self, bare_scene: Scene) -> None:
+    def test_without_records_it_shows_what_to_do(self, bare_scene: Scene) -> None:
         bare_scene.commit_of({b"a.py": b"x = 1\n"})
         said = words_in(rendered(bare_scene.workspace, "blame", file="a.py"))
-        assert "Nothing has been captured" in said and "custody init" in said
+        assert "Nothing is recorded in this repository" in said and "custody init" in said
 
     def test_a_service_without_repository_says_so(self, tmp_path: Path) -> None:
-        team = Workspace(tmp_path, "postgresql://nobody@nowhere.invalid/x")
+        team = Workspace(tmp_path, "postgresql://user@nowhere.invalid/x")
         for page in ("blame", "why"):
             assert "has no repository of the project 'default'" in words_in(rendered(team, page))
 
@@ -278,6 +280,7 @@ def an_attribution(first: int, last: int, kind: str, agent: str | None) -> Attri
         reason=None,
         searched=None,
         claims=[],
+        certainty="certain",
     )
 
 
@@ -302,7 +305,7 @@ RUNS = st.lists(
 
 
 @given(RUNS, st.integers(1, 9_000))
-def test_rows_runs_and_stripes_hold_every_line_once(runs: list[tuple[int, str, str | None]], start: int) -> None:
+def test_rows_runs_and_stripes_have_every_line_once(runs: list[tuple[int, str, str | None]], start: int) -> None:
     lines = FileLines(a_blamed(runs), start, LineHighlight())
     total = sum(length for length, _, _ in runs)
     numbers = [n for first, last, _ in lines.data["runs"] for n in range(first, last + 1)]
@@ -316,7 +319,7 @@ def test_rows_runs_and_stripes_hold_every_line_once(runs: list[tuple[int, str, s
     assert "\u202e" not in str(lines.data)
 
 
-def test_a_file_that_is_too_long_for_an_island_comes_in_pieces() -> None:
+def test_a_very_long_file_is_split() -> None:
     total = 2 * LINES_MAX + 5
     blamed = a_blamed([(LINES_MAX - 3, "none", None), (LINES_MAX, "agent", "robot"), (8, "none", None)])
     seen: list[str] = []
@@ -328,9 +331,9 @@ def test_a_file_that_is_too_long_for_an_island_comes_in_pieces() -> None:
     assert len(seen) == total and seen == blamed.texts
 
 
-def test_lines_that_are_too_much_together_are_cut_each_at_its_share() -> None:
-    long, blamed = "x" * SIGNS_MAX, a_blamed([(LINES_MAX, "agent", "robot")])
+def test_lines_that_are_too_long_together_are_cut() -> None:
+    long, blamed = "x" * TEXT_CHARACTERS_MAX, a_blamed([(LINES_MAX, "agent", "robot")])
     one = FileLines(replace(blamed, texts=[long, *["y"] * (LINES_MAX - 1)]), 1, LineHighlight()).data["texts"]
-    assert one[0] == long, "a single one is no burden"
+    assert one[0] == long, "a single long line is not cut"
     all_ = FileLines(replace(blamed, texts=[long] * LINES_MAX), 1, LineHighlight()).data["texts"]
-    assert sum(map(len, all_)) < PIECE_SIGNS_MAX * 1.2 and "2,000 signs" in all_[0]
+    assert sum(map(len, all_)) < PIECE_CHARACTERS_MAX * 1.2 and "2,000 characters" in all_[0]

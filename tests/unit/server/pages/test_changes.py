@@ -12,17 +12,17 @@ from custody.core.ids import CommitSha
 from custody.dupes import ChangeRow
 from custody.dupes.app import cluster as cluster_groups
 from custody.dupes.app.check import dupes_check
-from custody.dupes.app.cluster import clusters_among
+from custody.dupes.app.cluster import cluster_changes
 from custody.dupes.app.index import IndexRequest, dupes_index
-from custody.dupes.app.indexed_changes import change_like, changes_listed
-from custody.dupes.app.overlap import compare_changes
+from custody.dupes.app.indexed_changes import list_change_page, preview_change_duplicates
+from custody.dupes.app.overlap import compare_indexed_changes
 from custody.dupes.queries import DupesTables
 from custody.gate.app.gate import GateRequest, gate
 from custody.ledger import verify as integrity
-from custody.ledger.verify import verify_store
+from custody.ledger.verify import verify_ledger_store
 from custody.server.app.questions import NameNotFound
 from custody.server.page_data.cache import StateCache
-from custody.server.page_data.changes import ClusterMemory, VerdictTurns, change_judged, clusters_known
+from custody.server.page_data.changes import ClusterMemory, VerdictTurns, find_clusters_for_page, judge_change_for_page
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_arrival, an_event
@@ -85,17 +85,15 @@ def test_open_changes_are_listed_first_and_clusters_come_later(world: World) -> 
     assert "Begin" in words_of(rendered(world.workspace, "changes", state="landed"))
 
 
-def test_words_choose_changes_and_clusters_and_percent_is_no_pattern(world: World) -> None:
+def test_words_filter_changes_and_clusters_and_percent_is_not_a_wildcard(world: World) -> None:
     assert "Refuse NaN" not in words_of(rendered(world.workspace, "changes", words="RETRY"))
-    assert "No open change has these words." in words_of(rendered(world.workspace, "changes", words="%"))
+    assert "No open change matches." in words_of(rendered(world.workspace, "changes", words="%"))
     assert "1 cluster among" in words_of(rendered(world.workspace, "changes-clusters", words="say so"))
-    assert "No cluster has a change with these words." in words_of(
-        rendered(world.workspace, "changes-clusters", words="NaN")
-    )
+    assert "No cluster matches." in words_of(rendered(world.workspace, "changes-clusters", words="NaN"))
 
 
 def test_a_change_is_found_by_the_digits_of_its_head(world: World) -> None:
-    found = changes_listed(world.workspace, state="all", words=world.heads[2][:8], before=None, limit=9)
+    found = list_change_page(world.workspace, state="all", text=world.heads[2][:8], before=None, limit=9)
     assert [one.title for one in found.items] == ["Refuse NaN"]
 
 
@@ -103,7 +101,7 @@ def test_more_changes_follow_without_gap_or_repetition(world: World) -> None:
     seen: list[str] = []
     before: int | None = None
     for _ in range(4):
-        found = changes_listed(world.workspace, state="all", words="", before=before, limit=1)
+        found = list_change_page(world.workspace, state="all", text="", before=before, limit=1)
         seen += [one.title for one in found.items]
         before = found.next
     assert seen == ["Refuse NaN", "Retry it, and say so", "Retry step 3", "Begin"]
@@ -113,13 +111,13 @@ def test_more_changes_follow_without_gap_or_repetition(world: World) -> None:
 def test_a_cluster_marks_what_to_keep_and_leads_to_the_evidence(world: World) -> None:
     html = rendered(world.workspace, "cluster", name="#2")
     words = words_of(html)
-    assert "2 changes of which not all should land." in words
+    assert "2 changes that do the same: merge only one." in words
     assert "keep" in words
     assert f"other={world.heads[0]}" in html or f"other={world.heads[1]}" in html
-    assert "belongs to no cluster" in words_of(rendered(world.workspace, "cluster", name="#3"))
+    assert "not in a cluster" in words_of(rendered(world.workspace, "cluster", name="#3"))
 
 
-def test_a_change_says_what_it_is_like_and_nothing_is_kept_of_that(world: World) -> None:
+def test_a_change_shows_its_duplicates_and_stores_no_evidence(world: World) -> None:
     html = rendered(world.workspace, "change", name="#2")
     words = words_of(html)
     assert "Retry step 3" in words
@@ -127,15 +125,15 @@ def test_a_change_says_what_it_is_like_and_nothing_is_kept_of_that(world: World)
     assert "src/app.py" in words
     with world.workspace.reading() as store:
         assert DupesTables(store).evidence(world.heads[1]) == []
-    assert "It is like none of" in words_of(rendered(world.workspace, "change", name="#3"))
+    assert "No duplicates found: compared" in words_of(rendered(world.workspace, "change", name="#3"))
 
 
-def test_what_a_page_says_is_what_the_verb_says(world: World) -> None:
+def test_a_page_shows_what_the_command_reports(world: World) -> None:
     world.built.commit({b"src/app.py": RETRY}, world.root, message=b"Land a retry")
     world.index()
     with world.workspace.reading() as store:
         row = DupesTables(store).by_head(world.heads[1])[0]
-    looked = change_like(world.workspace, row)
+    looked = preview_change_duplicates(world.workspace, row)
     checked = dupes_check(world.workspace, f"main..{world.heads[1]}")
     keys = [(one.evidence.other.head, one.evidence.chance, one.evidence.relations) for one in looked.suggestions]
     assert keys == [
@@ -145,7 +143,7 @@ def test_what_a_page_says_is_what_the_verb_says(world: World) -> None:
 
 
 def test_lines_that_both_changes_have_are_marked_on_both_sides(world: World) -> None:
-    seen = compare_changes(world.workspace, "#2", "#1")
+    seen = compare_indexed_changes(world.workspace, "#2", "#1")
     beside, alone = seen.files
     assert beside.this is not None
     assert beside.other is not None
@@ -163,10 +161,10 @@ def test_lines_that_both_changes_have_are_marked_on_both_sides(world: World) -> 
 
 def test_stored_evidence_is_shown_with_whether_it_still_holds(world: World) -> None:
     id_ = dupes_check(world.workspace, f"main..{world.heads[1]}").suggestions[0].id
-    assert "the index gives the same answer" in words_of(rendered(world.workspace, "evidence", id=id_))
+    assert "Recomputed now: the same result" in words_of(rendered(world.workspace, "evidence", id=id_))
 
 
-def test_a_long_pair_is_cut_and_says_so(world: World, tmp_path: Path) -> None:
+def test_a_long_pair_is_cut_with_a_note(world: World, tmp_path: Path) -> None:
     long = b"".join(b"value_%d = compute(%d)\n" % (n, n) for n in range(3_000))
     world.propose(4, {b"src/app.py": APP, b"src/long.py": long}, "Long")
     world.propose(5, {b"src/app.py": APP, b"src/long.py": long + b"more = 1\n"}, "Longer")
@@ -175,7 +173,7 @@ def test_a_long_pair_is_cut_and_says_so(world: World, tmp_path: Path) -> None:
     assert "other lines here" in words_of(html)
 
 
-def test_verdicts_that_are_asked_for_at_once_check_the_store_once_and_are_the_gates(
+def test_concurrent_verdicts_verify_the_store_once_and_equal_the_gate(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with world.workspace.writing() as store:
@@ -184,24 +182,24 @@ def test_verdicts_that_are_asked_for_at_once_check_the_store_once_and_are_the_ga
 
     def counted(*given: Any) -> Any:
         whole.append("verified")
-        return verify_store(*given)
+        return verify_ledger_store(*given)
 
-    monkeypatch.setattr(integrity, "verify_store", counted)
+    monkeypatch.setattr(integrity, "verify_ledger_store", counted)
     turns = VerdictTurns()
     with ThreadPoolExecutor(4) as threads:
-        reports = list(threads.map(lambda head: change_judged(world.workspace, turns, head), world.heads))
+        reports = list(threads.map(lambda head: judge_change_for_page(world.workspace, turns, head), world.heads))
     assert whole == ["verified"]
     wanted = [gate(world.workspace, GateRequest(change=f"{world.root}..{head}")) for head in world.heads]
     assert reports == wanted
 
 
-def test_a_store_that_is_damaged_is_said_by_the_verdict(world: World) -> None:
+def test_the_verdict_reports_a_damaged_store(world: World) -> None:
     with world.workspace.writing() as store:
         store.append([an_arrival("call", event=f"c{n}", id=f"c{n}") for n in range(3)])
         store.db.run("UPDATE record SET kind = 'other' WHERE seq = 2")
     turns = VerdictTurns()
     for _ in range(2):
-        verdict = change_judged(world.workspace, turns, world.heads[0])
+        verdict = judge_change_for_page(world.workspace, turns, world.heads[0])
         assert "INTEG-DAMAGE" in {reason.code for reason in verdict.reasons}
 
 
@@ -216,11 +214,14 @@ def test_the_verdict_is_a_word_with_its_reasons(world: World) -> None:
     assert 'class="badge k-review"' in html or 'class="badge k-block"' in html
     assert "DUPE-" in words_of(html)
     assert "<html" not in html
-    assert "this change has landed" in words_of(rendered(world.workspace, "change-verdict", change=world.root)).lower()
-    assert "no indexed change is called" in words_of(rendered(world.workspace, "change-verdict", change="nope")).lower()
+    assert (
+        "this change is already merged"
+        in words_of(rendered(world.workspace, "change-verdict", change=world.root)).lower()
+    )
+    assert "unknown change 'nope'" in words_of(rendered(world.workspace, "change-verdict", change="nope")).lower()
 
 
-def test_a_change_that_is_not_there_is_said_so(world: World) -> None:
+def test_an_unknown_change_is_not_found(world: World) -> None:
     asked: list[tuple[str, dict[str, Any]]] = [
         ("change", {"name": "nope"}),
         ("cluster", {"name": "nope"}),
@@ -247,11 +248,11 @@ def test_a_report_in_files_has_the_same_without_a_service(world: World) -> None:
     assert "DUPE-" in words_of(rendered(world.workspace, "change", links=in_files(), name="#2"))
 
 
-def test_without_a_repository_what_was_indexed_is_listed(world: World) -> None:
+def test_without_a_repository_indexed_changes_are_listed(world: World) -> None:
     team = replace(world.workspace, spooled=False)
     assert "has no repository" in words_of(rendered(team, "changes"))
     assert "1 cluster among" in words_of(rendered(team, "changes-clusters"))
-    assert "nobody can tell who descends from whom" in words_of(rendered(team, "cluster", name="#1"))
+    assert "Which change to keep is unknown" in words_of(rendered(team, "cluster", name="#1"))
     words = words_of(rendered(team, "change", name="#1"))
     assert "custody gate" in words
     assert "has no repository" in words_of(rendered(team, "change-verdict", change="#1"))
@@ -263,7 +264,7 @@ def a_row(number: int, like: ChangeRow, *, title: str, name: str) -> ChangeRow:
 
 @pytest.fixture
 def hostile(world: World) -> World:
-    """The same index with two changes more, whose names and titles want to do harm."""
+    """The same index with two more changes that have hostile names and titles."""
     with world.workspace.writing() as store, store.writing():
         like = DupesTables(store).by_head(world.heads[0])[0]
         for number, title in ((90, HOSTILE), (91, "x" * 1_000_000)):
@@ -272,7 +273,7 @@ def hostile(world: World) -> World:
     return world
 
 
-def test_nothing_in_a_title_acts_and_a_long_one_is_cut(hostile: World) -> None:
+def test_a_hostile_title_is_inert_and_a_long_one_is_cut(hostile: World) -> None:
     asked: list[tuple[str, dict[str, Any]]] = [
         ("changes", {}),
         ("changes-clusters", {"state": "all"}),
@@ -295,8 +296,8 @@ def test_five_hundred_clusters_are_one_small_page(world: World) -> None:
             pair = number // 2
             row = a_row(number, like, title=f"Change {number}", name=f"refs/pull/{number}/head")
             DupesTables(store).put(row, [(pair, 1)], [pair * 100 + n for n in range(20)])
-    # Whatever their hashes say, the signatures are all the same: the pairs are told apart by what they share.
-    assert len(clusters_known(world.workspace, StateCache()).groups) > 500
+    # All signatures are the same; the pairs differ by their shared hashes.
+    assert len(find_clusters_for_page(world.workspace, StateCache()).groups) > 500
     html = rendered(world.workspace, "changes-clusters")
     assert html.count("<details") == 500
     assert nodes_of(html) + nodes_of(rendered(world.workspace, "changes")) <= 1_500
@@ -306,16 +307,16 @@ def test_five_hundred_clusters_are_one_small_page(world: World) -> None:
 
 def test_clusters_are_found_once_for_a_state_of_the_index(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     memory: ClusterMemory = StateCache()
-    first = clusters_known(world.workspace, memory)
+    first = find_clusters_for_page(world.workspace, memory)
     found: list[int] = []
 
     def counted(*args: Any) -> Any:
         found.append(1)
-        return clusters_among(*args)
+        return cluster_changes(*args)
 
-    monkeypatch.setattr(cluster_groups, "clusters_among", counted)
-    assert clusters_known(world.workspace, memory) is first
+    monkeypatch.setattr(cluster_groups, "cluster_changes", counted)
+    assert find_clusters_for_page(world.workspace, memory) is first
     assert not found
     world.propose(4, {b"src/app.py": RETRY + b"\n"}, "Retry once more")
-    assert len(clusters_known(world.index().workspace, memory).groups[0].members) > len(first.groups[0].members)
+    assert len(find_clusters_for_page(world.index().workspace, memory).groups[0].members) > len(first.groups[0].members)
     assert found == [1]

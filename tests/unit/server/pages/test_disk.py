@@ -1,4 +1,4 @@
-"""What is on disk: pages and the API show of it what git tracks, and of nothing else that it is there."""
+"""Files on disk: pages and the API show only tracked files, and hide that others exist."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ NOT_TRACKED = "git does not track"
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Scene:
-    """A repository with a document that was changed since, and secrets that git ignores or was never told of."""
+    """A repository with a changed document, and secrets that git ignores or does not track."""
     made = Scene(tmp_path / "repository")
     made.committed(README__md="# Words\n", __gitignore=".env\nsecrets.md\n", at=5)
     made.wrote("README.md", text("# Words", "more words"))
@@ -35,20 +35,20 @@ def service(scene: Scene) -> Iterator[Asked]:
 
 @pytest.mark.parametrize("name", [*HIDDEN, "nothing"])
 @pytest.mark.parametrize("page", ["blame", "why"])
-def test_what_git_does_not_track_is_not_on_a_page(scene: Scene, page: str, name: str) -> None:
+def test_an_untracked_file_is_not_on_a_page(scene: Scene, page: str, name: str) -> None:
     html = rendered(scene.workspace, page, file=name, line="1" if page == "why" else None, disk="1")
     assert NOT_TRACKED in words_in(html).lower() and "zebra" not in html
     assert "custody blame" in words_in(html)
 
 
 @pytest.mark.parametrize("name", [*HIDDEN, "nothing.md", ".git/config", ".gitignore"])
-def test_a_report_is_a_document_that_git_tracks(scene: Scene, name: str) -> None:
+def test_only_tracked_documents_are_shown(scene: Scene, name: str) -> None:
     with pytest.raises(NameNotFound) as caught:
         rendered(scene.workspace, "report", file=name)
     assert "zebra" not in str(caught.value)
 
 
-def test_a_link_that_is_tracked_leads_nowhere(scene: Scene) -> None:
+def test_a_tracked_symbolic_link_is_not_followed(scene: Scene) -> None:
     (scene.built.path / "link.md").symlink_to("secrets.md")
     scene.built.git("add", "link.md")
     with pytest.raises(NameNotFound):
@@ -56,13 +56,13 @@ def test_a_link_that_is_tracked_leads_nowhere(scene: Scene) -> None:
     assert "zebra" not in rendered(scene.workspace, "blame", file="link.md", disk="1")
 
 
-def test_what_git_tracks_is_shown_as_it_is_on_disk(scene: Scene) -> None:
+def test_a_tracked_file_is_shown_as_on_disk(scene: Scene) -> None:
     assert data_in(rendered(scene.workspace, "blame", file="README.md", disk="1"), "blame")["texts"][1] == "more words"
     assert "more words" in rendered(scene.workspace, "why", file="README.md", line="2", disk="1")
     assert "more words" in rendered(scene.workspace, "report", file="README.md")
 
 
-def test_a_document_of_any_name_opens_by_its_link(scene: Scene) -> None:
+def test_a_document_with_any_name_opens_by_its_link(scene: Scene) -> None:
     names = ("docs/rtl\u202egnp.md".encode(), "日本語 &<b>.md".encode(), b"back\\slash.md", b"no utf-8 \xff.md")
     scene.commit_of({name: b"# Some words\n" for name in names}, at=90)
     listed = links_in(rendered(scene.workspace, "sources"), "report")
@@ -71,7 +71,7 @@ def test_a_document_of_any_name_opens_by_its_link(scene: Scene) -> None:
         assert "Some words" in rendered(scene.workspace, "report", file=said["file"])
 
 
-def test_the_interface_for_programs_shows_no_more(service: Asked) -> None:
+def test_the_api_shows_only_tracked_files(service: Asked) -> None:
     assert service.get("/api/v1/why?file=README.md&line=2").status_code == 200
     for name in (*HIDDEN, "nothing"):
         found = service.get(f"/api/v1/why?file={name}&line=1")

@@ -1,4 +1,4 @@
-"""The first page: what it says of an empty store, of a used one, and of one without a repository."""
+"""The overview page: with an empty store, with records, and without a repository."""
 
 import re
 from collections.abc import Sequence
@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.attribution.wire import LineShare, StatsPeriod, StatsReport
-from custody.intake.install.doctor import doctor, glance
+from custody.intake.install.doctor import run_doctor_checks, run_quick_doctor_checks
 from custody.server import queries as looked_at
-from custody.server.app.questions import lines_counted
+from custody.server.app.questions import answer_stats_request
 from custody.server.pages import charts
 from custody.server.pages import overview as page
 from custody.server.pages.overview import (
     ABILITIES,
     MODELS_SHOWN,
-    NOBODY,
+    NO_AUTHOR,
     OTHERS,
     PERIODS_SHOWN,
-    chart_ownership,
+    make_ownership_chart,
     read_overview_page,
 )
 from custody.server.pages.page import PageMemory
@@ -55,20 +55,20 @@ def empty(tmp_path: Path) -> Workspace:
     return Workspace(a_git_folder(tmp_path / "repository"))
 
 
-def test_an_empty_store_says_what_to_do_next(empty: Workspace) -> None:
+def test_an_empty_store_shows_what_to_do_next(empty: Workspace) -> None:
     said = words_in(rendered(empty, "overview"))
     assert "Nothing has been recorded yet." in said and "custody init" in said
-    assert "No change is indexed." in said and "No session of an agent was captured." in said
+    assert "No change is indexed yet." in said and "No session recorded yet." in said
     assert said.count("not yet") == len(ABILITIES)
 
 
 def test_a_repository_without_a_commit_says_so_instead_of_a_share(empty: Workspace) -> None:
-    assert "othing is committed here yet" in rendered(empty, "overview-share")
+    assert "This repository has no commits yet" in rendered(empty, "overview-share")
 
 
-def test_what_can_be_said_is_linked_and_what_cannot_says_why(scene: Scene) -> None:
+def test_capabilities_are_linked_or_show_what_is_missing(scene: Scene) -> None:
     html = rendered(scene.workspace, "overview")
-    can = {one.ability.page: one.why_not is None for one in read_overview_page(scene.workspace).standing}
+    can = {one.ability.page: one.why_not is None for one in read_overview_page(scene.workspace).capabilities}
     assert can == {
         "blame": True,
         "sessions": False,
@@ -78,35 +78,33 @@ def test_what_can_be_said_is_linked_and_what_cannot_says_why(scene: Scene) -> No
         "graph": False,
     }
     assert {} in links_in(html, "blame")
-    assert "nobody recorded a decision about an agent's change" in words_in(html)
+    assert "no reviews recorded" in words_in(html)
 
 
-def test_a_service_without_the_repository_says_what_it_cannot_count(scene: Scene) -> None:
+def test_without_a_repository_lines_are_not_counted(scene: Scene) -> None:
     away = replace(scene.workspace, spooled=False)
     said = words_in(rendered(away, "overview"))
     assert "cannot count lines" in said
     assert "this service has no repository of the project" in rendered(away, "overview-share").lower()
 
 
-def test_the_share_says_what_is_counted_and_since_when(scene: Scene) -> None:
+def test_the_share_shows_what_is_counted_and_since_when(scene: Scene) -> None:
     html = rendered(scene.workspace, "overview-share")
     said = " ".join(html.replace("<b>", "").replace("</b>", "").split())
-    assert "50 % of 4 lines are agents'" in said
-    assert "maker/model-1" in said and "the 1 text file of commit" in said
-    assert "Nothing is known of before 2023-11-" in said
+    assert "50 % of 4 lines were written by agents" in said
+    assert "maker/model-1" in said and "Counted in 1 text file of commit" in said
+    assert "Recording began on 2023-11-" in said
 
 
-def test_lines_are_counted_once_for_a_commit_and_the_records_that_there_are(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_are_counted_once_per_commit_and_state_of_records(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[str | None] = []
 
     def counting(workspace: Workspace, path: str | None, *, revision: str | None) -> StatsReport:
         counted.append(revision)
-        return lines_counted(workspace, path, revision=revision)
+        return answer_stats_request(workspace, path, revision=revision)
 
     memory = PageMemory()
-    monkeypatch.setattr(page, "lines_counted", counting)
+    monkeypatch.setattr(page, "answer_stats_request", counting)
     first = rendered(scene.workspace, "overview-share", memory=memory)
     assert rendered(scene.workspace, "overview-share", memory=memory) == first and len(counted) == 1
     scene.saw(an_event("prompt", id="p1", session="s1", at=moment(7)))
@@ -120,7 +118,7 @@ def test_the_last_sessions_are_linked(scene: Scene) -> None:
     assert links_in(html, "session") == [{"id": "s2", "agent": "other"}, {"id": "s1", "agent": "robot"}]
 
 
-def test_what_was_asked_is_not_on_the_first_page(scene: Scene) -> None:
+def test_prompts_are_not_on_the_overview(scene: Scene) -> None:
     scene.saw(an_event("prompt", id="p1", session="s1", text="the zebra", at=moment(7)))
     assert "zebra" not in rendered(scene.workspace, "overview", note=lambda _: None)
 
@@ -131,9 +129,9 @@ def test_names_of_records_stay_text(scene: Scene) -> None:
     assert "<img" not in html.replace("<img src=", "", 1) and "\u202e" not in html
 
 
-def test_the_glance_finds_what_the_doctor_finds_but_for_what_reads_every_record(scene: Scene) -> None:
-    fields = [(one.name, one.state) for one in doctor(scene.workspace).checks]
-    assert [(one.name, one.state) for one in glance(scene.workspace)] == [
+def test_quick_checks_equal_the_doctor_except_for_full_reads(scene: Scene) -> None:
+    fields = [(one.name, one.state) for one in run_doctor_checks(scene.workspace).checks]
+    assert [(one.name, one.state) for one in run_quick_doctor_checks(scene.workspace)] == [
         one for one in fields if one[0] != "observations"
     ]
 
@@ -211,8 +209,8 @@ def _share(name: str, lines: int) -> LineShare:
 
 
 @given(periods())
-def test_the_pictures_have_every_dated_line_once_and_end_on_the_share(growth: list[StatsPeriod]) -> None:
-    found = chart_ownership(a_report(growth))
+def test_the_charts_have_every_dated_line_once_and_end_at_the_share(growth: list[StatsPeriod]) -> None:
+    found = make_ownership_chart(a_report(growth))
     dated = [period for period in growth if period.name not in ("before", "unknown")]
     drawn = sum(int(value or 0) for one in found.models for value in one.values)
     assert drawn == sum(period.lines for period in dated)
@@ -224,7 +222,7 @@ def test_the_pictures_have_every_dated_line_once_and_end_on_the_share(growth: li
         assert found.curve[-1] == pytest.approx(100 * share, abs=0.06)
 
 
-def test_more_models_than_colours_are_one_series() -> None:
+def test_more_models_than_colors_share_one_series() -> None:
     models = {f"m{n}": 10 + n for n in range(MODELS_SHOWN + 3)}
     whole = StatsPeriod(
         name="2026-01-01",
@@ -237,12 +235,12 @@ def test_more_models_than_colours_are_one_series() -> None:
         part=1.0,
         models=models,
     )
-    names = [one.name for one in chart_ownership(a_report([whole])).models]
-    assert len(names) == MODELS_SHOWN + 2 and names[-2:] == [OTHERS, NOBODY]
+    names = [one.name for one in make_ownership_chart(a_report([whole])).models]
+    assert len(names) == MODELS_SHOWN + 2 and names[-2:] == [OTHERS, NO_AUTHOR]
 
 
 @pytest.mark.parametrize("models", [0, 1, MODELS_SHOWN + 3])
-def test_lines_of_which_no_agent_is_known_have_the_colour_of_what_is_not_known(models: int) -> None:
+def test_lines_of_unknown_authors_have_the_unknown_color(models: int) -> None:
     period = StatsPeriod(
         name="2026-01-01",
         lines=200,
@@ -254,11 +252,11 @@ def test_lines_of_which_no_agent_is_known_have_the_colour_of_what_is_not_known(m
         part=1.0,
         models={f"m{n}": 10 for n in range(models)},
     )
-    found = chart_ownership(a_report([period])).models
-    drawn = f"{charts.columns(['2026-01-01'], found, 'any')}{charts.legend(found)}"
-    colours = re.findall(r'class="(?:swatch )?((?:s|k-)\w+)"', drawn)
-    assert colours.count("k-none") == 2 and colours[-1] == "k-none"
-    assert len(set(colours)) == len(found)
+    found = make_ownership_chart(a_report([period])).models
+    drawn = f"{charts.render_column_chart(['2026-01-01'], found, 'any')}{charts.render_chart_legend(found)}"
+    colors = re.findall(r'class="(?:swatch )?((?:s|k-)\w+)"', drawn)
+    assert colors.count("k-none") == 2 and colors[-1] == "k-none"
+    assert len(set(colors)) == len(found)
 
 
 def test_old_periods_are_before_those_that_are_shown() -> None:
@@ -276,5 +274,5 @@ def test_old_periods_are_before_those_that_are_shown() -> None:
         )
         for n in range(PERIODS_SHOWN + 40)
     ]
-    found = chart_ownership(a_report(growth))
+    found = make_ownership_chart(a_report(growth))
     assert len(found.periods) == PERIODS_SHOWN and found.curve[-1] == 50.0

@@ -1,4 +1,4 @@
-"""What somebody types after ``--open``, and the page that it leads to."""
+"""The page for a name after ``--open``."""
 
 from functools import partial
 
@@ -6,8 +6,8 @@ import pytest
 
 from custody.core.errors import InputError
 from custody.dupes.app.index import IndexRequest, dupes_index
-from custody.server.app.questions import among_records, in_work_tree
-from custody.server.pages.book import PAGES, page_for
+from custody.server.app.questions import find_page_file, find_record_page
+from custody.server.pages.book import PAGES, resolve_page_url
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
@@ -16,7 +16,7 @@ from tests.builders.repo import a_repository
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    """A repository with an indexed change, a session, and an agent about which something was decided."""
+    """A repository with an indexed change, a session, and an agent with a decision."""
     built = a_repository(tmp_path_factory.mktemp("opening") / "repository")
     root = built.commit({b"src/app.py": b"print(1)\n"})
     built.commit({b"src/app.py": b"print(2)\n"}, root, ref="refs/heads/topic/two")
@@ -45,12 +45,12 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
         ("no/such/file.py", "/blame?file=no%2Fsuch%2Ffile.py"),
     ],
 )
-def test_everything_has_its_page(workspace: Workspace, what: str, address: str) -> None:
-    assert page_for(what, partial(in_work_tree, workspace), partial(among_records, workspace)) == address
+def test_every_name_has_its_page(workspace: Workspace, what: str, address: str) -> None:
+    assert resolve_page_url(what, partial(find_page_file, workspace), partial(find_record_page, workspace)) == address
 
 
-@pytest.mark.parametrize("what", ["", "nobody", "session", "agent-account", "\x1b[31m", "a" * 5000])
-def test_what_is_nothing_here_is_refused_with_what_there_is(workspace: Workspace, what: str) -> None:
+@pytest.mark.parametrize("what", ["", "unknown", "session", "agent-account", "\x1b[31m", "a" * 5000])
+def test_an_unknown_name_is_rejected_with_the_choices(workspace: Workspace, what: str) -> None:
     with pytest.raises(InputError) as caught:
-        page_for(what, partial(in_work_tree, workspace), partial(among_records, workspace))
+        resolve_page_url(what, partial(find_page_file, workspace), partial(find_record_page, workspace))
     assert "overview" in (caught.value.hint or "") and "a change" in (caught.value.hint or "")

@@ -1,4 +1,4 @@
-"""Sessions as pages: the list and its filters, one session with its tree, and what only some may read."""
+"""Session pages: the list and its filters, one session with its tree, and hidden prompts."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from custody.core.errors import InputError
 from custody.core.ids import AgentName, SessionId
 from custody.graph.app.call_tree import CallRow
-from custody.ledger.queries import first_prompt
-from custody.ledger.records import erase
+from custody.ledger.queries import find_first_session_prompt
+from custody.ledger.records import erase_record_bodies
 from custody.server import queries as looked_at
 from custody.server.app.questions import NameNotFound
 from custody.server.page_data.cache import StateCache
-from custody.server.page_data.sessions import read_session_page, session_now, sessions_listed
-from custody.server.pages.sessions import STATES, tree_data
+from custody.server.page_data.sessions import poll_session_for_page, read_session_list_page, read_session_page
+from custody.server.pages.sessions import STATES, make_call_tree_island
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 from tests.builders.events import an_arrival
@@ -34,12 +34,12 @@ def at(second: int) -> str:
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    """A workspace whose clock stands an hour after noon."""
+    """A workspace with a clock at one hour after noon."""
     return replace(Workspace(a_git_folder(tmp_path / "repository")), now_ns=lambda: NOON_NS + 3600 * 10**9)
 
 
 def keep(workspace: Workspace, *events: Mapping[str, object]) -> None:
-    """Events, each by its kind and fields, in one write."""
+    """Store events by kind and fields, in one write."""
     with workspace.writing() as store:
         made = []
         for n, fields in enumerate(events):
@@ -63,23 +63,23 @@ def a_session(workspace: Workspace, name: str = "s1", *, calls: int = 3, start: 
 
 
 class TestList:
-    def test_an_empty_store_says_what_to_do_next(self, workspace: Workspace) -> None:
+    def test_an_empty_store_shows_what_to_do_next(self, workspace: Workspace) -> None:
         assert "custody import" in words_in(rendered(workspace, "sessions"))
 
-    def test_those_active_last_come_first_and_are_linked(self, workspace: Workspace) -> None:
+    def test_the_last_active_come_first_and_are_linked(self, workspace: Workspace) -> None:
         a_session(workspace, "s1")
         a_session(workspace, "s2", start=100, agent="other")
         html = rendered(workspace, "sessions")
         assert links_in(html, "session") == [{"id": "s2", "agent": "other"}, {"id": "s1", "agent": "robot"}]
         assert "of other" in words_in(html)
 
-    def test_what_was_asked_first_is_shown_to_whoever_may_read_it_and_noted_once(self, workspace: Workspace) -> None:
+    def test_first_prompts_are_shown_to_allowed_readers_and_logged_once(self, workspace: Workspace) -> None:
         a_session(workspace, "s1")
         a_session(workspace, "s2", start=100)
         noted: list[str] = []
         assert "please do s1" not in rendered(workspace, "sessions")
         assert "please do s1" in rendered(workspace, "sessions", note=noted.append)
-        assert len(noted) == 1 and "2 session(s)" in noted[0]
+        assert len(noted) == 1 and "2 sessions" in noted[0]
 
     def test_pages_follow_each_other(self, workspace: Workspace) -> None:
         for n in range(5):
@@ -91,27 +91,27 @@ class TestList:
             seen += [link["id"] for link in links_in(html, "session")]
         assert seen == ["s4", "s3", "s2", "s1", "s0"]
 
-    def test_filters_live_in_the_address(self, workspace: Workspace) -> None:
+    def test_filters_are_query_parameters(self, workspace: Workspace) -> None:
         a_session(workspace, "abc")
         a_session(workspace, "xyz", agent="other", start=50)
         assert [one["id"] for one in links_in(rendered(workspace, "sessions", agent="other"), "session")] == ["xyz"]
         assert [one["id"] for one in links_in(rendered(workspace, "sessions", text="BC"), "session")] == ["abc"]
-        assert "No session is like that." in words_in(rendered(workspace, "sessions", text="nowhere"))
+        assert "No session matches." in words_in(rendered(workspace, "sessions", text="nowhere"))
 
     @pytest.mark.parametrize("after", ["nonsense", "W10", "WzEsMl0", "WzEsWyJhIiwiXHUwMDAwIl1d"])
-    def test_a_cursor_that_is_none_is_refused_in_words(self, workspace: Workspace, after: str) -> None:
+    def test_an_invalid_cursor_is_rejected(self, workspace: Workspace, after: str) -> None:
         with pytest.raises(InputError):
             rendered(workspace, "sessions", after=after)
 
-    def test_a_name_that_no_store_holds_is_refused_in_words(self, workspace: Workspace) -> None:
-        with pytest.raises(InputError, match="no name has"):
+    def test_an_invalid_name_is_rejected(self, workspace: Workspace) -> None:
+        with pytest.raises(InputError, match="invalid character in a name"):
             rendered(workspace, "sessions", agent="\0")
 
-    def test_a_session_is_ended_under_way_or_without_an_end(self, workspace: Workspace) -> None:
+    def test_a_session_is_ended_active_or_open(self, workspace: Workspace) -> None:
         a_session(workspace, "old")
         a_session(workspace, "now", start=3500)
         keep(workspace, {"kind": "session", "id": "e", "session": "done", "at": at(10), "ended_at": at(20)})
-        states = {one.session: one.state for one in sessions_listed(workspace, limit=9).items}
+        states = {one.session: one.state for one in read_session_list_page(workspace, limit=9).items}
         assert states == {"now": "active", "old": "open", "done": "ended"}
 
     def test_names_in_any_script_stay_text(self, workspace: Workspace) -> None:
@@ -151,21 +151,21 @@ class TestOne:
         assert 'href="https://example.org/a?x=1"' in html and 'href="javascript' not in html
         assert "javascript:alert(1)" in said
 
-    def test_without_the_right_nothing_of_a_conversation_is_on_the_page(self, workspace: Workspace) -> None:
+    def test_without_the_scope_no_text_of_a_conversation_is_on_the_page(self, workspace: Workspace) -> None:
         a_session(workspace)
         keep(workspace, {"kind": "call", "id": "b1", "name": "Bash", "input": {"command": "cat zebra"}, "at": at(9)})
         html = rendered(workspace, "session", id="s1")
-        assert "please do" not in html and "zebra" not in html and "may not read conversations" in html
+        assert "please do" not in html and "zebra" not in html and "your token cannot read conversations" in html
         noted: list[str] = []
         assert "zebra" in rendered(workspace, "session", id="s1", note=noted.append) and noted
 
-    def test_calls_alone_are_noted_too(self, workspace: Workspace) -> None:
+    def test_reading_only_calls_is_logged_too(self, workspace: Workspace) -> None:
         keep(workspace, {"kind": "call", "id": "b1", "name": "Bash", "input": {"command": "cat zebra"}, "at": at(9)})
         noted: list[str] = []
         read_session_page(workspace, StateCache(), "s1", agent=None, note=noted.append)
         assert noted == ["calls of robot s1"]
 
-    def test_the_tree_has_turns_and_what_was_called_in_them(self, workspace: Workspace) -> None:
+    def test_the_tree_has_turns_with_their_calls(self, workspace: Workspace) -> None:
         a_session(workspace, calls=2)
         rows = read_session_page(workspace, StateCache(), "s1", agent=None, note=None).rows
         assert [(row.depth, row.name, row.kind, row.state) for row in rows] == [
@@ -175,7 +175,7 @@ class TestOne:
             (2, "Edit", "tool", "ok"),
         ]
 
-    def test_spans_of_a_program_that_was_traced_in_it_are_in_the_tree(self, workspace: Workspace) -> None:
+    def test_spans_of_a_traced_program_are_in_the_tree(self, workspace: Workspace) -> None:
         a_session(workspace, calls=1)
         span = {"kind": "span", "execution": "e1", "agent": "robot", "session": "s1", "phase": "whole", "status": "ok"}
         keep(
@@ -186,54 +186,56 @@ class TestOne:
         rows = read_session_page(workspace, StateCache(), "s1", agent=None, note=None).rows
         assert [(row.depth, row.name.rpartition(":")[2]) for row in rows][-2:] == [(0, "outer"), (1, "inner")]
 
-    def test_a_session_without_an_end_says_so_and_that_more_came(self, workspace: Workspace) -> None:
+    def test_a_session_without_an_end_says_so_and_reports_new_events(self, workspace: Workspace) -> None:
         a_session(workspace)
         assert "/session-now?" in rendered(workspace, "session", id="s1")
-        assert "Nobody saw this session end" in rendered(workspace, "session-now", id="s1", agent="robot", events="5")
-        assert "2 events came since" in rendered(workspace, "session-now", id="s1", agent="robot", events="3")
-        assert "not over" in rendered(
+        assert "No end of this session was recorded" in rendered(
+            workspace, "session-now", id="s1", agent="robot", events="5"
+        )
+        assert "2 events recorded since" in rendered(workspace, "session-now", id="s1", agent="robot", events="3")
+        assert "still running" in rendered(
             replace(workspace, now_ns=lambda: NOON_NS + 60 * 10**9), "session-now", id="s1", agent="robot"
         )
         with pytest.raises(NameNotFound):
-            session_now(workspace, "s1", "nobody")
+            poll_session_for_page(workspace, "s1", "unknown")
 
-    def test_one_that_ended_asks_no_more(self, workspace: Workspace) -> None:
+    def test_an_ended_session_is_not_polled(self, workspace: Workspace) -> None:
         keep(workspace, {"kind": "session", "id": "e", "session": "done", "at": at(10), "ended_at": at(20)})
         html = rendered(workspace, "session", id="done")
         assert "/session-now" not in html and "ended" in words_in(html)
-        assert "No prompt of this session is kept" in words_in(html)
+        assert "No prompt of this session is stored" in words_in(html)
 
-    def test_looked_at_again_it_shows_what_came_and_no_longer_what_was_erased(self, workspace: Workspace) -> None:
+    def test_a_reload_shows_new_calls_and_no_erased_prompt(self, workspace: Workspace) -> None:
         a_session(workspace, calls=1)
         noted: list[str] = []
         for _ in range(2):
             assert "please do s1" in rendered(workspace, "session", id="s1", note=noted.append)
-        assert len(noted) == 2, "every reading is noted, also of what is at hand"
+        assert len(noted) == 2, "every read is logged, also from the cache"
         assert "please do s1" not in rendered(workspace, "session", id="s1")
         keep(workspace, {"kind": "call", "id": "later", "session": "s1", "at": at(50)})
         assert len(data_in(rendered(workspace, "session", id="s1"), "tree-data")["rows"]) == 4
         with workspace.reading() as store:
-            asked = first_prompt(store, AgentName("robot"), SessionId("s1"))
-        assert asked is not None
-        erase(workspace, [str(asked.record.ref)], who=None, why="a name was in it")
+            prompt = find_first_session_prompt(store, AgentName("robot"), SessionId("s1"))
+        assert prompt is not None
+        erase_record_bodies(workspace, [str(prompt.record.ref)], who=None, why="a name was in it")
         html = rendered(workspace, "session", id="s1", note=noted.append)
-        assert "please do s1" not in html and "was erased" in words_in(html)
+        assert "please do s1" not in html and "or all were erased" in words_in(html)
 
-    def test_one_that_is_not_there_is_said(self, workspace: Workspace) -> None:
-        with pytest.raises(NameNotFound, match="no session"):
-            rendered(workspace, "session", id="nobody")
-        with pytest.raises(InputError, match="which id"):
+    def test_an_unknown_session_is_not_found(self, workspace: Workspace) -> None:
+        with pytest.raises(NameNotFound, match="unknown session"):
+            rendered(workspace, "session", id="unknown")
+        with pytest.raises(InputError, match="missing parameter 'id'"):
             rendered(workspace, "session")
 
-    def test_two_agents_with_a_session_of_one_id_are_told_apart(self, workspace: Workspace) -> None:
+    def test_two_agents_with_the_same_session_id_need_the_agent(self, workspace: Workspace) -> None:
         a_session(workspace, calls=1)
         a_session(workspace, calls=2, agent="other")
-        with pytest.raises(NameNotFound, match="several"):
+        with pytest.raises(NameNotFound, match="is ambiguous"):
             rendered(workspace, "session", id="s1")
         tree = data_in(rendered(workspace, "session", id="s1", agent="other"), "tree-data")
         assert len(tree["rows"]) == 4
 
-    def test_hostile_names_are_data_and_bounded(self, workspace: Workspace) -> None:
+    def test_hostile_names_are_inert_and_cut(self, workspace: Workspace) -> None:
         a_session(workspace, calls=0)
         keep(
             workspace,
@@ -257,7 +259,7 @@ class TestOne:
 
 @st.composite
 def call_rows(draw: st.DrawFn) -> list[CallRow]:
-    moment = st.none() | st.integers(0, 2**62)
+    timestamp = st.none() | st.integers(0, 2**62)
     depths = [0]
     for step in draw(st.lists(st.integers(-3, 1), max_size=30)):
         depths.append(max(0, depths[-1] + step))
@@ -268,8 +270,8 @@ def call_rows(draw: st.DrawFn) -> list[CallRow]:
             draw(st.text(max_size=9)),
             "tool",
             draw(st.sampled_from(STATES)),
-            draw(moment),
-            draw(moment),
+            draw(timestamp),
+            draw(timestamp),
             draw(st.none() | st.text()),
         )
         for n, depth in enumerate(depths)
@@ -277,12 +279,12 @@ def call_rows(draw: st.DrawFn) -> list[CallRow]:
 
 
 @given(call_rows())
-def test_the_islands_data_has_every_row_and_names_only_words_that_are_there(rows: list[CallRow]) -> None:
-    tree = tree_data(rows, None)
-    words, told = tree["words"], tree["rows"]
-    assert isinstance(words, list) and isinstance(told, list)
-    assert len(told) == len(rows) and len(set(words)) == len(words)
-    for row, (depth, name, kind, state, start, _length, detail) in zip(rows, told, strict=True):
+def test_the_tree_data_has_every_row_and_valid_indexes(rows: list[CallRow]) -> None:
+    tree = make_call_tree_island(rows, None)
+    words, cells = tree["words"], tree["rows"]
+    assert isinstance(words, list) and isinstance(cells, list)
+    assert len(cells) == len(rows) and len(set(words)) == len(words)
+    for row, (depth, name, kind, state, start, _length, detail) in zip(rows, cells, strict=True):
         assert depth == row.depth and words[kind] == row.kind and STATES[state] == row.state
         assert 0 <= name < len(words) and -1 <= detail < len(words)
         assert start is None or start >= 0

@@ -1,4 +1,4 @@
-"""Why as a page: the chain of a line in order, each link with its place, and what is missing said."""
+"""The why page: the chain of a line in order, links to other pages, and missing evidence."""
 
 import re
 from pathlib import Path
@@ -19,12 +19,12 @@ FILE = "src/app.py"
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workspace, Built]:
-    """A repository about whose line much is known."""
+    """A repository with a well-recorded line."""
     return a_project(tmp_path_factory.mktemp("project") / "own")
 
 
 def kinds_in(html: str) -> list[str]:
-    """The kinds of the links, in the order that they are drawn in."""
+    """The kinds of the links, in the order on the page."""
     return re.findall(r'<li class="c-([a-z]+)(?: hung)?" id="link-', html)
 
 
@@ -39,9 +39,9 @@ class TestChain:
         assert kinds_in(html) == ["line", "commit", "call", "prompt", "sources", "session", "standing", "change"]
         said = words_in(html)
         assert "robot wrote this line" in said and "state = state.advance(3, options)" in said
-        assert "content_hash" in said and "Shown by" in said
+        assert "content_hash" in said and "Based on" in said
 
-    def test_each_link_has_its_place(self, project: tuple[Workspace, Built]) -> None:
+    def test_links_lead_to_session_blame_and_adjacent_lines(self, project: tuple[Workspace, Built]) -> None:
         html = explained(project[0])
         session = {"id": f"s1-{MARK}", "agent": "robot"}
         assert session in links_in(html, "session") and {**session, "call": "c4"} in links_in(html, "session")
@@ -51,26 +51,28 @@ class TestChain:
         around = list(filter(None, links_in(html, "why")))
         assert around == [{"file": FILE, "line": str(LINE - 1)}, {"file": FILE, "line": str(LINE + 1)}]
 
-    def test_that_nothing_is_missing_is_said(self, project: tuple[Workspace, Built]) -> None:
-        assert "Nothing is missing" in words_in(explained(project[0]))
+    def test_a_complete_chain_says_so(self, project: tuple[Workspace, Built]) -> None:
+        assert "Traced back to the prompt" in words_in(explained(project[0]))
 
-    def test_what_was_asked_is_shown_to_whom_may_read_it_and_noted(self, project: tuple[Workspace, Built]) -> None:
+    def test_the_prompt_is_shown_to_allowed_readers_and_logged(self, project: tuple[Workspace, Built]) -> None:
         noted: list[str] = []
         said: dict[str, Any] = {"file": FILE, "line": LINE}
         assert SECRET in rendered(project[0], "why", note=noted.append, **said)
         assert any(what.startswith("prompt") for what in noted)
         html = rendered(project[0], "why", **said)
-        assert SECRET not in html and "may not read conversations" in words_in(html)
+        assert SECRET not in html and "your token cannot read conversations" in words_in(html)
         of_a_report = words_in(rendered(project[0], "why", links=FileLinks(most=100), **said))
         assert "left out of this report" in of_a_report and "token" not in of_a_report
 
-    def test_a_line_that_nothing_explains_ends_in_words(self, project: tuple[Workspace, Built]) -> None:
+    def test_a_line_without_evidence_has_an_unknown_author(self, project: tuple[Workspace, Built]) -> None:
         html = explained(project[0], line="1")
         assert kinds_in(html) == ["line", "commit", "end"]
-        assert "never means that a person did" in words_in(html) and "Nothing is missing" not in words_in(html)
-        assert "custody import brings in what they left" in words_in(html), "what to do next"
+        assert "Unknown author: no evidence either way." in words_in(
+            html
+        ) and "Traced back to the prompt" not in words_in(html)
+        assert "custody import imports the sessions that they stored" in words_in(html), "what to do next"
 
-    def test_a_gap_is_a_link_of_its_own(self, tmp_path: Path) -> None:
+    def test_missing_evidence_is_a_separate_link(self, tmp_path: Path) -> None:
         scene = Scene(tmp_path / "repository")
         root = scene.committed(app__py="old = line\n", at=-100)
         scene.edited("app.py", "old = line\n", text("old = line", "brought = new"), at=4, head=root)
@@ -88,7 +90,7 @@ class TestChain:
         assert "Not committed" in words_in(html)
         assert {"file": "app.py", "disk": "1"} in links_in(html, "blame")
 
-    def test_records_that_act_are_text(self, tmp_path: Path) -> None:
+    def test_hostile_records_are_text(self, tmp_path: Path) -> None:
         evil, name = "<img src=x onerror=alert(1)>\u202e\x1b[31m", "<img src=x onerror=alert(1)>\u202e"
         scene = Scene(tmp_path / "repository")
         line = f"brought = '{evil}'"
@@ -106,7 +108,7 @@ class TestChain:
         assert "<img" not in html.replace('<img src="/static', "") and "\u202e" not in html and "\x1b" not in html
         assert len(html) < 60_000
 
-    def test_a_report_asks_for_no_further_line(self, project: tuple[Workspace, Built]) -> None:
+    def test_a_report_links_to_no_further_line(self, project: tuple[Workspace, Built]) -> None:
         links = FileLinks(most=100)
         rendered(project[0], "why", file=FILE, line=str(LINE), links=links)
         assert not [said for page, said in links.waiting if page == "why" and said]
@@ -125,10 +127,10 @@ class TestWithout:
             ({"line": "9999"}, "has no line 9999"),
             ({"file": "nothing.py"}, "Cannot find 'nothing.py'"),
             ({"file": "../x"}, "leaves the repository"),
-            ({"rev": "nonsense"}, "No commit is named"),
+            ({"rev": "nonsense"}, "Unknown revision 'nonsense'"),
         ],
     )
-    def test_what_cannot_be_explained_is_said(
+    def test_an_invalid_line_shows_the_error(
         self, project: tuple[Workspace, Built], said: dict[str, str], words: str
     ) -> None:
         html = explained(project[0], **said)

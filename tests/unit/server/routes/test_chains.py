@@ -10,16 +10,16 @@ import pytest
 from custody.attribution.app.blame import blame
 from custody.core.errors import WorldError
 from custody.core.paths import Lines
-from custody.core.record import head_at
+from custody.core.record import chain_tip_from_record
 from custody.core.wire.report import encode_report
-from custody.ledger.records import erase
-from custody.ledger.verify import verify
+from custody.ledger.records import erase_record_bodies
+from custody.ledger.verify import verify_ledger
 from custody.server.auth import CallerLimits
 from custody.share import remote as client
-from custody.share.chain_exchange import stretch_lines
+from custody.share.chain_exchange import iterate_chain_lines
 from custody.share.remote import NamedRemote, RemoteService, ServiceRefusal
-from custody.share.service_transport import cached, pull_service, push_service
-from custody.share.wire import PullReport, PushReport, about_of, encode_about
+from custody.share.service_transport import open_remote_cache, pull_from_service, push_to_service
+from custody.share.wire import PullReport, PushReport, encode_share_manifest, make_share_manifest
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 from tests.builders.events import an_event
@@ -60,20 +60,20 @@ def outcomes(report: PushReport | PullReport) -> list[tuple[str, int]]:
 
 
 def test_a_fresh_clone_answers_the_same_through_a_service(served: Served, ana: Workspace) -> None:
-    assert outcomes(push_service(ana, served.remote)) == [("sent", 10)]
-    assert outcomes(push_service(ana, served.remote)) == [("same", 0)]
+    assert outcomes(push_to_service(ana, served.remote)) == [("sent", 10)]
+    assert outcomes(push_to_service(ana, served.remote)) == [("same", 0)]
     bob = served.team.clone("bob")
-    assert outcomes(pull_service(bob, served.remote, dry_run=True)) == [("waits", 10)]
-    assert outcomes(pull_service(bob, served.remote)) == [("taken", 10)]
-    assert outcomes(pull_service(bob, served.remote)) == [("same", 0)]
+    assert outcomes(pull_from_service(bob, served.remote, dry_run=True)) == [("waits", 10)]
+    assert outcomes(pull_from_service(bob, served.remote)) == [("taken", 10)]
+    assert outcomes(pull_from_service(bob, served.remote)) == [("same", 0)]
     assert answers(bob) == answers(ana)
-    assert (verify(bob).findings, verify(bob).withheld) == ([], 7)
-    assert (verify(served.workspace).findings, verify(served.workspace).withheld) == ([], 7)
-    assert outcomes(pull_service(ana, served.remote)) == [("own", 0)]
+    assert (verify_ledger(bob).findings, verify_ledger(bob).withheld) == ([], 7)
+    assert (verify_ledger(served.workspace).findings, verify_ledger(served.workspace).withheld) == ([], 7)
+    assert outcomes(pull_from_service(ana, served.remote)) == [("own", 0)]
 
 
 def test_no_text_reaches_the_service_without_being_asked_for(served: Served, ana: Workspace) -> None:
-    push_service(ana, served.remote)
+    push_to_service(ana, served.remote)
     home = served.workspace.home
     assert home is not None
     with served.workspace.reading() as store:
@@ -83,30 +83,30 @@ def test_no_text_reaches_the_service_without_being_asked_for(served: Served, ana
 
 
 def test_what_is_new_goes_on_where_it_ends(served: Served, ana: Workspace) -> None:
-    push_service(ana, served.remote)
+    push_to_service(ana, served.remote)
     bob = served.team.clone("bob")
-    pull_service(bob, served.remote)
+    pull_from_service(bob, served.remote)
     recorded(ana, an_edit_event("app.py", NEW, NEW + "one_more_line = 1\n", at=50), prefix="later")
-    assert outcomes(push_service(ana, served.remote, dry_run=True)) == [("waits", 1)]
-    assert outcomes(push_service(ana, served.remote)) == [("sent", 1)]
-    assert outcomes(pull_service(bob, served.remote)) == [("taken", 1)]
-    erase(ana, ["event-3"], who="ana", why="a secret")
-    push_service(ana, served.remote)
-    pull_service(bob, served.remote)
+    assert outcomes(push_to_service(ana, served.remote, dry_run=True)) == [("waits", 1)]
+    assert outcomes(push_to_service(ana, served.remote)) == [("sent", 1)]
+    assert outcomes(pull_from_service(bob, served.remote)) == [("taken", 1)]
+    erase_record_bodies(ana, ["event-3"], who="ana", why="a secret")
+    push_to_service(ana, served.remote)
+    pull_from_service(bob, served.remote)
     assert answers(bob) == answers(ana)
 
 
 def test_texts_need_their_scope_and_each_read_is_noted(served: Served, ana: Workspace) -> None:
-    push_service(ana, served.remote, texts=True)
+    push_to_service(ana, served.remote, texts=True)
     bob = served.team.clone("bob")
-    with pytest.raises(ServiceRefusal, match="does not let us in"):
-        pull_service(bob, replace(served.remote, token="read"), texts=True)
-    assert verify(bob).records == 0
-    assert outcomes(pull_service(bob, replace(served.remote, token="read"))) == [("taken", 10)]
-    assert (answers(bob) == answers(ana), verify(bob).withheld) == (True, 7)
+    with pytest.raises(ServiceRefusal, match="denied access"):
+        pull_from_service(bob, replace(served.remote, token="read"), texts=True)
+    assert verify_ledger(bob).records == 0
+    assert outcomes(pull_from_service(bob, replace(served.remote, token="read"))) == [("taken", 10)]
+    assert (answers(bob) == answers(ana), verify_ledger(bob).withheld) == (True, 7)
     assert not served.keeper.reads
-    assert outcomes(pull_service(bob, served.remote, texts=True)) == [("taken", 0)]
-    assert (verify(bob).findings, verify(bob).withheld) == ([], 0)
+    assert outcomes(pull_from_service(bob, served.remote, texts=True)) == [("taken", 0)]
+    assert (verify_ledger(bob).findings, verify_ledger(bob).withheld) == ([], 0)
     assert answers(bob) == answers(ana)
     assert served.keeper.reads
 
@@ -114,39 +114,39 @@ def test_texts_need_their_scope_and_each_read_is_noted(served: Served, ana: Work
 def test_long_chains_are_sent_and_taken_in_stretches(
     served: Served, ana: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("custody.share.service_transport.STRETCH_RECORDS_MAX", 3)
-    monkeypatch.setattr("custody.share.service_transport.STRETCH_BYTES_MAX", 2000)
-    push_service(ana, served.remote)
+    monkeypatch.setattr("custody.share.service_transport.BATCH_RECORDS_MAX", 3)
+    monkeypatch.setattr("custody.share.service_transport.BATCH_BYTES_MAX", 2000)
+    push_to_service(ana, served.remote)
     bob = served.team.clone("bob")
-    assert outcomes(pull_service(bob, served.remote)) == [("taken", 10)]
+    assert outcomes(pull_from_service(bob, served.remote)) == [("taken", 10)]
     assert answers(bob) == answers(ana)
 
 
 def test_remote_answers_have_the_same_bytes_as_local_ones(served: Served, ana: Workspace) -> None:
     """Bob's own evidence and the service's: asked remotely, or pulled first and asked here."""
-    push_service(ana, served.remote)
+    push_to_service(ana, served.remote)
     bob = served.team.clone("bob")
     recorded(bob, an_edit_event("new_name.py", None, NEW, at=60, session="bobs"), prefix="bobs")
     before = encode_report(blame(bob, "new_name.py").report)
-    there = cached(bob, served.remote)
+    there = open_remote_cache(bob, served.remote)
     asked_for = [("new_name.py", None), ("app.py", "HEAD~3"), ("like.py", None), ("like.py", "HEAD~1")]
     remote = [
-        encode_report(blame(there, file, revision=revision, stretches=[Lines(1, 3)], profile=profile).report)
+        encode_report(blame(there, file, revision=revision, line_ranges=[Lines(1, 3)], profile=profile).report)
         for file, revision in asked_for
         for profile in ("lineage", "document")
     ]
     assert encode_report(blame(bob, "new_name.py").report) == before, "nothing is mixed into our own store"
-    assert verify(bob).records == 1
-    pull_service(bob, served.remote)
+    assert verify_ledger(bob).records == 1
+    pull_from_service(bob, served.remote)
     local = [
-        encode_report(blame(bob, file, revision=revision, stretches=[Lines(1, 3)], profile=profile).report)
+        encode_report(blame(bob, file, revision=revision, line_ranges=[Lines(1, 3)], profile=profile).report)
         for file, revision in asked_for
         for profile in ("lineage", "document")
     ]
     assert remote == local
     assert any('"class":"agent"' in one.decode() for one in remote)
-    again = cached(bob, served.remote)
-    assert encode_report(blame(again, "new_name.py", stretches=[Lines(1, 3)], profile="lineage").report) == local[0]
+    again = open_remote_cache(bob, served.remote)
+    assert encode_report(blame(again, "new_name.py", line_ranges=[Lines(1, 3)], profile="lineage").report) == local[0]
 
 
 # --- bad input --------------------------------------------------------------------------------------------------------
@@ -170,8 +170,10 @@ def a_stretch(tmp_path: Path, count: int = 3, *, after: int = 0) -> bytes:
         chain = store.own()
         assert chain is not None
         head = next(record for record in store.tables.records(chain) if record.seq == count)
-        lines = list(stretch_lines(store, chain, after=after, until=count, texts=False))
-        return encode_about(about_of(head_at(head), texts=False, tips=[])) + b"".join(lines)
+        lines = list(iterate_chain_lines(store, chain, after=after, until=count, texts=False))
+        return encode_share_manifest(make_share_manifest(chain_tip_from_record(head), texts=False, tips=[])) + b"".join(
+            lines
+        )
 
 
 def post(service: Asked, body: bytes, token: str = ALL) -> tuple[int, dict[str, object]]:
@@ -189,13 +191,13 @@ def test_a_stretch_is_kept_once_and_gone_on_with(service: Asked, tmp_path: Path)
     assert post(service, a_stretch(tmp_path, 5))[0] == 200, "the whole again"
     held = json.loads(service.get("/api/v1/chains").content)["chains"]
     assert [(one["seq"], one["own"]) for one in held] == [(5, False)]
-    assert verify(service.workspace).findings == []
+    assert verify_ledger(service.workspace).findings == []
 
 
 def test_a_gap_is_a_conflict_and_leaves_nothing(service: Asked, tmp_path: Path) -> None:
     status, problem = post(service, a_stretch(tmp_path, 5, after=3))
     assert (status, problem["type"]) == (409, "urn:custody:problem:conflict")
-    assert verify(service.workspace).records == 0
+    assert verify_ledger(service.workspace).records == 0
 
 
 def test_a_fork_is_a_conflict_and_leaves_what_is_kept(service: Asked, tmp_path: Path) -> None:
@@ -205,7 +207,7 @@ def test_a_fork_is_a_conflict_and_leaves_what_is_kept(service: Asked, tmp_path: 
     about, _, rest = a_stretch(tmp_path, 3).partition(b"\n")
     lied = json.loads(about) | {"link": "0" * 64}
     assert post(service, json.dumps(lied).encode() + b"\n" + rest)[0] == 409
-    assert (verify(service.workspace).records, verify(service.workspace).findings) == (3, [])
+    assert (verify_ledger(service.workspace).records, verify_ledger(service.workspace).findings) == (3, [])
 
 
 @pytest.mark.parametrize(
@@ -213,7 +215,7 @@ def test_a_fork_is_a_conflict_and_leaves_what_is_kept(service: Asked, tmp_path: 
 )
 def test_what_is_no_chain_is_refused(service: Asked, body: bytes) -> None:
     assert post(service, body)[0] == 422
-    assert verify(service.workspace).records == 0
+    assert verify_ledger(service.workspace).records == 0
 
 
 def test_damaged_records_are_refused_whole(service: Asked, tmp_path: Path) -> None:
@@ -222,7 +224,7 @@ def test_damaged_records_are_refused_whole(service: Asked, tmp_path: Path) -> No
         assert old in whole
         assert post(service, whole.replace(old, new))[0] in (409, 422)
     assert post(service, b"".join(whole.splitlines(keepends=True)[:-1]))[0] == 409, "the end is missing"
-    assert verify(service.workspace).records == 0
+    assert verify_ledger(service.workspace).records == 0
 
 
 def test_the_services_own_chain_is_its_own(service: Asked, tmp_path: Path) -> None:
@@ -237,7 +239,7 @@ def test_the_services_own_chain_is_its_own(service: Asked, tmp_path: Path) -> No
 def test_scopes_and_projects_are_kept_apart(service: Asked, tmp_path: Path) -> None:
     body = a_stretch(tmp_path)
     assert post(service, body, "read")[0] == 403
-    assert post(service, body, "nobody")[0] == 401
+    assert post(service, body, "unknown")[0] == 401
     assert post(service, body)[0] == 201
     assert service.get("/api/v1/chains", "write").status_code == 403
     assert json.loads(service.get("/api/v1/chains", "of-another-project").content) == {"chains": []}
@@ -251,18 +253,18 @@ def test_scopes_and_projects_are_kept_apart(service: Asked, tmp_path: Path) -> N
 
 
 def test_a_push_that_fails_changes_nothing_and_says_what_waits(served: Served, ana: Workspace) -> None:
-    for wrong in (replace(served.remote, url="http://127.0.0.1:9"), replace(served.remote, token="nobody")):
+    for wrong in (replace(served.remote, url="http://127.0.0.1:9"), replace(served.remote, token="wrong-secret")):
         with pytest.raises((WorldError, ServiceRefusal)) as caught:
-            push_service(ana, wrong)
-        assert "nobody" not in str(caught.value)
-    assert verify(ana).findings == []
-    assert outcomes(push_service(ana, served.remote)) == [("sent", 10)]
+            push_to_service(ana, wrong)
+        assert "wrong-secret" not in str(caught.value)
+    assert verify_ledger(ana).findings == []
+    assert outcomes(push_to_service(ana, served.remote)) == [("sent", 10)]
 
 
 def test_a_service_that_asks_to_wait_is_asked_again(served: Served) -> None:
     waits: list[float] = []
     answers = iter([(503, {"retry-after": "2"}), (429, {}), (200, {})])
     with RemoteService(served.remote, sleep=waits.append) as remote:
-        remote._once = lambda *_: client._Answer(*next(answers), b"{}")  # type: ignore[method-assign]
+        remote._send_once = lambda *_: client._Answer(*next(answers), b"{}")  # type: ignore[method-assign]
         assert remote.get("/x") == b"{}"
     assert waits == [2.0, 1.0]

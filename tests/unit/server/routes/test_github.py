@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from custody.server.app.github_jobs import GitHubSettings
-from custody.server.app.tenancy import control_of
+from custody.server.app.tenancy import connect_control_tables
 from custody.server.control import JobState
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
@@ -22,15 +22,15 @@ PATH = "/github/webhook"
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Asked]:
     workspace = Workspace(a_git_folder(tmp_path / "repository"))
-    with control_of(workspace) as control:
+    with connect_control_tables(workspace) as control:
         control.github.connect(REPOSITORY, "default")
     with asked(a_keeper(workspace), github=GitHubSettings(secret=fake.secret)) as made:
         yield made
 
 
 def jobs(service: Asked) -> list[str]:
-    with control_of(service.workspace) as control:
-        return [job.kind for job in control.jobs.in_states((JobState.WAITING,), 9)]
+    with connect_control_tables(service.workspace) as control:
+        return [job.kind for job in control.jobs.list_in_states((JobState.WAITING,), 9)]
 
 
 def test_a_signed_delivery_is_queued_once(service: Asked) -> None:

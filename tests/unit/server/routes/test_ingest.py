@@ -79,7 +79,13 @@ def test_a_link_is_no_trace_and_the_other_way_round(service: Asked) -> None:
 
     assert service.send("traces", link).status_code == 422
     assert service.send("commit-links", a_trace()).status_code == 422
-    for spoilt in ({"trace_ids": [True]}, {"trace_ids": True}, {"trace_ids": "t1"}, {"committed_at": 5}):
+    for spoilt in (
+        {"trace_ids": [True]},
+        {"trace_ids": True},
+        {"trace_ids": "t1"},
+        {"trace_ids": '["t1"]'},
+        {"committed_at": 5},
+    ):
         assert service.send("commit-links", {**link, **spoilt}).status_code == 422, spoilt
     assert service.send("traces", a_trace(files=[1])).status_code == 422
     assert service.kept() == []

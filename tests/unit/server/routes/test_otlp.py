@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from custody.graph.otlp.protobuf import dump_proto, fields_of
+from custody.graph.otlp.protobuf import dump_otlp_protobuf, iterate_otlp_fields
 from custody.graph.wire.otlp_span import OtlpSpan
 from tests.builders.service import Asked, bearer
 
@@ -55,19 +55,19 @@ def test_packed_json(service: Asked) -> None:
 
 def test_protobuf_is_kept_and_answered_in_protobuf(either: Asked) -> None:
     headers = {**bearer(), "content-type": "application/x-protobuf"}
-    sent = dump_proto([OtlpSpan(trace=TRACE, id=SPAN, name="run", start_ns=NS, end_ns=NS + 9)])
+    sent = dump_otlp_protobuf([OtlpSpan(trace=TRACE, id=SPAN, name="run", start_ns=NS, end_ns=NS + 9)])
 
     first = either.client.post("/v1/traces", content=sent, headers=headers)
     assert (first.status_code, first.content) == (200, b"")
     assert first.headers["content-type"] == "application/x-protobuf"
     assert len(either.kept()) == 1
 
-    other = dump_proto([OtlpSpan(trace=TRACE, id=SPAN, name="other", start_ns=NS, end_ns=NS + 9)])
+    other = dump_otlp_protobuf([OtlpSpan(trace=TRACE, id=SPAN, name="other", start_ns=NS, end_ns=NS + 9)])
     packed = {**headers, "content-encoding": "gzip"}
     second = either.client.post("/v1/traces", content=gzip.compress(other), headers=packed)
-    ((number, _, partial),) = fields_of(second.content)
+    ((number, _, partial),) = iterate_otlp_fields(second.content)
     assert number == 1 and isinstance(partial, bytes)
-    assert next(fields_of(partial))[2] == 1, "one span was refused"
+    assert next(iterate_otlp_fields(partial))[2] == 1, "one span was refused"
     assert len(either.kept()) == 1
 
 
@@ -75,5 +75,5 @@ def test_protobuf_that_is_none_keeps_nothing(service: Asked) -> None:
     headers = {**bearer(), "content-type": "application/x-protobuf"}
 
     answer = service.client.post("/v1/traces", content=b"\x0a\xff nonsense", headers=headers)
-    assert answer.status_code == 200 and answer.content, "what was no span is counted"
+    assert answer.status_code == 200 and answer.content, "an invalid span is counted"
     assert service.kept() == []

@@ -111,7 +111,7 @@ BODIES: list[tuple[str, Any]] = [
     ("decisions", {"agent": "robot", "decision": "accepted", "reverts": "d1", "actor": "ana", "reason": "bad"}),
     ("decisions", {"agent": "robot", "decision": "rejected", "reverts": "d1"}),
     ("decisions", {"agent": "robot", "decision": "rejected", "overrides": "none", "actor": "ana", "reason": "bad"}),
-    ("decisions", {"agent": "nobody", "decision": "rejected", "overrides": "d1", "actor": "ana", "reason": "bad"}),
+    ("decisions", {"agent": "unknown", "decision": "rejected", "overrides": "d1", "actor": "ana", "reason": "bad"}),
     ("erasures", {"record": "1"}),
     ("erasures", {"record": "nothing", "why": "a name"}),
     ("erasures", {"record": "1", "why": " "}),

@@ -11,7 +11,7 @@ import pytest
 
 from custody.cite.app.registry import cite_show
 from custody.core.wire.report import Report, encode_report
-from custody.ledger.verify import verify
+from custody.ledger.verify import verify_ledger
 from custody.trust.wire import TrustRecordReport
 from custody.workspace.workspace import Workspace
 from tests.builders.questions import RETRY, a_project, a_still
@@ -135,7 +135,7 @@ def test_a_commits_size_is_read_from_the_repository(tmp_path: Path) -> None:
         lower = made.send("decisions", {**said, "commit": "main", "lines": 1})
         first, again = (made.send("decisions", {**said, "commit": name}) for name in ("main", built.head()))
 
-    assert lower.status_code == 422 and "never lowered" in lower.json()["remedy"]
+    assert lower.status_code == 422 and "not lowered" in lower.json()["remedy"]
     assert (first.status_code, again.status_code) == (201, 200)
     assert first.json()["taken"]["lines"] == again.json()["taken"]["lines"] == 4
     assert first.json()["taken"]["commit"] == built.head()
@@ -177,6 +177,6 @@ def test_what_is_erased_is_gone_for_good_and_the_chain_still_checks(kept: Asked)
     (erasure,) = done.json()["records"]
     told = kept.get(f"/api/v1/evidence/{erasure}").json()["payload"]
     assert told["who"] == "token t-admin" and told["why"] == "a name in it"
-    assert verify(kept.workspace).findings == []
+    assert verify_ledger(kept.workspace).findings == []
     again = kept.send("erasures", wanted, token="admin")
-    assert again.status_code == 422 and "erased before" in again.json()["detail"]
+    assert again.status_code == 422 and "is already erased" in again.json()["detail"]

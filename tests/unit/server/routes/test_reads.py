@@ -96,14 +96,14 @@ def test_the_words_of_a_conversation_need_their_scope_and_are_noted(either: Aske
     assert either.keeper.reads == [("t-all", "conversation robot s1")]
 
 
-def test_a_read_that_cannot_be_noted_is_not_given(service: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_that_cannot_be_logged_is_not_answered(service: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     from custody.core.errors import StoreError
 
     def fails(*_: object) -> None:
         raise StoreError("the list of reads is full")
 
     service.send("evidence", a_prompt(text="the secret plan"))
-    monkeypatch.setattr(service.keeper, "noted_read", fails)
+    monkeypatch.setattr(service.keeper, "record_text_read", fails)
     answer = service.get("/api/v1/conversation?agent=robot&session=s1")
 
     assert answer.status_code == 503

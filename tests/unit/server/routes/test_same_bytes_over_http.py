@@ -89,9 +89,9 @@ def test_an_indexed_change_is_checked_by_any_of_its_names(embedded: Asked) -> No
 @pytest.mark.parametrize(
     "path",
     [
-        "trust/nobody",
-        "trust/nobody/why",
-        "trust?agent=nobody",
+        "trust/unknown",
+        "trust/unknown/why",
+        "trust?agent=unknown",
         "trust/robot/why?at=1999-01-01T00:00:00Z",
         "sources/S99",
         "sources/nothing",

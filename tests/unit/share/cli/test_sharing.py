@@ -12,7 +12,7 @@ from tests.builders.repo import a_repository
 
 @pytest.fixture
 def pair(tmp_path: Path) -> tuple[Path, Path]:
-    """Somebody who recorded something, and a colleague; both know the same remote."""
+    """A user with records and a colleague without; both have the same remote."""
     remote = a_repository(tmp_path / "remote.git", bare=True)
     ana, bob = a_git_folder(tmp_path / "ana"), a_git_folder(tmp_path / "bob")
     for folder in (ana, bob):
@@ -20,28 +20,33 @@ def pair(tmp_path: Path) -> tuple[Path, Path]:
     return recorded(ana), bob
 
 
-def test_push_and_pull_say_what_they_did(pair: tuple[Path, Path]) -> None:
+def test_push_and_pull_report_their_outcome(pair: tuple[Path, Path]) -> None:
     ana, bob = pair
     assert custody(bob, "push") == Ran(0, "nothing has been recorded here yet\n", "")
-    assert custody(bob, "pull") == Ran(0, "'origin' has no evidence to take\n", "")
+    assert custody(bob, "pull") == Ran(0, "nothing to pull from 'origin'\n", "")
     dry = custody(ana, "push", "--dry-run")
-    assert dry == Ran(0, "chain STORE: 3 new record(s) of 3 would be sent, without texts\n", "")
-    assert custody(ana, "push").out == "chain STORE: 3 new record(s) of 3 sent, without texts\n"
-    assert custody(ana, "push").out == "chain STORE: the remote has all 3 record(s)\n"
-    assert custody(bob, "pull", "--dry-run").out == "chain STORE: 3 new record(s) would be taken, without texts\n"
-    assert custody(bob, "pull").out == "chain STORE: 3 new record(s) of 3, without texts\n"
-    assert custody(ana, "pull").out == "chain STORE: our own, which is never taken from elsewhere\n"
+    assert dry == Ran(0, "chain STORE: would send 3 new records (3 records in total), without texts\n", "")
+    assert custody(ana, "push").out == "chain STORE: sent 3 new records (3 records in total), without texts\n"
+    assert custody(ana, "push").out == "chain STORE: up to date (3 records)\n"
+    assert custody(bob, "pull", "--dry-run").out == "chain STORE: would pull 3 new records, without texts\n"
+    assert custody(bob, "pull").out == "chain STORE: pulled 3 new records (3 records in total), without texts\n"
+    assert custody(ana, "pull").out == "chain STORE: written by this store, not pulled\n"
     verified = custody(bob, "verify")
-    assert (verified.status, "3 withheld by the stores that shared them" in verified.out) == (0, True)
+    assert (verified.status, "3 shared without texts" in verified.out) == (0, True)
 
 
 def test_json_has_everything(pair: tuple[Path, Path]) -> None:
-    told = json.loads(custody(pair[0], "push", "--with-text", "--json").out)
-    assert (told["report"], told["remote"], told["transport"], told["outcome"]) == ("push", "origin", "git", "fine")
-    assert told["chains"][0]["outcome"] == "sent"
-    assert told["chains"][0]["texts"] is True
-    told = json.loads(custody(pair[1], "pull", "--json").out)
-    assert [chain["outcome"] for chain in told["chains"]] == ["taken"]
+    report = json.loads(custody(pair[0], "push", "--with-text", "--json").out)
+    assert (report["report"], report["remote"], report["transport"], report["outcome"]) == (
+        "push",
+        "origin",
+        "git",
+        "fine",
+    )
+    assert report["chains"][0]["outcome"] == "sent"
+    assert report["chains"][0]["texts"] is True
+    report = json.loads(custody(pair[1], "pull", "--json").out)
+    assert [chain["outcome"] for chain in report["chains"]] == ["taken"]
 
 
 def test_a_refused_chain_has_status_1(pair: tuple[Path, Path], tmp_path: Path) -> None:
@@ -49,10 +54,10 @@ def test_a_refused_chain_has_status_1(pair: tuple[Path, Path], tmp_path: Path) -
     remote.commit({b"about.json": b"{}"}, ref=f"refs/custody/{'a' * 32}")
     ran = custody(pair[1], "pull")
     assert ran.status == 1
-    assert "REFUSED, and nothing of it was taken" in ran.out
+    assert "REFUSED: nothing was pulled" in ran.out
 
 
-def test_no_remote_and_no_way_have_their_statuses(pair: tuple[Path, Path], tmp_path: Path) -> None:
+def test_an_unknown_and_an_unreachable_remote_have_their_statuses(pair: tuple[Path, Path], tmp_path: Path) -> None:
     assert custody(pair[0], "push", "nowhere").status == 2
     (tmp_path / "remote.git").rename(tmp_path / "gone.git")
     ran = custody(pair[0], "push")
@@ -60,14 +65,14 @@ def test_no_remote_and_no_way_have_their_statuses(pair: tuple[Path, Path], tmp_p
     assert "nothing was lost" in ran.err
 
 
-def test_services_are_named_listed_and_forgotten(tmp_path: Path) -> None:
-    assert custody(tmp_path, "remote", "list").out == "no service is named\n"
+def test_services_are_added_listed_and_removed(tmp_path: Path) -> None:
+    assert custody(tmp_path, "remote", "list").out == "no services added\n"
     (tmp_path / "token").write_text("a-secret\n")
     added = custody(tmp_path, "remote", "add", "team", "https://custody.example.org/", "--token-file", "token")
     assert added == Ran(0, "team  https://custody.example.org\n", "")
     custody(tmp_path, "remote", "add", "mine", "http://127.0.0.1:8000", "--token-file", "-", stdin="another\n")
-    told = json.loads(custody(tmp_path, "remote", "list", "--json").out)
-    assert [(one["name"], one["token"]) for one in told["remotes"]] == [("mine", True), ("team", True)]
+    report = json.loads(custody(tmp_path, "remote", "list", "--json").out)
+    assert [(remote["name"], remote["token"]) for remote in report["remotes"]] == [("mine", True), ("team", True)]
     assert custody(tmp_path, "remote", "remove", "team").out == "mine  http://127.0.0.1:8000\n"
     assert custody(tmp_path, "remote", "remove", "team").status == 2
 
@@ -77,14 +82,14 @@ def test_a_file_without_a_token_is_refused(tmp_path: Path, content: str) -> None
     (tmp_path / "token").write_text(content)
     ran = custody(tmp_path, "remote", "add", "team", "https://x.example", "--token-file", "token")
     assert ran.status == 2
-    assert custody(tmp_path, "remote", "list").out == "no service is named\n"
+    assert custody(tmp_path, "remote", "list").out == "no services added\n"
 
 
-def test_a_service_that_is_away_leaves_everything_here(pair: tuple[Path, Path]) -> None:
+def test_an_unreachable_service_changes_nothing_here(pair: tuple[Path, Path]) -> None:
     ana, _ = pair
     custody(ana, "remote", "add", "team", "http://127.0.0.1:9")
-    for words in (("push", "team"), ("pull", "team"), ("blame", "x", "--remote")):
-        ran = custody(ana, *words)
+    for arguments in (("push", "team"), ("pull", "team"), ("blame", "x", "--remote")):
+        ran = custody(ana, *arguments)
         assert (ran.status, "cannot reach 'team'" in ran.err) == (3, True), ran.err
-    assert custody(ana, "blame", "x", "--remote=nobody").status == 2
+    assert custody(ana, "blame", "x", "--remote=unknown").status == 2
     assert custody(ana, "verify").status == 0

@@ -1,4 +1,4 @@
-"""A change at the door of a real repository: who wrote it, what their records allow, and what is recorded."""
+"""Approval of a change in a real repository: who wrote it, what their records allow, and what is recorded."""
 
 import os
 import sqlite3
@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from custody.core.errors import InputError, StoreError
-from custody.ledger.records import records, show
+from custody.ledger.records import list_newest_records, show_named_records
 from custody.trust.app.approve import ApprovalRequest, trust_approve
-from custody.trust.app.record import DecisionRequest, record_commit, revert
+from custody.trust.app.record import DecisionRequest, record_commit_decision, record_revert
 from custody.trust.app.show import trust_list, trust_show, trust_why
 from custody.trust.app.verify import trust_verify
-from custody.trust.approval import is_drawn
+from custody.trust.approval import is_drawn_for_audit
 from custody.trust.model import DecisionType
 from custody.trust.rules import TrustRules
 from custody.trust.wire import TrustApproveReport
@@ -41,14 +41,14 @@ def codes(report: TrustApproveReport) -> list[str]:
 
 
 class TestApproved:
-    def test_a_small_change_of_a_proven_agent_lands_and_is_recorded(self, world: TrustWorld) -> None:
+    def test_a_small_change_of_a_proven_agent_merges_and_is_recorded(self, world: TrustWorld) -> None:
         change = world.proven().agent_wrote(5)
         report = asked(world, change)
         assert (codes(report), report.lines, report.areas, report.unknown_lines) == ([], 5, ["src"], 0)
         (agent,) = report.agents
         assert (agent.agent, agent.tier, agent.samples, agent.lines) == ("robot", "verified", 12, 5)
         assert (agent.budget, agent.budget_left) == (500, 500)
-        (payload,) = show(world.workspace, report.recorded[0]).payloads
+        (payload,) = show_named_records(world.workspace, report.recorded[0]).payloads
         assert (payload["decision"], payload["unreviewed"], payload["actor"]) == ("accepted", True, "ci")
         assert (payload["head"], payload["commit"], payload["areas"]) == (world.head, world.head, ["src"])
         assert (payload["changed_lines"], payload["complexity"]) == (5, "trivial")
@@ -66,9 +66,13 @@ class TestApproved:
 
     def test_a_dry_run_records_nothing(self, world: TrustWorld) -> None:
         change = world.proven().agent_wrote(5)
-        before = records(world.workspace, limit=1).total
+        before = list_newest_records(world.workspace, limit=1).total
         report = asked(world, change, dry_run=True)
-        assert (report.approved, report.recorded, records(world.workspace, limit=1).total) == (True, [], before)
+        assert (report.approved, report.recorded, list_newest_records(world.workspace, limit=1).total) == (
+            True,
+            [],
+            before,
+        )
 
     def test_the_same_head_is_recorded_once_and_spends_once(self, world: TrustWorld) -> None:
         change = world.proven().agent_wrote(400)
@@ -89,17 +93,17 @@ class TestApproved:
     def test_a_head_that_is_drawn_needs_a_review(self, world: TrustWorld) -> None:
         world.proven().rules("[trust]\naudit_share = 1.0\n")
         assert codes(asked(world, world.agent_wrote(5))) == ["TRUST-AUDIT"]
-        assert is_drawn(world.head, TrustRules(audit_share=1.0))
+        assert is_drawn_for_audit(world.head, TrustRules(audit_share=1.0))
 
 
 class TestIdentity:
-    def test_a_line_of_nobody_known_needs_a_review(self, world: TrustWorld) -> None:
+    def test_a_line_of_an_unknown_author_needs_a_review(self, world: TrustWorld) -> None:
         world.proven()
         change = world.agent_wrote(2, more={b"src/b.py": b"by = nobody(known)\n"})
         report = asked(world, change)
         assert (codes(report), report.unknown_lines) == (["TRUST-UNKNOWN"], 1)
 
-    def test_a_change_of_nobody_known_needs_a_review(self, world: TrustWorld) -> None:
+    def test_a_change_of_an_unknown_author_needs_a_review(self, world: TrustWorld) -> None:
         report = asked(world.proven(), world.committed({b"src/a.py": OLD + b"by = nobody(known)\n"}))
         assert (codes(report), report.agents) == (["TRUST-UNKNOWN"], [])
 
@@ -130,15 +134,13 @@ class TestIdentity:
         report = asked(world, world.agent_wrote(2, model="m-2"))
         (agent,) = report.agents
         assert (agent.model, codes(report)) == ("m-2", ["TRUST-SAMPLES"])
-        assert report.reasons[0].sentence == (
-            "the agent has 12 decision(s), 12 of them about another model, fewer than 10"
-        )
+        assert report.reasons[0].sentence == ("the agent has 12 reviews (12 of another model), fewer than 10")
         assert asked(world, world.agent_wrote(2, model="m-1")).approved
 
     def test_an_operator_is_the_sessions_not_the_accounts(self, world: TrustWorld) -> None:
         report = asked(world.proven(), world.agent_wrote(2, operator="olga"))
         assert [agent.operator for agent in report.agents] == ["olga"]
-        (payload,) = show(world.workspace, report.recorded[0]).payloads
+        (payload,) = show_named_records(world.workspace, report.recorded[0]).payloads
         assert payload["operator"] == "olga"
 
     def test_a_decision_carries_model_operator_and_areas_of_its_commit(self, world: TrustWorld) -> None:
@@ -146,8 +148,8 @@ class TestIdentity:
         world.later(hours=1)
         opened = "2023-11-14T22:00:00Z"
         wanted = DecisionRequest(agent="robot", decision=ACCEPTED, commit="HEAD", actor="ana", opened=opened)
-        taken = record_commit(world.workspace, wanted).report().taken
-        (payload,) = show(world.workspace, taken.record).payloads
+        taken = record_commit_decision(world.workspace, wanted).report().taken
+        (payload,) = show_named_records(world.workspace, taken.record).payloads
         assert (payload["model"], payload["operator"]) == ("m-1", "olga")
         assert (payload["areas"], payload["opened_at"]) == ([".", "docs", "src"], opened)
 
@@ -195,18 +197,20 @@ class TestNever:
         change = world.proven().agent_wrote(2, operator="olga")
         assert codes(asked(world, change, approver="olga")) == ["TRUST-SELF"]
 
-    def test_a_head_that_a_person_rejected_does_not_land(self, world: TrustWorld) -> None:
+    def test_a_head_that_a_person_rejected_does_not_merge(self, world: TrustWorld) -> None:
         world.proven()
         change = world.agent_wrote(2)
-        record_commit(world.workspace, DecisionRequest(agent="robot", decision=REJECTED, commit="HEAD", actor="ana"))
+        record_commit_decision(
+            world.workspace, DecisionRequest(agent="robot", decision=REJECTED, commit="HEAD", actor="ana")
+        )
         assert "TRUST-REJECTED" in codes(asked(world, change))
         assert "TRUST-REJECTED" in codes(asked(world, change, agent="other"))
 
-    def test_a_head_that_landed_and_was_taken_back_does_not_land_again(self, world: TrustWorld) -> None:
+    def test_a_head_that_merged_and_was_reverted_does_not_merge_again(self, world: TrustWorld) -> None:
         change = world.proven().agent_wrote(2)
         assert asked(world, change).approved
         world.later(hours=1)
-        done = revert(world.workspace, "robot", f"unreviewed:{world.head}", actor="ana", reason="slow").report()
+        done = record_revert(world.workspace, "robot", f"unreviewed:{world.head}", actor="ana", reason="slow").report()
         assert (done.taken.kind, done.taken.lines, done.standing.rejected) == ("revert", 2, 1)
         assert "TRUST-REJECTED" in codes(asked(world, change))
 
@@ -221,7 +225,7 @@ class TestNever:
 
 
 class TestChance:
-    def test_with_few_decisions_it_is_told_and_does_not_decide(self, world: TrustWorld) -> None:
+    def test_with_few_decisions_it_is_reported_and_does_not_decide(self, world: TrustWorld) -> None:
         report = asked(world.proven(), world.agent_wrote(2))
         (agent,) = report.agents
         assert (report.approved, agent.chance is not None) == (True, True)
@@ -251,19 +255,21 @@ class TestBudget:
         world.proven("robot").proven("other")
         assert asked(world, world.agent_wrote(400, agent="robot", operator="olga")).approved
         in_src = asked(world, world.agent_wrote(200, agent="other", operator="pia", path="src/b.py"))
-        assert [reason.sentence[:26] for reason in in_src.reasons] == ["400 line(s) in 'src' lande"]
+        assert [reason.sentence[:26] for reason in in_src.reasons] == ["400 lines in 'src' were me"]
         assert asked(world, world.agent_wrote(200, agent="other", operator="pia", path="docs/b.py")).approved
 
     def test_another_agent_of_the_same_operator_shares_it(self, world: TrustWorld) -> None:
         world.proven("robot").proven("other")
         assert asked(world, world.agent_wrote(400, agent="robot", operator="olga")).approved
         report = asked(world, world.agent_wrote(200, agent="other", operator="olga", path="docs/b.py"))
-        assert [reason.sentence[:33] for reason in report.reasons] == ["400 line(s) of what olga runs lan"]
+        assert [reason.sentence[:33] for reason in report.reasons] == ["400 lines of operator olga were m"]
 
     def test_what_was_reviewed_uses_up_nothing(self, world: TrustWorld) -> None:
         world.proven()
         world.agent_wrote(400)
-        record_commit(world.workspace, DecisionRequest(agent="robot", decision=ACCEPTED, commit="HEAD", actor="ana"))
+        record_commit_decision(
+            world.workspace, DecisionRequest(agent="robot", decision=ACCEPTED, commit="HEAD", actor="ana")
+        )
         assert asked(world, world.agent_wrote(400)).approved
 
     def test_a_clock_set_back_spends_nothing(self, world: TrustWorld) -> None:
@@ -294,7 +300,7 @@ class TestTampering:
             "UPDATE body SET bytes = X'7B7D' WHERE digest = (SELECT digest FROM record WHERE seq = 3)",
         ],
     )
-    def test_a_log_that_was_changed_lets_nothing_land(self, world: TrustWorld, statement: str) -> None:
+    def test_a_log_that_was_changed_lets_nothing_merge(self, world: TrustWorld, statement: str) -> None:
         change = world.proven("robot", 1, "rejected").proven("robot").agent_wrote(2)
         assert asked(world, change, dry_run=True).agents[0].samples == 13
         with closing(sqlite3.connect(home_of(world.built.path) / "custody.db")) as db, db:

@@ -1,4 +1,4 @@
-"""What is only claimed of who wrote a change speaks for no agent: it lets nothing land, and no record gets better."""
+"""A claimed author never counts for an agent: it allows no merge and improves no record."""
 
 import json
 from pathlib import Path
@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from custody.core.wire.time import text_from
-from custody.intake.import_events import import_events
-from custody.intake.import_git_ai import import_gitai
-from custody.ledger.records import show
+from custody.core.wire.time import format_timestamp
+from custody.intake.import_events import import_event_file
+from custody.intake.import_git_ai import import_git_ai_notes
+from custody.ledger.records import show_named_records
 from custody.trust.app.approve import ApprovalRequest, trust_approve
 from custody.trust.app.outcomes import OutcomeRequest, OutcomeWord, record_outcome
-from custody.trust.app.record import DecisionRequest, record_commit
+from custody.trust.app.record import DecisionRequest, record_commit_decision
 from custody.trust.app.show import trust_show
 from custody.trust.model import DecisionType
 from custody.trust.wire import TrustApproveReport, TrustOutcomeReport
@@ -39,7 +39,7 @@ def noted(world: TrustWorld, agent: str = "robot", model: str = "unknown") -> No
     sessions = {"s_1": {"agent_id": {"tool": agent, "id": "zz", "model": model}}}
     note = "src/a.py\n  s_1::t_1 3-4\n---\n" + json.dumps({**meta, "sessions": sessions})
     world.built.git("notes", "--ref", "refs/notes/ai", "add", "-f", "-F", "-", world.head, feed=note.encode())
-    assert import_gitai(world.workspace).lines == 2
+    assert import_git_ai_notes(world.workspace).lines == 2
 
 
 def asked(world: TrustWorld, change: str, **request: Any) -> TrustApproveReport:
@@ -74,7 +74,7 @@ def test_a_claim_that_a_person_wrote_the_rest_leaves_it_unknown(world: TrustWorl
     change = f"{world.first}..{world.head}"
     assert (codes(asked(world, change)), asked(world, change).unknown_lines) == ({"TRUST-UNKNOWN"}, 2)
     person = an_event(
-        at=text_from((world.at - 10) * NS),
+        at=format_timestamp((world.at - 10) * NS),
         path="src/a.py",
         before=before.decode(),
         proposed=before.decode(),
@@ -83,7 +83,7 @@ def test_a_claim_that_a_person_wrote_the_rest_leaves_it_unknown(world: TrustWorl
         head=None,
     )
     (world.built.path.parent / "events.jsonl").write_bytes(person + b"\n")
-    import_events(world.workspace, world.built.path.parent / "events.jsonl")
+    import_event_file(world.workspace, world.built.path.parent / "events.jsonl")
     report = asked(world, change)
     assert (codes(report), report.unknown_lines) == ({"TRUST-UNKNOWN"}, 2)
 
@@ -100,7 +100,7 @@ def test_whom_a_claim_names_is_asked_about_and_gets_nothing_for_it(world: TrustW
     noted(world, agent="other")
     report = asked(world, change, agent="robot")
     assert [one.agent for one in report.agents] == ["other", "robot"]
-    (payload,) = show(world.workspace, report.recorded[0]).payloads
+    (payload,) = show_named_records(world.workspace, report.recorded[0]).payloads
     assert (len(report.recorded), payload["agent"]) == (1, "robot")
 
 
@@ -136,8 +136,8 @@ def test_a_decision_for_an_agent_takes_no_model_from_a_claim(
 ) -> None:
     somebody_wrote(world)
     noted(world, model="m-1")
-    recorded = record_commit(
+    recorded = record_commit_decision(
         world.workspace, DecisionRequest(agent="robot", decision=decision, commit=world.head, actor="ana")
     )
-    (payload,) = show(world.workspace, str(recorded.step.entry.record)).payloads
+    (payload,) = show_named_records(world.workspace, str(recorded.step.entry.record)).payloads
     assert payload.get("model") == model

@@ -1,4 +1,4 @@
-"""What the outcome of a change teaches the search for duplicates, and what it does not."""
+"""Which labels for the duplicate search follow from the outcome of a change."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.dupes.app.check import dupes_check
 from custody.dupes.app.index import IndexRequest, dupes_index
-from custody.dupes.app.labels import answers_about, dupes_label
+from custody.dupes.app.labels import dupes_label, list_pair_answers
 from custody.trust.app.outcomes import OutcomeRequest, OutcomeWord, record_outcome
 from custody.trust.wire import TrustOutcomeReport
 from custody.workspace.workspace import Workspace
@@ -55,7 +55,7 @@ class World:
 
     def answers(self, one: str, other: str) -> list[str]:
         with self.workspace.reading() as store:
-            return answers_about(store, one, other)
+            return list_pair_answers(store, one, other)
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_a_change_closed_for_nothing_says_nothing_about_pairs(world: World) -> N
 
 
 def test_a_change_is_no_duplicate_of_itself(world: World) -> None:
-    with pytest.raises(InputError, match="no duplicate of itself"):
+    with pytest.raises(InputError, match="cannot be a duplicate of itself"):
         world.told("closed", world.like, duplicate_of="#2")
 
 
@@ -93,7 +93,7 @@ def test_what_it_is_a_duplicate_of_has_to_be_there(world: World, name: str) -> N
         world.told("closed", world.like, duplicate_of=name)
 
 
-def test_that_both_landed_says_that_a_flagged_pair_is_none_unless_somebody_said_otherwise(world: World) -> None:
+def test_that_both_merged_says_that_a_flagged_pair_is_none_unless_somebody_said_otherwise(world: World) -> None:
     other = world.landed
     assert other in world.flagged(world.like)
     report = world.told("merged", world.like)
@@ -111,12 +111,12 @@ def test_what_a_person_said_stands(world: World) -> None:
     assert world.answers(world.like, world.landed) == ["duplicate"]
 
 
-def test_the_same_lines_twice_are_no_answer_however_they_landed(world: World) -> None:
+def test_the_same_lines_twice_are_no_answer_however_they_merged(world: World) -> None:
     assert world.landed in world.flagged(world.same)
     assert world.told("merged", world.same).labels == []
 
 
-def test_what_landed_is_known_from_decisions_too_and_the_same_lines_stay_the_same(world: World) -> None:
+def test_what_merged_is_known_from_decisions_too_and_the_same_lines_stay_the_same(world: World) -> None:
     spool_of(world.built.path).put(an_event("decision", agent="robot", commit=world.same, at="2023-11-15T00:00:00Z"))
     again = world.propose(4, RETRY)
     dupes_index(world.workspace, IndexRequest(workers=1))

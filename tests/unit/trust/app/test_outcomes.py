@@ -1,4 +1,4 @@
-"""What became of a change, told once or often: one decision for each agent whose lines it has."""
+"""The outcome of a change, reported once or often: one decision for each agent that wrote lines of it."""
 
 from itertools import groupby
 from pathlib import Path
@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from custody.core.errors import InputError
-from custody.ledger.records import records, show
+from custody.ledger.records import list_newest_records, show_named_records
 from custody.trust.app.approve import ApprovalRequest, trust_approve
 from custody.trust.app.outcomes import OutcomeRequest, OutcomeWord, record_outcome
-from custody.trust.app.record import DecisionRequest, record_commit
+from custody.trust.app.record import DecisionRequest, record_commit_decision
 from custody.trust.app.show import trust_list, trust_show, trust_why
 from custody.trust.app.verify import trust_verify
 from custody.trust.model import DecisionType
@@ -48,7 +48,7 @@ def test_an_outcome_is_a_decision_about_the_agent_that_wrote_the_change(
     assert (one.agent, one.model, one.lines, one.state) == ("robot", "m1", 12, "recorded")
     assert one.taken is not None
     assert (one.taken.decision, one.taken.commit, one.taken.lines) == (decision, world.head, 12)
-    (payload,) = show(world.workspace, one.taken.record).payloads
+    (payload,) = show_named_records(world.workspace, one.taken.record).payloads
     assert (payload["outcome"], payload["operator"], payload["areas"]) == (outcome, "ben", ["src"])
     assert payload["sessions"] == ["s-robot-m1-ben"]
     assert trust_verify(world.workspace).findings == []
@@ -72,22 +72,24 @@ def test_each_agent_of_a_change_gets_one_decision_and_a_name_restricts_to_one(wo
 def test_the_same_told_again_is_no_second_decision(world: TrustWorld) -> None:
     change = world.agent_wrote(12)
     told(world, "merged", change)
-    total = records(world.workspace, limit=1).total
+    total = list_newest_records(world.workspace, limit=1).total
     for name in (change, world.head, "HEAD", "HEAD~1...HEAD"):
         (again,) = told(world, "merged", name).agents
         assert (again.state, again.taken) == ("known", None)
-        assert "is accepted already, in record" in (again.note or "")
-    assert records(world.workspace, limit=1).total == total
+        assert "already accepted in record" in (again.note or "")
+    assert list_newest_records(world.workspace, limit=1).total == total
 
 
 def test_what_was_recorded_by_hand_is_the_same_decision(world: TrustWorld) -> None:
     world.agent_wrote(12)
-    record_commit(
+    record_commit_decision(
         world.workspace, DecisionRequest(agent="robot", decision=DecisionType.ACCEPTED, commit="HEAD", actor="ana")
     )
     assert told(world, "merged", "HEAD").agents[0].state == "known"
-    with pytest.raises(InputError, match="is decided already"):
-        record_commit(world.workspace, DecisionRequest(agent="robot", decision=DecisionType.REJECTED, commit="HEAD"))
+    with pytest.raises(InputError, match="is already decided"):
+        record_commit_decision(
+            world.workspace, DecisionRequest(agent="robot", decision=DecisionType.REJECTED, commit="HEAD")
+        )
 
 
 def test_another_outcome_corrects_the_first_one_and_says_who_and_why(world: TrustWorld) -> None:
@@ -107,7 +109,7 @@ def test_another_outcome_corrects_the_first_one_and_says_who_and_why(world: Trus
     assert counts(world) == (0, 1, 0)
 
 
-def test_a_revert_takes_back_what_was_decided_at_full_stakes_and_once(world: TrustWorld) -> None:
+def test_a_revert_reverts_what_was_decided_at_full_stakes_and_once(world: TrustWorld) -> None:
     change = world.agent_wrote(12)
     merged = told(world, "merged", change).agents[0]
     world.later(hours=1)
@@ -116,7 +118,7 @@ def test_a_revert_takes_back_what_was_decided_at_full_stakes_and_once(world: Tru
     (one,) = told(world, "reverted", world.head).agents
     assert one.taken is not None and merged.taken is not None
     assert (one.taken.kind, one.taken.decision, one.taken.lines) == ("revert", "rejected", 12)
-    assert one.taken.notes == [f"takes back '{merged.taken.id}'"]
+    assert one.taken.notes == [f"reverts '{merged.taken.id}'"]
     assert told(world, "reverted", change).agents[0].state == "known"
     assert counts(world) == (1, 0, 1)
 
@@ -132,12 +134,12 @@ def test_a_revert_of_what_nobody_decided_is_a_rejection_by_the_diff(world: Trust
     assert counts(world) == (1, 0, 1)
 
 
-def test_what_never_landed_cannot_be_taken_back(world: TrustWorld) -> None:
+def test_what_never_merged_cannot_be_reverted(world: TrustWorld) -> None:
     change = world.agent_wrote(12)
     told(world, "closed", change)
     (one,) = told(world, "reverted", change).agents
     assert (one.state, one.taken) == ("known", None)
-    assert "it never landed" in (one.note or "")
+    assert "so never merged" in (one.note or "")
     assert counts(world) == (0, 0, 1)
 
 
@@ -165,7 +167,7 @@ def test_a_squashed_change_is_known_by_both_of_its_commits(world: TrustWorld) ->
     assert (report.change, report.head, report.agents[0].state) == (squashed, proposed, "recorded")
     assert told(world, "merged", f"{base}..{proposed}").agents[0].state == "known"
     (one,) = told(world, "reverted", squashed).agents
-    assert one.taken is not None and one.taken.notes == [f"takes back 'commit:{squashed}'"]
+    assert one.taken is not None and one.taken.notes == [f"reverts 'commit:{squashed}'"]
 
 
 def test_a_branch_is_what_it_has_over_ours_or_had_when_it_was_merged(world: TrustWorld) -> None:
@@ -187,7 +189,7 @@ def test_a_branch_that_was_forwarded_has_to_be_named_as_a_range(world: TrustWorl
     world.agent_wrote(12)
     world.built.git("branch", "topic", world.head)
     world.committed({**world.files, b"c.py": b"by = hand()\n"})
-    with pytest.raises(InputError, match="nothing shows what 'topic' brought"):
+    with pytest.raises(InputError, match="cannot tell what 'topic' changed"):
         told(world, "merged", "topic")
 
 
@@ -208,11 +210,11 @@ def test_where_no_agents_line_is_found_nothing_is_recorded(world: TrustWorld, tm
     ("change", "fields", "says"),
     [
         ("HEAD..HEAD", {}, "changes nothing"),
-        ("nowhere", {}, "no commit is named"),
-        ("HEAD", {"landed_as": "nowhere"}, "no commit is named"),
+        ("nowhere", {}, "unknown revision 'nowhere'"),
+        ("HEAD", {"landed_as": "nowhere"}, "unknown revision 'nowhere'"),
         ("HEAD", {"duplicate_of": "HEAD~1"}, "was not closed as a duplicate"),
         ("HEAD", {"actor": "robot"}, "cannot decide about its own change"),
-        ("HEAD", {"opened": "2200-01-01T00:00:00Z"}, "yet to come"),
+        ("HEAD", {"opened": "2200-01-01T00:00:00Z"}, "in the future"),
     ],
 )
 def test_what_cannot_be_is_refused_and_nothing_is_recorded(
@@ -240,16 +242,16 @@ def test_why_shows_outcomes_as_the_decisions_that_they_are(world: TrustWorld) ->
 
 @settings(max_examples=12, deadline=None)
 @given(outcomes=st.lists(st.sampled_from(("merged", "changed", "closed")), min_size=1, max_size=5))
-def test_however_often_it_is_told_the_last_word_is_the_one_decision(
+def test_however_often_it_is_reported_the_last_word_is_the_one_decision(
     outcomes: list[OutcomeWord], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     world = TrustWorld(tmp_path_factory.mktemp("told") / "repository")
     change = world.agent_wrote(12)
-    before = records(world.workspace, limit=1).total
+    before = list_newest_records(world.workspace, limit=1).total
     for outcome in outcomes:
         world.later(hours=1)
         told(world, outcome, change)
     words = ("merged", "changed", "closed")
     assert counts(world) == tuple(int(word == outcomes[-1]) for word in words)
-    assert records(world.workspace, limit=1).total - before == sum(1 for _ in groupby(outcomes))
+    assert list_newest_records(world.workspace, limit=1).total - before == sum(1 for _ in groupby(outcomes))
     assert trust_verify(world.workspace).findings == []

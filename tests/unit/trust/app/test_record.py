@@ -1,4 +1,4 @@
-"""What the doors of trust take and refuse, and that whatever they took is a record of the chain."""
+"""Which decisions are accepted and rejected, and that every accepted one is a record of the chain."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,8 +7,15 @@ from typing import Any
 import pytest
 
 from custody.core.errors import InputError
-from custody.ledger.records import records, show
-from custody.trust.app.record import DecisionRequest, override, record, record_commit, recover, revert
+from custody.ledger.records import list_newest_records, show_named_records
+from custody.trust.app.record import (
+    DecisionRequest,
+    record_commit_decision,
+    record_override,
+    record_recovery,
+    record_revert,
+    record_trust_decision,
+)
 from custody.trust.app.show import trust_list, trust_show, trust_why
 from custody.trust.model import ChangeComplexity, DecisionType, UnknownAgent
 from custody.workspace.workspace import Workspace
@@ -70,7 +77,7 @@ def test_size_and_complexity_are_those_of_the_diff(
     workspace: Workspace, commits: list[str], place: int, lines: int, complexity: str
 ) -> None:
     taken = (
-        record_commit(workspace, DecisionRequest(agent="robot", decision=ACCEPTED, commit=commits[place]))
+        record_commit_decision(workspace, DecisionRequest(agent="robot", decision=ACCEPTED, commit=commits[place]))
         .report()
         .taken
     )
@@ -82,37 +89,41 @@ def test_what_the_diff_shows_can_be_raised_and_never_lowered(workspace: Workspac
     wanted = DecisionRequest(agent="robot", decision=ACCEPTED, commit=commits[1])
     for lower in ({"lines": 39}, {"complexity": ChangeComplexity.TRIVIAL}):
         with pytest.raises(InputError) as refused:
-            record_commit(workspace, replace(wanted, **lower))
-        assert refused.value.hint == "what the diff shows can be raised, never lowered"
-    taken = record_commit(workspace, replace(wanted, lines=400, complexity=ChangeComplexity.CRITICAL)).report().taken
+            record_commit_decision(workspace, replace(wanted, **lower))
+        assert refused.value.hint == "the value of the diff can be raised, not lowered"
+    taken = (
+        record_commit_decision(workspace, replace(wanted, lines=400, complexity=ChangeComplexity.CRITICAL))
+        .report()
+        .taken
+    )
     assert (taken.lines, taken.complexity) == (400, "critical")
 
 
 def test_a_commit_is_decided_once(workspace: Workspace, commits: list[str]) -> None:
-    record_commit(workspace, DecisionRequest(agent="robot", decision=ACCEPTED, commit="HEAD"))
-    with pytest.raises(InputError, match="is decided already, in record"):
-        record_commit(workspace, DecisionRequest(agent="robot", decision=REJECTED, commit=commits[2]))
-    record_commit(workspace, DecisionRequest(agent="other", decision=REJECTED, commit=commits[2]))
+    record_commit_decision(workspace, DecisionRequest(agent="robot", decision=ACCEPTED, commit="HEAD"))
+    with pytest.raises(InputError, match="is already decided in record"):
+        record_commit_decision(workspace, DecisionRequest(agent="robot", decision=REJECTED, commit=commits[2]))
+    record_commit_decision(workspace, DecisionRequest(agent="other", decision=REJECTED, commit=commits[2]))
 
 
 def test_a_decision_on_a_missing_commit_is_refused_and_nothing_is_recorded(workspace: Workspace) -> None:
     with pytest.raises(InputError):
-        record_commit(workspace, DecisionRequest(agent="robot", decision=ACCEPTED, commit="1" * 40))
+        record_commit_decision(workspace, DecisionRequest(agent="robot", decision=ACCEPTED, commit="1" * 40))
     assert trust_list(workspace).agents == []
 
 
 # Conformance: 001-074
 def test_a_decision_is_a_record_of_the_chain(workspace: Workspace) -> None:
-    taken = record(workspace, a_decision(commit="v1", reason="fine")).report().taken
-    (kept,) = records(workspace, limit=5).records
+    taken = record_trust_decision(workspace, a_decision(commit="v1", reason="fine")).report().taken
+    (kept,) = list_newest_records(workspace, limit=5).records
     assert (kept.record, kept.kind) == (taken.record, "decision")
-    (payload,) = show(workspace, taken.record).payloads
+    (payload,) = show_named_records(workspace, taken.record).payloads
     assert (payload["commit_name"], payload["actor"], payload["reason"]) == ("v1", "ana", "fine")
 
 
 def test_secrets_in_a_reason_are_not_kept(workspace: Workspace) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    taken = record(workspace, a_decision(reason=f"leaked {secret} in a log")).report().taken
+    taken = record_trust_decision(workspace, a_decision(reason=f"leaked {secret} in a log")).report().taken
     assert taken.reason is not None and "leaked" in taken.reason and secret not in taken.reason
 
 
@@ -120,32 +131,32 @@ def test_secrets_in_a_reason_are_not_kept(workspace: Workspace) -> None:
     "fields", [{"lines": -1}, {"lines": float("nan")}, {"lines": True}, {"review_ms": -1}], ids=str
 )
 def test_what_is_no_count_is_refused(workspace: Workspace, fields: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="not a whole number from 0 on"):
-        record(workspace, a_decision(**fields))
+    with pytest.raises(InputError, match="not a whole number of at least 0"):
+        record_trust_decision(workspace, a_decision(**fields))
     assert trust_list(workspace).agents == []
 
 
 def test_an_agent_does_not_decide_about_itself(workspace: Workspace) -> None:
     with pytest.raises(InputError, match="cannot decide about its own change"):
-        record(workspace, a_decision(actor="robot"))
-    record(workspace, a_decision(REJECTED, actor="robot"))
+        record_trust_decision(workspace, a_decision(actor="robot"))
+    record_trust_decision(workspace, a_decision(REJECTED, actor="robot"))
 
 
 def test_an_override_is_a_new_record_and_the_old_one_stays(workspace: Workspace, clock: Clock) -> None:
-    record(workspace, a_decision(id="pr-1"))
+    record_trust_decision(workspace, a_decision(id="pr-1"))
     clock.day = 1
-    done = override(workspace, "robot", "pr-1", REJECTED, actor="ben", reason="it was not tested").report()
+    done = record_override(workspace, "robot", "pr-1", REJECTED, actor="ben", reason="it was not tested").report()
     assert (done.taken.kind, done.taken.actor, done.taken.reason) == ("override", "ben", "it was not tested")
     assert (done.standing.accepted, done.standing.rejected) == (0, 1)
-    assert records(workspace, limit=5).total == 2
+    assert list_newest_records(workspace, limit=5).total == 2
     first, _ = trust_why(workspace, "robot").steps
     assert (first.decision, first.notes) == ("rejected", ["was accepted; overridden by ben: it was not tested"])
 
 
 def test_the_past_is_answered_as_it_would_have_been(workspace: Workspace, clock: Clock) -> None:
-    record(workspace, a_decision(id="pr-1"))
+    record_trust_decision(workspace, a_decision(id="pr-1"))
     clock.day = 30
-    override(workspace, "robot", "pr-1", REJECTED, actor="ben", reason="it was not tested")
+    record_override(workspace, "robot", "pr-1", REJECTED, actor="ben", reason="it was not tested")
     assert trust_why(workspace, "robot", at="2026-01-31T12:00:00Z").standing.score == pytest.approx(0.65)
     before = trust_why(workspace, "robot", at="2026-03-02T11:59:59Z")
     assert before.standing.score == pytest.approx(0.575, abs=1e-6)
@@ -157,80 +168,82 @@ def test_the_past_is_answered_as_it_would_have_been(workspace: Workspace, clock:
 
 def test_a_decision_is_found_by_id_record_and_commit(workspace: Workspace, commits: list[str]) -> None:
     taken = (
-        record_commit(workspace, DecisionRequest(agent="robot", decision=ACCEPTED, commit=commits[0])).report().taken
+        record_commit_decision(workspace, DecisionRequest(agent="robot", decision=ACCEPTED, commit=commits[0]))
+        .report()
+        .taken
     )
     for name, decision in ((taken.id, REJECTED), (taken.record, MODIFIED), (commits[0][:8], ACCEPTED)):
-        override(workspace, "robot", name, decision, actor="ben", reason="again")
+        record_override(workspace, "robot", name, decision, actor="ben", reason="again")
         assert trust_why(workspace, "robot").steps[0].decision == decision.value
 
 
 @pytest.mark.parametrize(
     ("target", "actor", "reason", "problem"),
     [
-        ("pr-2", "ben", "x", "no decision about 'robot' is named 'pr-2'"),
-        ("abc", "ben", "x", "no decision about 'robot' is named 'abc'"),
-        ("abcd", "ben", "x", "'abcd' fits 2 decisions about 'robot'"),
-        ("pr-1", "", "x", "needs somebody who makes it and a reason"),
-        ("pr-1", "ben", " ", "needs somebody who makes it and a reason"),
+        ("pr-2", "ben", "x", "no decision 'pr-2' about 'robot'"),
+        ("abc", "ben", "x", "no decision 'abc' about 'robot'"),
+        ("abcd", "ben", "x", "'abcd' matches 2 decisions about 'robot'"),
+        ("pr-1", "", "x", "needs an actor and a reason"),
+        ("pr-1", "ben", " ", "needs an actor and a reason"),
         ("pr-1", "robot", "x", "'robot' cannot correct its own record"),
     ],
 )
 def test_a_correction_says_what_who_and_why(
     workspace: Workspace, target: str, actor: str, reason: str, problem: str
 ) -> None:
-    record(workspace, a_decision(id="pr-1", commit="abcd1"))
-    record(workspace, a_decision(id="pr-3", commit="abcd2"))
+    record_trust_decision(workspace, a_decision(id="pr-1", commit="abcd1"))
+    record_trust_decision(workspace, a_decision(id="pr-3", commit="abcd2"))
     with pytest.raises(InputError, match=problem):
-        override(workspace, "robot", target, REJECTED, actor=actor, reason=reason)
+        record_override(workspace, "robot", target, REJECTED, actor=actor, reason=reason)
     with pytest.raises(InputError, match=problem):
-        revert(workspace, "robot", target, actor=actor, reason=reason)
-    assert records(workspace, limit=5).total == 2
+        record_revert(workspace, "robot", target, actor=actor, reason=reason)
+    assert list_newest_records(workspace, limit=5).total == 2
 
 
 def test_an_override_that_changes_nothing_is_refused(workspace: Workspace) -> None:
-    record(workspace, a_decision(id="pr-1"))
-    with pytest.raises(InputError, match="'pr-1' is accepted already"):
-        override(workspace, "robot", "pr-1", ACCEPTED, actor="ben", reason="x")
+    record_trust_decision(workspace, a_decision(id="pr-1"))
+    with pytest.raises(InputError, match="'pr-1' is already accepted"):
+        record_override(workspace, "robot", "pr-1", ACCEPTED, actor="ben", reason="x")
 
 
 def test_a_revert_is_a_rejection_at_full_stakes(workspace: Workspace) -> None:
-    record(workspace, a_decision(id="pr-1", complexity=ChangeComplexity.CRITICAL, review_ms=60_000))
-    done = revert(workspace, "robot", "pr-1", actor="ben", reason="slow in production").report()
+    record_trust_decision(workspace, a_decision(id="pr-1", complexity=ChangeComplexity.CRITICAL, review_ms=60_000))
+    done = record_revert(workspace, "robot", "pr-1", actor="ben", reason="slow in production").report()
     assert (done.taken.kind, done.taken.decision, done.taken.weight) == ("revert", "rejected", 8)
     assert done.standing.score == pytest.approx(0.65 * 0.7**8)
     assert (done.standing.accepted, done.standing.rejected) == (1, 1)
 
 
-def test_what_was_rejected_or_taken_back_cannot_be_taken_back(workspace: Workspace) -> None:
-    record(workspace, a_decision(REJECTED, id="pr-1"))
-    record(workspace, a_decision(id="pr-2"))
-    revert(workspace, "robot", "pr-2", actor="ben", reason="x")
-    with pytest.raises(InputError, match="it never landed"):
-        revert(workspace, "robot", "pr-1", actor="ben", reason="x")
-    with pytest.raises(InputError, match="'revert:pr-2' is decided already"):
-        revert(workspace, "robot", "pr-2", actor="ben", reason="x")
+def test_what_was_rejected_or_reverted_cannot_be_reverted(workspace: Workspace) -> None:
+    record_trust_decision(workspace, a_decision(REJECTED, id="pr-1"))
+    record_trust_decision(workspace, a_decision(id="pr-2"))
+    record_revert(workspace, "robot", "pr-2", actor="ben", reason="x")
+    with pytest.raises(InputError, match="so it never merged"):
+        record_revert(workspace, "robot", "pr-1", actor="ben", reason="x")
+    with pytest.raises(InputError, match="'revert:pr-2' is already decided"):
+        record_revert(workspace, "robot", "pr-2", actor="ben", reason="x")
 
 
 def test_a_recovery_is_a_record_with_actor_and_reason(workspace: Workspace, clock: Clock) -> None:
-    record(workspace, a_decision(REJECTED))
-    done = recover(workspace, "robot", boost=None, actor="ana", reason="a new model").report()
+    record_trust_decision(workspace, a_decision(REJECTED))
+    done = record_recovery(workspace, "robot", boost=None, actor="ana", reason="a new model").report()
     assert (done.taken.kind, done.taken.actor, done.taken.reason) == ("recovery", "ana", "a new model")
     assert done.standing.score == pytest.approx(0.40)
     clock.day = 6.99
     with pytest.raises(InputError, match="less than 7 day"):
-        recover(workspace, "robot", boost=None, actor="ana", reason="again")
+        record_recovery(workspace, "robot", boost=None, actor="ana", reason="again")
     clock.day = 7
-    recover(workspace, "robot", boost=0.01, actor="ana", reason="again")
+    record_recovery(workspace, "robot", boost=0.01, actor="ana", reason="again")
 
 
 # Conformance: 001-068
 def test_an_agent_without_decisions_cannot_be_lifted(workspace: Workspace) -> None:
-    with pytest.raises(UnknownAgent, match="nothing was decided about 'robot'"):
-        recover(workspace, "robot", boost=None, actor="ana", reason="x")
-    record(workspace, a_decision(agent="other"))
+    with pytest.raises(UnknownAgent, match="no decisions about 'robot'"):
+        record_recovery(workspace, "robot", boost=None, actor="ana", reason="x")
+    record_trust_decision(workspace, a_decision(agent="other"))
     with pytest.raises(UnknownAgent) as refused:
-        override(workspace, "robot", "pr-1", REJECTED, actor="ana", reason="x")
-    assert refused.value.hint == "there are decisions about 'other'"
+        record_override(workspace, "robot", "pr-1", REJECTED, actor="ana", reason="x")
+    assert refused.value.hint == "known agents: 'other'"
 
 
 def test_decisions_that_any_recorder_tells_count_too(workspace: Workspace) -> None:
@@ -256,14 +269,14 @@ def test_decisions_that_any_recorder_tells_count_too(workspace: Workspace) -> No
 
 def test_a_clock_set_back_does_not_lift_a_score(workspace: Workspace, clock: Clock) -> None:
     clock.day = 60
-    record(workspace, a_decision(REJECTED))
+    record_trust_decision(workspace, a_decision(REJECTED))
     low = score(workspace)
     clock.day = 0
     assert score(workspace) == low
-    record(workspace, a_decision())
+    record_trust_decision(workspace, a_decision())
     assert score(workspace) < 0.5
 
 
 def test_rules_of_the_repository_hold(workspace: Workspace, built: Built) -> None:
     (built.path / "custody.toml").write_text("[trust]\nema_alpha = 0.1\n")
-    assert record(workspace, a_decision()).report().standing.score == pytest.approx(0.55)
+    assert record_trust_decision(workspace, a_decision()).report().standing.score == pytest.approx(0.55)

@@ -1,4 +1,4 @@
-"""Which commits take back which, in real repositories: what messages say is held against what git shows."""
+"""Which commits revert which, in real repositories: messages are compared with git diffs."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
-from custody.ledger.records import records
+from custody.ledger.records import list_newest_records
 from custody.trust.app.reverts import trust_reverts
 from custody.trust.app.show import trust_show, trust_why
 from custody.trust.wire import RevertReport, TrustRevertsReport
@@ -68,7 +68,7 @@ def test_a_message_that_lies_is_named_and_does_not_count(line: Line) -> None:
     assert line.find().counts == {"untrue": 1}
 
 
-def test_a_part_that_is_taken_back_is_a_part(line: Line) -> None:
+def test_a_part_that_is_reverted_is_a_part(line: Line) -> None:
     target = line.commit(BASE + ADDED, "add values")
     half = b"".join(ADDED.splitlines(keepends=True)[:5])
     line.commit(BASE + half, f"Partially reverts commit {target}.")
@@ -94,7 +94,7 @@ def test_a_name_of_nothing_is_reported_and_not_believed(line: Line, named: str, 
     assert (found.said, found.state, found.target) == (named, state, None)
 
 
-def test_a_commit_of_another_branch_cannot_be_taken_back_here(line: Line) -> None:
+def test_a_commit_of_another_branch_cannot_be_reverted_here(line: Line) -> None:
     aside = line.built.commit({b"a.py": BASE + ADDED}, line.head, message=b"aside", ref="refs/heads/aside")
     later = line.commit(BASE + OTHER, f"This reverts commit {aside}.")
     line.commit(BASE + OTHER + b"x = 1\n", f"x\n\nThis reverts commit {later[:-1]}{'0' if later[-1] != '0' else '1'}.")
@@ -111,7 +111,7 @@ def test_a_later_commit_is_no_ancestor(line: Line) -> None:
     assert (found.by, found.state, found.target) == (by, "elsewhere", None)
 
 
-def test_a_revert_that_is_reapplied_is_cancelled_and_counts_again_when_that_is_taken_back(line: Line) -> None:
+def test_a_revert_that_is_reapplied_is_cancelled_and_counts_again_when_that_is_reverted(line: Line) -> None:
     target = line.commit(BASE + ADDED, "add values")
     first = line.commit(BASE, f'Revert "add values"\n\nThis reverts commit {target}.')
     again = line.commit(BASE + ADDED, f'Reapply "add values"\n\nThis reverts commit {first}.')
@@ -126,7 +126,7 @@ def test_a_revert_that_is_reapplied_is_cancelled_and_counts_again_when_that_is_t
     }
 
 
-def test_several_commits_are_taken_back_by_one(line: Line) -> None:
+def test_several_commits_are_reverted_by_one(line: Line) -> None:
     one = line.commit(BASE + ADDED, "add values")
     two = line.commit(BASE + ADDED + OTHER, "add others")
     by = line.commit(BASE, f"Revert both\n\nThis reverts commits {one} and {two}.")
@@ -136,7 +136,7 @@ def test_several_commits_are_taken_back_by_one(line: Line) -> None:
     }
 
 
-def test_a_merge_is_taken_back_against_the_parent_that_is_named(line: Line) -> None:
+def test_a_merge_is_reverted_against_the_parent_that_is_named(line: Line) -> None:
     base, built = line.head, line.built
     side = built.commit({b"a.py": BASE, b"b.py": ADDED}, base, message=b"side", ref="refs/heads/side")
     main = line.commit(BASE + OTHER, "main goes on")
@@ -174,7 +174,7 @@ def test_a_few_lines_that_go_back_and_forth_say_nothing(line: Line) -> None:
     assert line.find().found == []
 
 
-def test_what_was_undone_before_it_landed_does_not_count(line: Line) -> None:
+def test_what_was_undone_before_it_merged_does_not_count(line: Line) -> None:
     base, built = line.head, line.built
     tried = built.commit({b"a.py": BASE + ADDED}, base, message=b"try", ref="refs/heads/topic")
     undone = built.commit(
@@ -193,7 +193,7 @@ def test_lines_that_only_moved_are_compared_by_the_whole_file(line: Line) -> Non
     assert line.only().state == "whole"
 
 
-def test_a_binary_file_is_taken_back_when_it_is_what_it_was(line: Line) -> None:
+def test_a_binary_file_is_reverted_when_it_is_what_it_was(line: Line) -> None:
     line.commit(BASE, "add", picture=b"\0one")
     target = line.commit(BASE, "change", picture=b"\0two")
     line.commit(BASE, f"This reverts commit {target}.", picture=b"\0one")
@@ -248,11 +248,11 @@ def test_a_found_revert_of_an_agents_lines_is_recorded_once(tmp_path: Path) -> N
     assert (done.recorded, outcome.agent, outcome.model, outcome.state) == (1, "robot", "m1", "recorded")
     assert outcome.taken is not None
     assert (outcome.taken.kind, outcome.taken.decision, outcome.taken.lines) == ("revert", "rejected", 12)
-    assert outcome.taken.reason == f"taken back by {world.head[:12]}: Revert it"
-    total = records(world.workspace, limit=1).total
+    assert outcome.taken.reason == f"reverted by {world.head[:12]}: Revert it"
+    total = list_newest_records(world.workspace, limit=1).total
     again = trust_reverts(world.workspace, record=True, actor="ana")
     assert (again.recorded, again.found[0].outcomes[0].state) == (0, "known")
-    assert records(world.workspace, limit=1).total == total
+    assert list_newest_records(world.workspace, limit=1).total == total
     assert trust_why(world.workspace, "robot").steps[-1].kind == "revert"
 
 

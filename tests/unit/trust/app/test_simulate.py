@@ -1,4 +1,4 @@
-"""A policy tried on the past of a real repository: recorded decisions, commits before them, files that are none."""
+"""A policy applied to the past of a real repository: recorded decisions, earlier commits, invalid files."""
 
 from pathlib import Path
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from custody.core.errors import InputError
-from custody.core.wire.time import ns_from, text_from
-from custody.trust.app.decisions import folder_workspace
-from custody.trust.app.simulate import IN_FORCE, moment_before, trust_simulate
+from custody.core.wire.time import format_timestamp, parse_timestamp
+from custody.trust.app.decisions import open_trust_folder
+from custody.trust.app.simulate import IN_FORCE, parse_simulation_start, trust_simulate
 from custody.trust.wire import SimulatedPolicy, TrustSimulateReport
 from custody.trust_lineage import DecisionType, TrustLineageManager
 from custody.workspace.workspace import Workspace
@@ -49,7 +49,7 @@ class World:
 
     def tell(self, decision: str = "accepted", *, agent: str = "robot", **fields: Any) -> None:
         """A decision of this moment, as a recorder tells it."""
-        said = {"actor": "ana", "at": text_from(self.now() * NS), "id": f"d{self.day}", **fields}
+        said = {"actor": "ana", "at": format_timestamp(self.now() * NS), "id": f"d{self.day}", **fields}
         spool_of(self.built.path).put(an_event("decision", agent=agent, decision=decision, **said))
 
     def simulated(self, since: str = "1000d", **more: Any) -> TrustSimulateReport:
@@ -70,18 +70,18 @@ def in_force(report: TrustSimulateReport) -> SimulatedPolicy:
     [("30d", 30.0), ("12h", 0.5), ("2w", 14.0), ("1.5d", 1.5), ("2026-01-01", 30.5), ("2026-01-31T00:00:00Z", 0.5)],
 )
 def test_a_beginning_is_said_as_people_say_it(text: str, ago: float) -> None:
-    now_ns = ns_from("2026-01-31T12:00:00Z")
-    assert moment_before(text, now_ns) == now_ns - round(ago * DAY * NS)
+    now_ns = parse_timestamp("2026-01-31T12:00:00Z")
+    assert parse_simulation_start(text, now_ns) == now_ns - round(ago * DAY * NS)
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "-3d", "30", "2026-13-01", "9999999999d", "2026-02-01"])
-def test_what_is_no_moment_of_the_past_is_refused(text: str) -> None:
+def test_what_is_no_time_of_the_past_is_refused(text: str) -> None:
     with pytest.raises(InputError):
-        moment_before(text, ns_from("2026-01-31T12:00:00Z"))
+        parse_simulation_start(text, parse_timestamp("2026-01-31T12:00:00Z"))
 
 
 def test_an_empty_repository_has_nothing_to_simulate(world: World) -> None:
-    with pytest.raises(InputError, match="nothing was decided and nothing was committed since"):
+    with pytest.raises(InputError, match="no decisions and no commits since"):
         world.simulated()
 
 
@@ -103,7 +103,7 @@ def test_a_commit_that_is_reverted_later_was_bad(world: World) -> None:
     assert landing.bad_share == 0.2
     assert in_force(report).within is False
     (example,) = report.examples
-    assert (example.id, example.outcome, example.why) == (landed[13], "reverted", "lands and was bad")
+    assert (example.id, example.outcome, example.why) == (landed[13], "reverted", "merges and was bad")
 
 
 def test_a_revert_is_not_known_before_it_is_made(world: World) -> None:
@@ -138,7 +138,7 @@ def test_merges_are_no_changes(world: World) -> None:
     assert world.simulated().commits == 3
 
 
-def test_what_the_rules_name_and_what_is_no_text_does_not_land(world: World) -> None:
+def test_what_the_rules_name_and_what_is_no_text_does_not_merge(world: World) -> None:
     world.commits(12)
     world.commit(path=b".github/workflows/ci.yml")
     world.files[b"logo.png"] = b"\0\1\2"
@@ -179,7 +179,7 @@ def test_size_and_paths_of_a_recorded_commit_are_read_from_it(world: World) -> N
     assert "TRUST-PATH" in in_force(world.simulated(since="1h", source="records")).reasons
 
 
-def test_a_decision_of_unknown_size_never_lands(world: World) -> None:
+def test_a_decision_of_unknown_size_never_merges(world: World) -> None:
     for _ in range(14):
         world.day += 1
         world.tell()
@@ -204,10 +204,10 @@ def test_a_policy_is_compared_with_the_rules_in_force(world: World, tmp_path: Pa
 @pytest.mark.parametrize(
     ("text", "problem", "hint"),
     [
-        ("[trust]\napprove_sample_min = 3\n", "is nothing that custody knows", "nearest is 'approve_samples_min'"),
+        ("[trust]\napprove_sample_min = 3\n", "unknown rule '", "did you mean 'approve_samples_min'?"),
         ("[trust]\ntier_score_min = [0.0, 0.9, 0.4, 0.6, 0.8]\n", "falls from 0.9", "the default of"),
-        ("[trust\n", "is not TOML", "nothing of a file"),
-        ("approve_samples_min = 3\n", "is nothing that custody knows", "the nearest is"),
+        ("[trust\n", "is not TOML", "a file with an error"),
+        ("approve_samples_min = 3\n", "unknown rule '", "did you mean"),
     ],
 )
 def test_a_file_that_is_no_policy_is_refused(world: World, tmp_path: Path, text: str, problem: str, hint: str) -> None:
@@ -219,9 +219,9 @@ def test_a_file_that_is_no_policy_is_refused(world: World, tmp_path: Path, text:
     assert hint in (caught.value.hint or "")
 
 
-def test_a_policy_that_is_not_there_is_told_apart_from_an_empty_one(world: World, tmp_path: Path) -> None:
+def test_a_policy_that_is_not_there_is_reported_apart_from_an_empty_one(world: World, tmp_path: Path) -> None:
     world.commits(1)
-    with pytest.raises(InputError, match="there is no file"):
+    with pytest.raises(InputError, match="cannot find "):
         world.simulated(policy=str(tmp_path / "none.toml"))
     (tmp_path / "empty.toml").touch()
     here, there = world.simulated(policy=str(tmp_path / "empty.toml")).policies
@@ -234,7 +234,7 @@ def test_a_folder_of_the_documents_is_simulated_by_its_records(tmp_path: Path) -
     for place in range(12):
         at[0] += 3600 * NS
         manager.record_decision("robot", DecisionType.ACCEPTED, f"c{place}", change_size=4)
-    report = trust_simulate(folder_workspace(tmp_path / "trust", lambda: at[0]), policy=None, since="7d")
+    report = trust_simulate(open_trust_folder(tmp_path / "trust", lambda: at[0]), policy=None, since="7d")
     assert (report.recorded, report.commits) == (12, 0)
 
 

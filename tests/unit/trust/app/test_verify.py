@@ -1,4 +1,4 @@
-"""A log that was tampered with is found out and named; one that was not replays to the scores that are shown."""
+"""A changed log is detected and named; an unchanged one replays to the scores that are shown."""
 
 import sqlite3
 from collections.abc import Callable
@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from custody.ledger.records import erase
-from custody.trust.app.decisions import FolderWorkspace, folder_workspace
-from custody.trust.app.record import DecisionRequest, record, revert
+from custody.ledger.records import erase_record_bodies
+from custody.trust.app.decisions import FolderWorkspace, open_trust_folder
+from custody.trust.app.record import DecisionRequest, record_revert, record_trust_decision
 from custody.trust.app.show import trust_list, trust_show
 from custody.trust.app.verify import trust_verify
 from custody.trust.model import DecisionType
@@ -20,14 +20,14 @@ NOON = 1_769_860_800_000_000_000
 @pytest.fixture
 def workspace(tmp_path: Path) -> FolderWorkspace:
     """A folder with decisions about two agents."""
-    workspace = folder_workspace(tmp_path / "store", lambda: NOON)
+    workspace = open_trust_folder(tmp_path / "store", lambda: NOON)
     for number in range(3):
-        record(
+        record_trust_decision(
             workspace,
             DecisionRequest(agent="robot", decision=DecisionType.ACCEPTED, lines=50, actor="ana", id=f"pr-{number}"),
         )
-    record(workspace, DecisionRequest(agent="other", decision=DecisionType.REJECTED, actor="ana"))
-    revert(workspace, "robot", "pr-1", actor="ana", reason="slow")
+    record_trust_decision(workspace, DecisionRequest(agent="other", decision=DecisionType.REJECTED, actor="ana"))
+    record_revert(workspace, "robot", "pr-1", actor="ana", reason="slow")
     return workspace
 
 
@@ -50,7 +50,7 @@ def test_what_was_not_touched_is_as_it_was_written(workspace: FolderWorkspace) -
 
 
 def test_an_empty_log_is_as_it_was_written(tmp_path: Path) -> None:
-    report = trust_verify(folder_workspace(tmp_path))
+    report = trust_verify(open_trust_folder(tmp_path))
     assert (report.outcome, report.decisions, report.agents) == ("fine", 0, 0)
 
 
@@ -73,14 +73,14 @@ def test_a_row_that_was_changed_deleted_or_moved_is_named(workspace: FolderWorks
 def test_an_index_that_hides_a_rejection_does_not_give_the_score_of_the_records(workspace: FolderWorkspace) -> None:
     changed(workspace, "DELETE FROM decision WHERE agent = 'other'")
     report = trust_verify(workspace)
-    assert ("TRUST-DIFFERS", "the records about 'other' give another score than the one that is shown") in [
+    assert ("TRUST-DIFFERS", "the score shown for 'other' does not match its records") in [
         (finding.code, finding.what) for finding in report.findings
     ]
 
 
 def test_an_erased_decision_counts_no_longer_and_the_log_is_still_whole(workspace: FolderWorkspace) -> None:
     before = trust_show(workspace, "robot", limit=0).standing
-    erase(workspace, ["1"], who="ana", why="it named a person")
+    erase_record_bodies(workspace, ["1"], who="ana", why="it named a person")
     after = trust_show(workspace, "robot", limit=0).standing
     assert (before.accepted, after.accepted) == (3, 2)
     assert codes(workspace) == set()
@@ -92,5 +92,5 @@ def test_agents_are_listed_by_name(workspace: FolderWorkspace) -> None:
 
 @pytest.mark.parametrize("look", [trust_list, trust_verify])
 def test_looking_makes_nothing(tmp_path: Path, look: Callable[[FolderWorkspace], object]) -> None:
-    look(folder_workspace(tmp_path / "store"))
+    look(open_trust_folder(tmp_path / "store"))
     assert not (tmp_path / "store").exists()

@@ -16,10 +16,10 @@ ADDED = b"".join(b"value_%d = compute(%d)\n" % (n, n) for n in range(6))
 
 
 MERGED = """\
-merged COMMIT: 6 line(s) changed; added are 6 of agents, 0 of persons, 0 of nobody known
+merged COMMIT: 6 changed lines; added: 6 agent, 0 person, 0 unknown
 robot: recorded as STORE:2
-  MOMENT  0.5000 -> 0.5817  accepted COMMIT, weight 0.50, step 0.163 by ana
-  0.5817 MEDIUM    1 accepted, 0 modified, 0 rejected (confidence 0.01, too few to mean much)
+  MOMENT  0.50 -> 0.58  accepted COMMIT, weight 0.50, step 0.16 by ana
+  trust 0.58 (medium), 1 review: 1 accepted, 0 modified, 0 rejected; confidence 0.01, too few reviews
 """
 
 
@@ -42,18 +42,18 @@ def told(text: str) -> str:
     return re.sub(r"\b[0-9a-f]{12}\b", "COMMIT", text)
 
 
-def test_an_outcome_is_recorded_known_and_taken_back(built: Built) -> None:
+def test_an_outcome_is_recorded_known_and_reverted(built: Built) -> None:
     words = ("trust", "record", "--outcome", "merged", "HEAD", "--actor", "ana")
     ran = custody(built.path, *words)
     assert (ran.status, told(ran.out), ran.err) == (0, MERGED, "")
     again = custody(built.path, *words)
     assert (again.status, told(again.out).splitlines()[1:]) == (
         0,
-        ["robot: nothing new: is accepted already, in record STORE:2"],
+        ["robot: nothing recorded: already accepted in record STORE:2"],
     )
     ran = custody(built.path, "trust", "record", "robot", "HEAD", "--outcome", "reverted")
     assert (ran.status, ran.out) == (2, "")
-    assert "a correction needs somebody who makes it and a reason" in ran.err
+    assert "a correction needs an actor and a reason" in ran.err
     said = ("--actor", "ben", "--reason", "slow")
     ran = custody(built.path, "trust", "record", "robot", "HEAD", "--outcome", "reverted", *said, "--json")
     report = json.loads(ran.out)
@@ -70,12 +70,12 @@ def test_reverts_are_found_shown_and_recorded_once(built: Built) -> None:
     ran = custody(built.path, "trust", "reverts")
     assert (ran.status, told(ran.out), ran.err) == (
         0,
-        "COMMIT 'Revert \"Add values\"' takes back COMMIT 'Add values'\nreverts in 3 commit(s): 1 whole\n",
+        "COMMIT 'Revert \"Add values\"' reverts COMMIT 'Add values'\nreverts in 3 commits: 1 whole\n",
         "",
     )
     ran = custody(built.path, "trust", "reverts", "HEAD~1..HEAD", "--record", "--actor", "ana")
     assert "  robot: recorded as STORE:2" in ran.out
-    assert ran.out.splitlines()[-1] == "1 decision(s) recorded"
+    assert ran.out.splitlines()[-1] == "1 decision recorded"
     ran = custody(built.path, "trust", "reverts", "--record", "--json")
     report = json.loads(ran.out)
     assert (report["report"], report["recorded"], report["found"][0]["outcomes"][0]["state"]) == (
@@ -88,16 +88,16 @@ def test_reverts_are_found_shown_and_recorded_once(built: Built) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ("record --outcome merged", "an outcome is that of one change"),
-        ("record a b c --outcome merged", "an outcome is that of one change"),
+        ("record --outcome merged", "--outcome needs one change"),
+        ("record a b c --outcome merged", "--outcome needs one change"),
         ("record HEAD --outcome landed", "'landed' is not one of"),
-        ("record HEAD --outcome merged --overrides x", "an outcome corrects by itself"),
+        ("record HEAD --outcome merged --overrides x", "--outcome excludes --overrides"),
         ("record HEAD --outcome merged --duplicate-of HEAD~1", "was not closed as a duplicate"),
-        ("record robot accepted HEAD --landed-as HEAD", "belong to an outcome"),
-        ("record robot", "a decision is an agent and"),
-        ("--storage x record HEAD --outcome merged", "leave --storage out"),
-        ("--storage x reverts", "leave --storage out"),
-        ("reverts nowhere..HEAD", "no commit is named"),
+        ("record robot accepted HEAD --landed-as HEAD", "need --outcome"),
+        ("record robot", "expected AGENT DECISION"),
+        ("--storage x record HEAD --outcome merged", "leave out --storage"),
+        ("--storage x reverts", "leave out --storage"),
+        ("reverts nowhere..HEAD", "unknown revision 'nowhere'"),
         ("reverts ..HEAD", "has no base"),
     ],
 )

@@ -1,4 +1,4 @@
-"""``custody trust simulate`` as a user sees it: tables, JSON, clear words."""
+"""``custody trust simulate`` as a user sees it: tables, JSON, clear errors."""
 
 import json
 from pathlib import Path
@@ -34,22 +34,23 @@ def history(tmp_path: Path) -> Path:
 
 
 SIMULATED = """\
-15 change(s) since 2023-01-01T00:00:00Z: 0 recorded, 15 commit(s) of plain git history
-in git history 1 commit(s) were taken back and 0 quickly mended, the time before included
-rules in force: 5 of 15 land without review, 5 line(s); 0 rejected, 1 taken back = 20.00%; target 1.0%: ABOVE the target
-  with risk control: 0 of 15 land without review, 0 line(s); 0 rejected, 0 taken back = –
-  against the others: TRUST-SAMPLES 10, TRUST-PATH 1
-  A Tester: 5 of 15 land without review, 5 line(s); 0 rejected, 1 taken back = 20.00%
+15 changes since 2023-01-01T00:00:00Z: 0 recorded, 15 from git history
+git history, including earlier commits: 1 reverted, 0 quickly fixed
+rules in force: 5 of 15 changes merge without review (5 lines); 0 rejected, 1 reverted (20.00% bad);\
+ risk target 1.0%: ABOVE the target
+  with risk control: 0 of 15 changes merge without review (0 lines); 0 rejected, 0 reverted
+  reasons for review: TRUST-SAMPLES 10, TRUST-PATH 1
+  A Tester: 5 of 15 changes merge without review (5 lines); 0 rejected, 1 reverted (20.00% bad)
 """
 
 
-def test_a_simulation_says_what_would_have_landed_and_what_became_of_it(history: Path) -> None:
+def test_a_simulation_shows_what_would_have_merged_and_its_outcome(history: Path) -> None:
     (history / "custody.toml").write_text("[trust]\naudit_share = 0.0\n")
     ran = custody(history, "trust", "simulate", "--since", "2023-01-01")
     assert ran.status == 0
-    head, _, example = ran.out.partition("lands and was bad: ")
+    head, _, example = ran.out.partition("merges and was bad: ")
     assert head == SIMULATED
-    assert "of A Tester, 2023-11-27, 1 line(s), reverted, score 0." in example
+    assert "by A Tester, 2023-11-27, 1 line, reverted, trust 0." in example
 
 
 def test_a_simulation_of_two_policies_as_json(history: Path) -> None:
@@ -64,15 +65,13 @@ def test_a_simulation_refuses_a_policy_with_an_unknown_key(history: Path) -> Non
     (history / "wrong.toml").write_text("[trust]\naprove_samples_min = 0\n")
     ran = custody(history, "trust", "simulate", "--policy", "wrong.toml")
     assert (ran.status, ran.out) == (2, "")
-    assert "the nearest is 'approve_samples_min'" in ran.err
+    assert "did you mean 'approve_samples_min'?" in ran.err
 
 
-def test_why_tells_the_chance_beside_the_score(history: Path) -> None:
+def test_why_shows_the_acceptance_probability_beside_the_score(history: Path) -> None:
     custody(history, "trust", "record", "robot", "accepted", "HEAD", "--actor", "ana")
     ran = custody(history, "trust", "why", "robot")
     assert ran.status == 0
-    assert "  everyone (0.6667 from 1.0)\n" in ran.out
-    assert "log-odds: chance of acceptance 0." in ran.out
-    assert ran.out.endswith(
-        "risk target 1.0%, realised nothing in 1 decision(s); lets through: risk control can show nothing yet\n"
-    )
+    assert "  everyone (0.667 from 1.0)\n" in ran.out
+    assert "log-odds: acceptance probability 0." in ran.out
+    assert ran.out.endswith("risk control: no change passes yet; target 1.0%, realized none yet in 1 decision\n")

@@ -1,4 +1,4 @@
-"""``custody trust`` as a user sees it: the score and why, records that are told back, clear refusals."""
+"""``custody trust`` as a user sees it: the score and its reasons, recorded decisions, clear errors."""
 
 import json
 import re
@@ -8,34 +8,37 @@ from pathlib import Path
 
 import pytest
 
-from custody.core.wire.time import text_from
+from custody.core.wire.time import format_timestamp
+from custody.terminal.screen import Screen
+from custody.trust.cli.trust import render_trust_list
+from custody.trust.wire import Tier, TrustLine, TrustListReport
 from custody.trust_lineage import DecisionType, TrustLineageManager
-from custody.workspace.machine import now_ns
+from custody.workspace.machine import machine_now_ns
 from tests.builders.cli import Ran, a_git_folder, spool_of
 from tests.builders.events import an_event
 from tests.builders.in_process import custody
 from tests.builders.repo import Built, a_history, a_repository
 
 WHY = """\
-0.5000 at the start (profile cautious)
-2026-01-01T12:00:00Z  0.5000 -> 0.6500  accepted, weight 8.00, step 0.300 by ana (id 1)
-2026-01-31T12:00:00Z  0.5750 -> 0.4025  rejected, weight 1.00, step 0.300 by ben: no tests (id 2)
-2026-02-01T12:00:00Z  0.4047 -> 0.4547  recovery by ana [no reason was given] (id 3)
-0.4774 after 30.0 idle day(s), at 2026-03-03T12:00:00Z
-robot: 0.4774 MEDIUM    1 accepted, 0 modified, 1 rejected (confidence 0.02, too few to mean much)
--0.0933  everyone (0.4762 from 1.4)
--0.0044  repository (0.474 from 1.4)
--0.0433  agent robot (0.4522 from 0.7)
--0.0242  the agent's rating (-0.04874)
--0.0242  the repository's rating (-0.04874)
--0.0242  the agent's rating here (-0.04874)
--0.0000  the document's score (0.4524)
--0.2136 log-odds: chance of acceptance 0.4468, at least 0.1657, from 0.7 decision(s) about the agent as they have faded
-risk target 1.0%, realised nothing in 2 decision(s); lets through: risk control can show nothing yet
+0.50 at the start (profile cautious)
+2026-01-01T12:00:00Z  0.50 -> 0.65  accepted, weight 8.00, step 0.30 by ana (id 1)
+2026-01-31T12:00:00Z  0.57 -> 0.40  rejected, weight 1.00, step 0.30 by ben: no tests (id 2)
+2026-02-01T12:00:00Z  0.40 -> 0.45  recovery by ana [without a reason] (id 3)
+0.48 after 30.0 idle days, at 2026-03-03T12:00:00Z
+robot: trust 0.48 (medium), 2 reviews: 1 accepted, 0 modified, 1 rejected; confidence 0.02, too few reviews
+-0.09  everyone (0.476 from 1.4)
+-0.00  repository (0.474 from 1.4)
+-0.04  agent robot (0.452 from 0.7)
+-0.02  the agent's rating (-0.0487)
+-0.02  the repository's rating (-0.0487)
+-0.02  the agent's rating here (-0.0487)
+-0.00  the document's score (0.452)
+-0.21 log-odds: acceptance probability 0.45, at least 0.17, from 0.7 reviews of the agent after decay
+risk control: no change passes yet; target 1.0%, realized none yet in 2 decisions
 """
 SHOW = """\
-2026-02-01T12:00:00Z  0.4047 -> 0.4547  recovery by ana [no reason was given] (id 3)
-… and 2 more: -n 3
+2026-02-01T12:00:00Z  0.40 -> 0.45  recovery by ana [without a reason] (id 3)
+… and 2 more (-n 3 lists all)
 """
 
 
@@ -66,18 +69,72 @@ def test_why_tells_every_step_and_the_silence_since(repository: Path) -> None:
 def test_show_lists_the_newest_first(repository: Path) -> None:
     ran = custody(repository, "trust", "show", "robot", "-n", "1")
     assert ran.status == 0
-    head, land, history = ran.out.split("\n", 2)
-    assert head.startswith("robot: 0.")
-    assert land == "its tier may land up to 50 line(s) without review; last decision 2026-01-31T12:00:00Z"
+    head, allowance, history = ran.out.split("\n", 2)
+    assert head.startswith("robot: trust 0.")
+    assert allowance == "may merge up to 50 lines without review; last decision 2026-01-31T12:00:00Z"
     assert history == SHOW
 
 
 def test_list_names_every_agent(repository: Path, tmp_path: Path) -> None:
     ran = custody(repository, "trust", "list")
-    assert (ran.status, len(ran.out.splitlines())) == (0, 1)
-    assert re.match(r"robot  0\.\d{4} MEDIUM    1 accepted, 0 modified, 1 rejected \(confidence 0\.02, ", ran.out)
+    header, row, *rest = ran.out.splitlines()
+    assert (ran.status, header) == (
+        0,
+        "AGENT  TRUST        REVIEWS  ACCEPTED  CHANGED  REJECTED  MAY MERGE UNREVIEWED",
+    )
+    counts = "        2         1        0         1  up to 50 lines; too few reviews"
+    assert re.fullmatch(rf"robot  0\.\d\d medium  {counts[2:]}".replace("  ", " +"), row)
+    assert rest == ["", "hint: custody trust why AGENT explains a score"]
+    assert custody(repository, "trust").out == ran.out
     empty = custody(a_git_folder(tmp_path / "empty"), "trust", "list")
-    assert (empty.status, empty.out) == (0, "nothing has been decided about any agent\n")
+    assert (empty.status, empty.out) == (0, "no decisions recorded yet\n")
+
+
+def a_line(agent: str, tier: Tier, lines_max: int) -> TrustLine:
+    return TrustLine(
+        agent=agent,
+        score=0.744,
+        stored=0.75,
+        tier=tier,
+        confidence=0.9,
+        meaningful=True,
+        samples=1_086,
+        accepted=1_071,
+        modified=11,
+        rejected=4,
+        lines_max=lines_max,
+        last_active=None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("columns", "lines"),
+    [
+        (
+            80,
+            [
+                "AGENT                 TRUST           REVIEWS  REJECTED  MAY MERGE UNREVIEWED",
+                "claude-code           0.74 high         1,086         4  up to 200 lines",
+                "bad\\x1b[2Jaaaaaaaaa…  0.74 untrusted    1,086         4  nothing",
+            ],
+        ),
+        (
+            120,
+            [
+                "AGENT                 TRUST           REVIEWS  ACCEPTED  CHANGED  REJECTED  MAY MERGE UNREVIEWED",
+                "claude-code           0.74 high         1,086     1,071       11         4  up to 200 lines",
+                "bad\\x1b[2Jaaaaaaaaa…  0.74 untrusted    1,086     1,071       11         4  nothing",
+            ],
+        ),
+    ],
+)
+def test_the_list_fits_the_terminal(columns: int, lines: list[str]) -> None:
+    agents = [a_line("claude-code", "high", 200), a_line("bad\x1b[2J" + "a" * 90, "untrusted", 0)]
+    report = TrustListReport(at="", profile="", rules_digest="", agents=agents)
+    screen = Screen(columns=columns, rows=24, is_terminal=True)
+    assert [screen.render(line) for line in render_trust_list(report, screen)][:3] == lines
+    colored = Screen(columns=columns, rows=24, is_terminal=True, has_color=True)
+    assert "\x1b[35mclaude-code\x1b[0m" in colored.render(list(render_trust_list(report, colored))[1])
 
 
 def test_record_override_revert_and_recover_tell_what_they_did(repository: Path) -> None:
@@ -85,51 +142,55 @@ def test_record_override_revert_and_recover_tell_what_they_did(repository: Path)
     assert ran.status == 0
     assert told(ran) == (
         "recorded as STORE:4\n"
-        "MOMENT  0.5000 -> 0.6500  accepted COMMIT, weight 1.63, step 0.300 by ana\n"
-        "bot: 0.6500 HIGH      1 accepted, 0 modified, 0 rejected (confidence 0.01, too few to mean much)\n"
+        "MOMENT  0.50 -> 0.65  accepted COMMIT, weight 1.63, step 0.30 by ana\n"
+        "bot: trust 0.65 (high), 1 review: 1 accepted, 0 modified, 0 rejected; confidence 0.01, too few reviews\n"
     )
     commit = json.loads(custody(repository, "trust", "show", "bot", "--json").out)["history"][0]["commit"]
     by = ("--actor", "ben", "--reason", "slow")
     ran = custody(repository, "trust", "record", "bot", "modified", "--overrides", commit[:8], *by)
-    assert "override modified by ben: slow [counts in the place of" in ran.out
+    assert "override modified by ben: slow [replaces '" in ran.out
     ran = custody(repository, "trust", "record", "bot", "rejected", "--reverts", commit[:8], *by)
     assert "revert rejected COMMIT, weight 1.55" in told(ran)
     ran = custody(repository, "trust", "recover", "bot", *by)
     assert "recovery by ben: slow" in ran.out
     ran = custody(repository, "trust", "verify")
-    assert (ran.status, ran.out) == (0, "all as written: replayed 7 decision(s) about 2 agent(s)\n")
+    assert (ran.status, ran.out) == (0, "OK: 7 decisions about 2 agents verified\n")
 
 
 @pytest.mark.parametrize(
     ("words", "status", "says"),
     [
-        ("show nobody", 2, "nothing was decided about 'nobody'"),
-        ("why robot --at yesterday", 2, "'yesterday' is not a moment"),
-        ("why robot --at 2020-01-01T00:00:00Z", 2, "nothing was decided about 'robot' until 2020-01-01T00:00:00Z"),
-        ("record robot accepted", 2, "a decision is about one thing"),
-        ("record robot accepted HEAD --reverts 1 --actor a --reason b", 2, "a decision is about one thing"),
-        ("record robot accepted nowhere", 2, "no commit is named 'nowhere'"),
+        ("show stranger", 2, "no decisions about 'stranger'"),
+        ("why robot --at yesterday", 2, "invalid timestamp 'yesterday'"),
+        ("why robot --at 2020-01-01T00:00:00Z", 2, "no decisions about 'robot' until 2020-01-01T00:00:00Z"),
+        ("record robot accepted", 2, "pass exactly one of COMMIT, --overrides and --reverts"),
+        (
+            "record robot accepted HEAD --reverts 1 --actor a --reason b",
+            2,
+            "pass exactly one of COMMIT, --overrides and --reverts",
+        ),
+        ("record robot accepted nowhere", 2, "unknown revision 'nowhere'"),
         ("record robot accepted HEAD --lines 3", 2, "the change has 20 lines, not 3"),
         ("record robot accepted HEAD --lines -3", 2, "-3 is not in the range"),
         ("record robot accepted HEAD --complexity trivial", 2, "a change of this size is minor, not trivial"),
         ("record robot accepted HEAD --actor robot", 2, "'robot' cannot decide about its own change"),
         ("record robot approved HEAD", 2, "'approved' is not one of"),
-        ("record robot rejected --overrides 1", 2, "a correction needs somebody who makes it and a reason"),
-        ("record robot accepted --reverts 1 --actor a --reason b", 2, "what was taken back is 'rejected'"),
-        ("record robot rejected --reverts 9 --actor a --reason b", 2, "no decision about 'robot' is named '9'"),
-        ("recover robot --actor a", 2, "Missing option '--reason'"),
-        ("recover robot --actor a --reason b --boost 0", 2, "a recovery of 0.0 adds nothing"),
-        ("recover robot --actor a --reason b --boost nan", 2, "a recovery of nan adds nothing"),
-        ("recover nobody --actor a --reason b", 2, "nothing was decided about 'nobody'"),
-        ("recover robot --reason b", 2, "Missing option '--actor'"),
-        ("recover robot --actor a --reason", 2, "Option '--reason' requires an argument"),
+        ("record robot rejected --overrides 1", 2, "a correction needs an actor and a reason"),
+        ("record robot accepted --reverts 1 --actor a --reason b", 2, "a revert is 'rejected'"),
+        ("record robot rejected --reverts 9 --actor a --reason b", 2, "no decision '9' about 'robot'"),
+        ("recover robot --actor a", 2, "missing option '--reason'"),
+        ("recover robot --actor a --reason b --boost 0", 2, "invalid boost 0.0"),
+        ("recover robot --actor a --reason b --boost nan", 2, "invalid boost nan"),
+        ("recover stranger --actor a --reason b", 2, "no decisions about 'stranger'"),
+        ("recover robot --reason b", 2, "missing option '--actor'"),
+        ("recover robot --actor a --reason", 2, "option '--reason' requires an argument"),
         ("record robot accepted HEAD --lines nan", 2, "'nan' is not a valid integer"),
-        ("record robot accepted HEAD --opened yesterday", 2, "'yesterday' is not a moment"),
-        ("record robot accepted HEAD --opened 2200-01-01T00:00:00Z", 2, "which is yet to come"),
+        ("record robot accepted HEAD --opened yesterday", 2, "invalid timestamp 'yesterday'"),
+        ("record robot accepted HEAD --opened 2200-01-01T00:00:00Z", 2, "is in the future"),
         ("record robot accepted " + "1" * 40, 2, "1" * 40),
         ("approve nowhere..HEAD", 2, "rev-parse"),
         ("approve HEAD..HEAD", 2, "'HEAD..HEAD' changes nothing"),
-        ("approve", 2, "Missing argument"),
+        ("approve", 2, "missing argument"),
     ],
 )
 def test_bad_input_is_refused_and_nothing_is_recorded(repository: Path, words: str, status: int, says: str) -> None:
@@ -159,15 +220,15 @@ def test_every_verb_has_json(repository: Path, words: str, report: str) -> None:
 
 APPROVED = """\
 approved
-bot: 0.9931 VERIFIED, 12 decision(s), 500 of 500 line(s) left
-FORK..HEAD: 5 line(s) in .
+bot: trust 0.99 (verified), 12 reviews; budget: 500 of 500 lines left
+FORK..HEAD: 5 lines in .
 recorded as STORE:16
 """
 REFUSED = """\
 review
-  TRUST-SAMPLES: the agent has 0 decision(s), fewer than 10
-stranger: 0.5000 MEDIUM, 0 decision(s), 50 of 50 line(s) left
-FORK..HEAD: 5 line(s) in .
+  TRUST-SAMPLES: the agent has 0 reviews, fewer than 10
+stranger: trust 0.50 (medium), 0 reviews; budget: 50 of 50 lines left
+FORK..HEAD: 5 lines in .
 """
 
 
@@ -175,7 +236,7 @@ FORK..HEAD: 5 line(s) in .
 def proposed(repository: Path) -> Path:
     """The same with a good record of 'bot', and a second commit that adds five lines."""
     for number in range(12):
-        at = text_from(now_ns() - (12 - number) * 1_000_000_000)
+        at = format_timestamp(machine_now_ns() - (12 - number) * 1_000_000_000)
         spool_of(repository).put(an_event("decision", id=f"b{number}", agent="bot", at=at, changed_lines=50))
     (repository / "custody.toml").write_text("[trust]\naudit_share = 0.0\n")
     built = Built(repository)
@@ -184,21 +245,21 @@ def proposed(repository: Path) -> Path:
 
 
 def answered(ran: Ran) -> str:
-    """What was printed, without commits and the chance, which has tests of its own."""
+    """Return the output without commits and the acceptance probability, which has tests of its own."""
     commits = re.sub(r"[0-9a-f]{12}\.\.[0-9a-f]{12}", "FORK..HEAD", ran.out)
-    return re.sub(r"; chance .*", "", commits)
+    return re.sub(r"; acceptance probability .*", "", commits)
 
 
-def test_approve_records_what_may_land_and_says_what_may_not(proposed: Path) -> None:
+def test_approve_records_what_may_merge_and_says_what_may_not(proposed: Path) -> None:
     ran = custody(proposed, "trust", "approve", "HEAD~1", "--agent", "stranger", "--approver", "ci")
     assert (ran.status, answered(ran), ran.err) == (1, REFUSED, "")
     dry = custody(proposed, "trust", "approve", "HEAD~1", "--agent", "bot", "--approver", "ci", "--dry-run")
-    assert (dry.status, dry.out.splitlines()[-1]) == (0, "nothing new was recorded")
+    assert (dry.status, dry.out.splitlines()[-1]) == (0, "nothing new to record")
     ran = custody(proposed, "trust", "approve", "HEAD~1", "--agent", "bot", "--approver", "ci")
     assert (ran.status, answered(ran), ran.err) == (0, APPROVED, "")
     why = custody(proposed, "trust", "why", "bot")
-    assert "(not counted)  landing accepted" in why.out
-    assert "landed without review: counts after 14 day(s) unless it is taken back" in why.out
+    assert "(not counted)  merge without review accepted" in why.out
+    assert "merged without review: counts after 14 days unless reverted" in why.out
 
 
 def test_approve_tells_codes_and_what_it_is_bound_to(proposed: Path) -> None:
@@ -212,7 +273,7 @@ def test_approve_tells_codes_and_what_it_is_bound_to(proposed: Path) -> None:
 def test_approve_is_about_a_repository(proposed: Path) -> None:
     ran = custody(proposed, "trust", "--storage", "x", "approve", "HEAD~1")
     assert (ran.status, ran.out) == (2, "")
-    assert "leave --storage out" in ran.err
+    assert "leave out --storage" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -235,11 +296,11 @@ def test_rules_that_cannot_be_are_refused_and_nothing_is_recorded(
     assert json.loads(custody(repository, "records", "--json").out)["total"] == 3
 
 
-def test_a_commit_is_decided_once_and_the_way_out_is_told(repository: Path) -> None:
+def test_a_commit_is_decided_once_and_the_way_out_is_reported(repository: Path) -> None:
     assert custody(repository, "trust", "record", "robot", "accepted", "HEAD").status == 0
     ran = custody(repository, "trust", "record", "robot", "rejected", "HEAD")
     assert (ran.status, ran.out) == (2, "")
-    assert "is decided already" in ran.err and "custody trust record --overrides" in ran.err
+    assert "is already decided" in ran.err and "custody trust record --overrides" in ran.err
     assert json.loads(custody(repository, "records", "--json").out)["total"] == 4
 
 
@@ -252,7 +313,7 @@ def test_every_verb_has_help_with_examples(tmp_path: Path) -> None:
 def test_what_the_library_keeps_in_a_folder_can_be_asked_too(tmp_path: Path) -> None:
     TrustLineageManager(tmp_path / ".ai-git").record_decision("agent-001", DecisionType.ACCEPTED, "abc1234")
     ran = custody(tmp_path, "trust", "--storage", ".ai-git", "list")
-    assert (ran.status, ran.out[:9]) == (0, "agent-001")
+    assert (ran.status, ran.out.splitlines()[1].split()[:3]) == (0, ["agent-001", "0.58", "medium"])
     assert custody(tmp_path, "trust", "--storage", ".ai-git", "verify").status == 0
 
 
@@ -263,7 +324,7 @@ def test_damage_is_named_with_status_1(repository: Path) -> None:
     ran = custody(repository, "trust", "verify")
     assert ran.status == 1
     assert "CHAIN-GAP  record 2 is missing from chain STORE" in ran.out
-    assert re.search(r"NOT as written: \d+ finding\(s\); replayed 2 decision\(s\) about 1 agent\(s\)\n$", ran.out)
+    assert re.search(r"FAILED: \d+ problems? in 2 decisions about 1 agent\n$", ran.out)
 
 
 def test_outside_a_repository_there_is_nothing_to_ask(tmp_path: Path) -> None:

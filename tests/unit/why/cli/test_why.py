@@ -7,12 +7,18 @@ from xml.etree import ElementTree
 
 import pytest
 
+from custody.terminal.screen import Screen, text_columns
+from custody.why.cli import _quote_why_prompt, render_why
+from custody.why.why import why
+from custody.workspace.workspace import Workspace
 from tests.builders.cli import custody, spool_of
 from tests.builders.events import an_event
 from tests.builders.repo import Built, a_repository
 
 OLD = "def total(numbers):\n    return sum(numbers)\n"
 NEW = OLD + "def mean(numbers):\n    return total(numbers) / len(numbers)\n"
+
+LATER_NS = 1_800_000_000 * 10**9
 
 
 @pytest.fixture
@@ -31,45 +37,149 @@ def built(tmp_path: Path) -> Built:
     return made
 
 
-def test_the_chain_is_a_tree_that_reads_without_colour(built: Built) -> None:
+def short_commit(built: Built) -> str:
+    return built.head()[:7]
+
+
+def test_a_line_is_explained_in_sentences(built: Built) -> None:
     ran = custody(built.path, "why", "a.py:4")
     assert (ran.status, ran.err) == (0, "")
-    masked = re.sub(r"A\d", "A#", re.sub(r"\b[0-9a-f]{12}\b", "COMMIT", ran.out)).splitlines()
-    assert masked[0] == "a.py:4  A#  return total(numbers) / len(numbers)"
-    assert masked[1].startswith("|  an agent's: ")
-    assert masked[2:] == [
+    assert ran.out.splitlines() == [
+        "a.py:4",
+        "    return total(numbers) / len(numbers)",
+        "",
+        "robot wrote this line on 2026-01-31 because ana asked:",
+        "",
+        "  “please add a \\x1b[31mmean”",
+        "",
+        "  read        https://example.org/a",
+        "  wrote       Edit at 2026-01-31 12:00, m-1, in subagent helper",
+        f"  committed   {short_commit(built)} add a mean, by A Tester on 2026-01-31",
+        "  trust       robot: no reviews yet",
+        f"  duplicates  not checked (run custody dupes check {built.head()[:12]})",
+        "",
+        "Strong: recorded live, exactly the same text, edited on top of the commit's parent.",
+        "hint: -v shows all evidence; custody log s1 shows the session",
+    ]
+
+
+def explained(built: Built, location: int, screen: Screen) -> list[str]:
+    report = why(Workspace(built.path), "a.py", location)
+    return [screen.render(line) for line in render_why(report, {"s1": "s1"}, screen, LATER_NS, verbose=False)]
+
+
+def test_a_narrow_terminal_wraps_and_cuts(built: Built) -> None:
+    assert explained(built, 4, Screen(columns=40, rows=24, is_terminal=True)) == [
+        "a.py:4",
+        "    return total(numbers) / len(numbers)",
+        "",
+        "robot wrote this line on 2026-01-31",
+        "because ana asked:",
+        "",
+        "  “please add a \\x1b[31mmean”",
+        "",
+        "  read        https://example.org/a",
+        "  wrote       Edit at 2026-01-31 12:00,…",
+        f"  committed   {short_commit(built)} add a mean, by A…",
+        "  trust       robot: no reviews yet",
+        "  duplicates  not checked (run custody…",
+        "",
+        "Strong: recorded live, exactly the same",
+        "text, edited on top of the commit's",
+        "parent.",
+        "hint: -v shows all evidence; custody lo…",
+    ]
+
+
+def test_agents_people_and_labels_are_colored(built: Built) -> None:
+    lines = explained(built, 4, Screen(columns=80, rows=24, is_terminal=True, has_color=True))
+    assert lines[0] == "\x1b[1ma.py:4\x1b[0m"
+    assert lines[3] == "\x1b[35mrobot\x1b[0m wrote this line on 2026-01-31 because \x1b[1mana\x1b[0m asked:"
+    assert lines[5] == "  “please add a \\x1b[31mmean”"
+    assert lines[9] == f"  \x1b[2mcommitted   \x1b[0m{short_commit(built)} add a mean, by A Tester"
+    assert lines[-3].startswith("\x1b[32mStrong\x1b[0m: recorded live, exactly the same text, edited")
+    assert lines[-1].startswith("\x1b[2mhint: ")
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+@pytest.mark.parametrize("line", [1, 4])
+def test_no_line_is_wider_than_the_terminal(built: Built, columns: int, line: int) -> None:
+    spool_of(built.path).put(
+        an_event("prompt", id="p1", at="2026-01-31T11:59:30Z", text=f"{'x' * 150} and {'many words ' * 300}")
+    )
+    lines = explained(built, line, Screen(columns=columns, rows=24, is_terminal=True))
+    assert max(map(text_columns, lines)) <= columns
+
+
+def test_a_long_prompt_is_cut_on_a_terminal_only() -> None:
+    prompt = "some words " * 500
+    terminal = list(_quote_why_prompt(prompt, Screen(columns=80, is_terminal=True)))
+    assert len(terminal) == 12
+    assert str(terminal[-1]).endswith("…”")
+    piped = list(_quote_why_prompt(prompt, Screen()))
+    assert " ".join(str(line).strip() for line in piped) == f"“{prompt.strip()}”"
+
+
+def test_without_a_known_person_the_prompt_has_no_author(tmp_path: Path) -> None:
+    made = a_repository(tmp_path / "repository")
+    made.commit({b"a.py": OLD.encode()}, at=1_767_000_000)
+    spool = spool_of(made.path)
+    spool.put(an_event("prompt", agent="claude-code", at="2026-01-31T11:59:30Z", text="add a mean"))
+    spool.put(an_event("call", id="c1", agent="claude-code"))
+    spool.put(an_event("edit", agent="claude-code", call="c1", path="a.py", before=OLD, after=NEW, head=made.head()))
+    made.checkout()
+    (made.path / "a.py").write_text(NEW)
+    lines = custody(made.path, "why", "a.py:4").out.splitlines()
+    assert lines[3:6] == ["Claude Code wrote this line on 2026-01-31 for this prompt:", "", "  “add a mean”"]
+    assert "  committed   not yet" in lines
+    assert lines[-2].endswith(", the prompt is the last one before the call.")
+
+
+def test_a_prompt_that_is_gone_is_named_as_the_gap(built: Built) -> None:
+    assert custody(built.path, "erase", "2", "--reason", "a name", "--yes").status == 0
+    lines = custody(built.path, "why", "a.py:4").out.splitlines()
+    assert lines[3] == "robot wrote this line on 2026-01-31; the prompt 'p1' was erased."
+    assert "please" not in "\n".join(lines)
+
+
+def test_verbose_adds_the_whole_chain(built: Built) -> None:
+    out = custody(built.path, "why", "a.py:4", "-v").out
+    assert "content_hash +" in out
+    assert out.count("record STORE:") > 4
+    masked = re.sub(r"A\d", "A#", re.sub(r"\b[0-9a-f]{12}\b", "COMMIT", out)).splitlines()
+    tree = masked[masked.index("a.py:4  A#  return total(numbers) / len(numbers)") :]
+    assert tree[1].startswith("|  agent: ")
+    assert [line for line in tree[2:] if " record STORE:" not in line and " +" not in line] == [
         "|- commit COMMIT  2026-01-31  A Tester  add a mean",
         "|- call Edit (c1), ok, 2026-01-31 12:00:00 to 12:00:03 UTC",
         "|- inside subagent helper",
         "|- call Task (c0), ok, 2026-01-31 11:59:40 UTC",
         "|- prompt, 2026-01-31 11:59:30 UTC",
         "|    > please add a \\x1b[31mmean",
-        "|- sources read before it, the latest first",
+        "|- sources read before it, latest first",
         "|    https://example.org/a  verbatim, 2026-01-31 11:59:50 UTC  A page",
         "|- session s1 of robot, m-1, run by ana, since 2026-01-31 11:59:00 UTC",
-        "|- nothing was decided about robot yet",
-        "|- change COMMIT: nobody looked whether it is there twice ('custody dupes check COMMIT')",
-        "`- ends: nothing is missing: the chain ends at what was asked",
+        "|- robot: no reviews yet",
+        "|- change COMMIT: not checked for duplicates (run `custody dupes check COMMIT`)",
+        "`- complete: traced back to the prompt",
+        "hint: custody log s1 shows the session",
     ]
-
-
-def test_verbose_names_signals_and_records(built: Built) -> None:
-    out = custody(built.path, "why", "a.py:4", "-v").out
-    assert "content_hash +" in out
-    assert out.count("record STORE:") > 4
 
 
 def test_a_line_without_evidence_never_names_a_person(built: Built) -> None:
     lines = custody(built.path, "why", "a.py:1").out.splitlines()
-    assert lines[1] == "|  no evidence, which never means that a person wrote it"
-    assert lines[-1].startswith("`- ends: this text is older than anything that was captured; looked since ")
+    assert lines[:4] == ["a.py:1", "    def total(numbers):", "", "unknown author (no evidence either way)"]
+    assert lines[5].startswith("  committed   ")
+    start = "Unknown: this text is older than anything that was captured; searched "
+    assert re.fullmatch(re.escape(start) + r"1 snapshot and \d commits? since \d{4}-\d\d-\d\d\.", lines[-2])
+    assert lines[-1] == "hint: -v shows all evidence; custody import adds past sessions of agents"
 
 
 def test_json_names_every_link(built: Built) -> None:
     report = json.loads(custody(built.path, "why", "a.py:4", "--rev", "HEAD", "--json").out)
     assert (report["report"], report["version"], report["line"]) == ("why", 1, 4)
-    whats = [link["what"] for link in report["chain"]]
-    assert whats == [
+    kinds = [link["what"] for link in report["chain"]]
+    assert kinds == [
         "line",
         "commit",
         "call",
@@ -87,19 +197,19 @@ def test_json_names_every_link(built: Built) -> None:
     assert report["ends"] == report["chain"][-1]["why"]
 
 
-@pytest.mark.parametrize("place", ["a.py", "a.py:", "a.py:0", ":3", "a.py:x"])
-def test_a_place_that_names_no_line_is_refused(built: Built, place: str) -> None:
-    ran = custody(built.path, "why", place)
+@pytest.mark.parametrize("location", ["a.py", "a.py:", "a.py:0", ":3", "a.py:x"])
+def test_an_invalid_location_is_rejected(built: Built, location: str) -> None:
+    ran = custody(built.path, "why", location)
     assert ran.status == 2
-    assert "does not name a line" in ran.err
+    assert f"error: invalid location '{location}'" in ran.err
 
 
-def test_a_line_or_a_file_that_is_not_there_is_refused(built: Built) -> None:
+def test_a_missing_line_or_file_is_rejected(built: Built) -> None:
     assert "'a.py' has no line 99" in custody(built.path, "why", "a.py:99").err
     assert custody(built.path, "why", "none.py:1").status == 2
 
 
-def test_a_picture_loads_and_runs_nothing(built: Built) -> None:
+def test_an_svg_loads_and_runs_nothing(built: Built) -> None:
     ran = custody(built.path, "why", "a.py:4", "--svg")
     assert ran.status == 0
     root = ElementTree.fromstring(ran.out)

@@ -1,6 +1,6 @@
-"""What a finished call of one of Claude Code's tools says: files edited, commits made.
+"""Effects of a finished call of one of Claude Code's tools: sources read, files edited, commits made.
 
-Hooks and transcripts give the same input and the same answer of a call, so both are read here, and here only.
+Hooks and transcripts report the same input and result of a call, so this module reads both.
 """
 
 import re
@@ -9,95 +9,110 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from custody.capture.command_facts import NUMBER_MAX, pull_request
+from custody.capture.command_facts import NUMBER_MAX, make_pull_request_fact
 from custody.capture.source_use import (
     MCP,
-    code_in,
-    command_uses,
-    file_use,
-    match_uses,
-    page_use,
-    search_uses,
-    server_uses,
-    shown_text,
+    extract_server_tool_text,
+    list_command_url_uses,
+    list_file_uses,
+    list_grep_uses,
+    list_server_tool_uses,
+    list_web_search_uses,
+    page_source_use,
+    parse_http_status,
 )
 from custody.capture.tool_use import FileEffect, SourceUse, ToolUse
-from custody.capture.typed_field import Fields, fields, full_sha, get_int, get_string, items, text
+from custody.capture.typed_field import (
+    Fields,
+    get_captured_text,
+    get_fields,
+    get_full_sha,
+    get_int,
+    get_items,
+    get_string,
+)
 from custody.core.paths import Lines
 from custody.core.views import Reading, Text
-from custody.core.wire.event_views import text_view
+from custody.core.wire.event_views import text_view_from_field
 
-# Which sources a call of one of Claude Code's tools opened, listed or tried to open, and how each was read.
-# Hooks and transcripts give the same input and the same answer of a call, so both are read here, and here only.
+# Sources that a call opened, listed or tried to open.
 
 
 MCP_INPUT = ("url", "urls", "uri", "query")
-"""What is kept of the input of tools that we know nothing else of."""
+"""Input fields that are stored for tools without a reader."""
 
 
-def opened(use: ToolUse) -> Iterator[SourceUse | None]:
-    """The sources that the call opened, listed or tried to open."""
+def list_opened_sources(use: ToolUse) -> Iterator[SourceUse | None]:
+    """Yield the sources that the call opened, listed or tried to open."""
     read = READS.get(use.tool)
     if read is not None:
         yield from read(use)
     elif use.tool.startswith(MCP):
-        shown = shown_text(use.answer, use.words)
-        yield from server_uses(use.tool, use.input, shown, failed=use.failed, error=_error(use))
+        shown = extract_server_tool_text(use.answer, use.result)
+        yield from list_server_tool_uses(use.tool, use.input, shown, failed=use.failed, error=_join_tool_errors(use))
 
 
-def input_needed(tool: str, given: Fields) -> Fields | None:
-    """As much of a call's input as ``opened`` asks for; None where it asks for nothing."""
+def select_source_input(tool: str, arguments: Fields) -> Fields | None:
+    """Return the part of a call's input that shows its sources; None if no part does."""
     if tool == "Bash":
-        return {"command": given.get("command")}
+        return {"command": arguments.get("command")}
     if tool in READS:
-        return given
-    asked = {name: given[name] for name in MCP_INPUT if name in given} if tool.startswith(MCP) else {}
-    return asked or None
+        return arguments
+    fields = {name: arguments[name] for name in MCP_INPUT if name in arguments} if tool.startswith(MCP) else {}
+    return fields or None
 
 
-def _read(use: ToolUse) -> Iterator[SourceUse]:
-    file = fields(use.response.get("file"))
+def _extract_read_source(use: ToolUse) -> Iterator[SourceUse]:
+    file = get_fields(use.response.get("file"))
     shown, total = file.get("numLines"), file.get("totalLines")
     whole = all(use.input.get(name) is None for name in ("offset", "limit", "pages"))
     if isinstance(shown, int) and isinstance(total, int):
         whole = shown >= total
     path = get_string(file.get("filePath") or use.input.get("file_path"))
-    yield from file_use(path, text(file.get("content")), whole=whole, failed=use.failed)
+    yield from list_file_uses(path, get_captured_text(file.get("content")), whole=whole, failed=use.failed)
 
 
-def _fetch(use: ToolUse) -> Iterator[SourceUse]:
+def _extract_fetch_source(use: ToolUse) -> Iterator[SourceUse]:
     url, code = get_string(use.response.get("url") or use.input.get("url")), get_int(use.response.get("code"))
     if code is None:
-        code = code_in(_error(use)) if use.failed else None
+        code = parse_http_status(_join_tool_errors(use)) if use.failed else None
     if url is not None:
-        # What comes back is a summary that a model wrote, not the page.
-        content = text(use.response.get("result")) or text(use.words or None)
-        yield page_use(url, Reading.SUMMARISED, content, code=code, failed=use.failed)
+        # The result is a summary that a model wrote, not the page.
+        content = get_captured_text(use.response.get("result")) or get_captured_text(use.result or None)
+        yield page_source_use(url, Reading.SUMMARISED, content, code=code, failed=use.failed)
 
 
-def _search(use: ToolUse) -> Iterator[SourceUse | None]:
-    # A subagent's own file has no structured answers, only what its model was shown.
-    hits = [hit for result in items(use.response.get("results")) for hit in items(fields(result).get("content"))]
-    yield from search_uses([fields(hit) for hit in hits], use.words, failed=use.failed)
+def _extract_search_sources(use: ToolUse) -> Iterator[SourceUse | None]:
+    # A subagent's own file has no structured results, only the text that its model was shown.
+    hits = [
+        hit for result in get_items(use.response.get("results")) for hit in get_items(get_fields(result).get("content"))
+    ]
+    yield from list_web_search_uses([get_fields(hit) for hit in hits], use.result, failed=use.failed)
 
 
-def _grep(use: ToolUse) -> Iterator[SourceUse | None]:
-    printed, names = get_string(use.response.get("content")) or "", items(use.response.get("filenames"))
-    yield from match_uses(printed, get_string(use.input.get("path")), names, failed=use.failed)
+def _extract_grep_sources(use: ToolUse) -> Iterator[SourceUse | None]:
+    printed, names = get_string(use.response.get("content")) or "", get_items(use.response.get("filenames"))
+    yield from list_grep_uses(printed, get_string(use.input.get("path")), names, failed=use.failed)
 
 
-def _bash(use: ToolUse) -> Iterator[SourceUse]:
+def _extract_bash_sources(use: ToolUse) -> Iterator[SourceUse]:
     printed, stopped = get_string(use.response.get("stdout")) or "", use.response.get("interrupted") is True
     command = get_string(use.input.get("command"))
-    yield from command_uses(command, printed, failed=use.failed, error=_error(use), stopped=stopped)
+    yield from list_command_url_uses(command, printed, failed=use.failed, error=_join_tool_errors(use), stopped=stopped)
 
 
-def _error(use: ToolUse) -> str:
-    return f"{use.words}\n{get_string(use.response.get('stderr')) or ''}"
+def _join_tool_errors(use: ToolUse) -> str:
+    return f"{use.result}\n{get_string(use.response.get('stderr')) or ''}"
 
 
 READS: Mapping[str, Callable[[ToolUse], Iterator[SourceUse | None]]] = MappingProxyType(
-    {"Read": _read, "WebFetch": _fetch, "WebSearch": _search, "Grep": _grep, "Bash": _bash}
+    {
+        "Read": _extract_read_source,
+        "WebFetch": _extract_fetch_source,
+        "WebSearch": _extract_search_sources,
+        "Grep": _extract_grep_sources,
+        "Bash": _extract_bash_sources,
+    }
 )
 
 
@@ -105,146 +120,154 @@ _ENDLESS = "\\ No newline at end of file"
 
 
 def add_effects(use: ToolUse) -> ToolUse:
-    """The call with the sources that it opened, the files that it changed, and what it did in git."""
-    use = replace(use, opened=tuple(opened(use)))
+    """Return the call with the sources that it opened, the files that it changed, and what it did in git."""
+    use = replace(use, opened=tuple(list_opened_sources(use)))
     if use.failed:
         return use
-    operation = fields(use.response.get("gitOperation"))
-    sha = get_string(fields(operation.get("commit")).get("sha"))
-    request = {name: fields(operation.get("pr")).get(name) for name in ("number", "url", "action")}
+    operation = get_fields(use.response.get("gitOperation"))
+    sha = get_string(get_fields(operation.get("commit")).get("sha"))
+    request = {name: get_fields(operation.get("pr")).get(name) for name in ("number", "url", "action")}
     return replace(
         use,
         changes=tuple(EDITS[use.tool](use)) if use.tool in EDITS else (),
         from_text=False,
         commits=() if sha is None else (sha,),
-        pull_request=pull_request(use.agent, use.session, use.at_ns, request),
+        pull_request=make_pull_request_fact(use.agent, use.session, use.at_ns, request),
     )
 
 
 def find_short_commit(response: Fields) -> str | None:
-    """The commit that a shell command made, where its id is not whole."""
-    sha = get_string(fields(fields(response.get("gitOperation")).get("commit")).get("sha"))
-    return None if sha is None or full_sha(sha) or not re.fullmatch("[0-9a-f]{4,63}", sha) else sha
+    """Return the commit that a shell command made, if its id is abbreviated."""
+    sha = get_string(get_fields(get_fields(response.get("gitOperation")).get("commit")).get("sha"))
+    return None if sha is None or get_full_sha(sha) or not re.fullmatch("[0-9a-f]{4,63}", sha) else sha
 
 
-def edited_path(tool: str, given: Fields, response: Fields) -> str | None:
-    """The file that a call of an editing tool names, as written."""
+def find_edited_path(tool: str, arguments: Fields, response: Fields) -> str | None:
+    """Return the file that a call of an editing tool names, as written; None for other tools."""
     if tool not in EDITS:
         return None
-    return get_string(response.get("filePath") or given.get("notebook_path") or given.get("file_path"))
+    return get_string(response.get("filePath") or arguments.get("notebook_path") or arguments.get("file_path"))
 
 
 # --- edits ------------------------------------------------------------------------------------------------------------
 
 
-def _edit(use: ToolUse) -> Iterator[FileEffect]:
-    before = text(use.response.get("originalFile"))
+def _extract_edit_effect(use: ToolUse) -> Iterator[FileEffect]:
+    before = get_captured_text(use.response.get("originalFile"))
     old = get_string(use.response.get("oldString", use.input.get("old_string")))
     new = get_string(use.response.get("newString", use.input.get("new_string")))
     if before is None and old and new is not None:
-        yield from _changed(use, text_view(old), text_view(new), part=True, proposed=_other(use, new, "new_string"))
+        yield from _make_file_effect(
+            use,
+            text_view_from_field(old),
+            text_view_from_field(new),
+            part=True,
+            proposed=_find_proposed_fragment(use, new, "new_string"),
+        )
         return
     if before is None and old == "":
-        # An edit of nothing makes the file.
-        yield from _changed(use, None, None if new is None else text_view(new))
+        # An edit that replaces nothing creates the file.
+        yield from _make_file_effect(use, None, None if new is None else text_view_from_field(new))
         return
-    after = None if old is None or new is None else _after(use, before, ((old, new, _everywhere(use)),))
-    yield from _changed(use, before, after, proposed=_proposed(use, before, after))
+    after = None if old is None or new is None else _apply_edit_steps(use, before, ((old, new, _is_replace_all(use)),))
+    yield from _make_file_effect(use, before, after, proposed=_find_proposed_edit(use, before, after))
 
 
-def _multi_edit(use: ToolUse) -> Iterator[FileEffect]:
-    before = text(use.response.get("originalFile") or use.response.get("originalFileContents"))
-    steps = _steps(use.response.get("edits")) or _steps(use.input.get("edits"))
+def _extract_multi_edit_effects(use: ToolUse) -> Iterator[FileEffect]:
+    before = get_captured_text(use.response.get("originalFile") or use.response.get("originalFileContents"))
+    steps = _parse_edit_steps(use.response.get("edits")) or _parse_edit_steps(use.input.get("edits"))
     if before is not None or not steps:
-        after = _after(use, before, steps) if steps else None
-        yield from _changed(use, before, after, proposed=_all_proposed(use, before, after))
+        after = _apply_edit_steps(use, before, steps) if steps else None
+        yield from _make_file_effect(use, before, after, proposed=_find_proposed_multi_edit(use, before, after))
         return
     for old, new, _ in steps:
-        piece = None if old == "" else text_view(old)
-        yield from _changed(use, piece, text_view(new), part=old != "")
+        piece = None if old == "" else text_view_from_field(old)
+        yield from _make_file_effect(use, piece, text_view_from_field(new), part=old != "")
 
 
-def _write(use: ToolUse) -> Iterator[FileEffect]:
-    after = text(use.response.get("content") or use.input.get("content"))
+def _extract_write_effect(use: ToolUse) -> Iterator[FileEffect]:
+    after = get_captured_text(use.response.get("content") or use.input.get("content"))
     written = get_string(use.input.get("content"))
     proposed = None
     if use.response.get("userModified") is True and after is not None and written not in (None, after.content):
-        proposed = text(written)
-    yield from _changed(use, text(use.response.get("originalFile")), after, proposed=proposed)
+        proposed = get_captured_text(written)
+    yield from _make_file_effect(use, get_captured_text(use.response.get("originalFile")), after, proposed=proposed)
 
 
-def _notebook(use: ToolUse) -> Iterator[FileEffect]:
-    yield from _changed(use, text(use.response.get("original_file")), text(use.response.get("updated_file")))
+def _extract_notebook_effect(use: ToolUse) -> Iterator[FileEffect]:
+    yield from _make_file_effect(
+        use, get_captured_text(use.response.get("original_file")), get_captured_text(use.response.get("updated_file"))
+    )
 
 
-def _changed(
+def _make_file_effect(
     use: ToolUse, before: Text | None, after: Text | None, *, part: bool = False, proposed: Text | None = None
 ) -> Iterator[FileEffect]:
-    path = edited_path(use.tool, use.input, use.response)
+    path = find_edited_path(use.tool, use.input, use.response)
     if path is not None:
-        lines = tuple(_lines(use.response.get("structuredPatch")))
+        lines = tuple(_parse_patch_line_ranges(use.response.get("structuredPatch")))
         yield FileEffect(path, before, after, part=part, lines=lines, proposed=proposed)
 
 
 Step = tuple[str, str, bool]
-"""What to replace, by what, and whether everywhere."""
+"""The old text, the new text, and whether every occurrence is replaced."""
 
 
-def _after(use: ToolUse, before: Text | None, steps: Sequence[Step]) -> Text | None:
-    """The file after the steps; where a text to be replaced is not there, what the patch makes of it."""
+def _apply_edit_steps(use: ToolUse, before: Text | None, steps: Sequence[Step]) -> Text | None:
+    """Return the file after the steps; if an old text is missing, the file after the structured patch."""
     if before is None or before.content is None:
         return None
-    made = before.content
+    text = before.content
     for old, new, everywhere in steps:
-        if old not in made:
-            patched = _patched(before.content, use.response.get("structuredPatch"))
-            return None if patched is None else text_view(patched)
-        made = _replaced(made, old, new, everywhere)
+        if old not in text:
+            patched = _apply_structured_patch(before.content, use.response.get("structuredPatch"))
+            return None if patched is None else text_view_from_field(patched)
+        text = _replace_edit_text(text, old, new, everywhere)
     if any(new == "" for _, new, _ in steps):
-        # Claude Code takes the line's end away with a line that it deletes; its patch shows when it did.
-        patched = _patched(before.content, use.response.get("structuredPatch"))
-        made = made if patched is None else patched
-    return text_view(made)
+        # Claude Code removes the line end with a deleted line; its patch shows when it did.
+        patched = _apply_structured_patch(before.content, use.response.get("structuredPatch"))
+        text = text if patched is None else patched
+    return text_view_from_field(text)
 
 
-def _replaced(whole: str, old: str, new: str, everywhere: bool) -> str:
+def _replace_edit_text(whole: str, old: str, new: str, everywhere: bool) -> str:
     return whole.replace(old, new, -1 if everywhere else 1)
 
 
-def _proposed(use: ToolUse, before: Text | None, after: Text | None) -> Text | None:
-    """The file as the agent's own words would have made it, where a person changed them."""
+def _find_proposed_edit(use: ToolUse, before: Text | None, after: Text | None) -> Text | None:
+    """Return the file as the agent's own edit would have made it, if a person changed the edit."""
     if use.response.get("userModified") is not True or before is None or before.content is None or after is None:
         return None
     old, new = get_string(use.input.get("old_string")), get_string(use.input.get("new_string"))
     if old is None or new is None or old not in before.content:
         return None
-    made = _replaced(before.content, old, new, use.input.get("replace_all") is True)
-    return None if made == after.content else text_view(made)
+    text = _replace_edit_text(before.content, old, new, use.input.get("replace_all") is True)
+    return None if text == after.content else text_view_from_field(text)
 
 
-def _all_proposed(use: ToolUse, before: Text | None, after: Text | None) -> Text | None:
-    """The file as all of the agent's own edits would have made it, where a person changed some."""
+def _find_proposed_multi_edit(use: ToolUse, before: Text | None, after: Text | None) -> Text | None:
+    """Return the file as all of the agent's own edits would have made it, if a person changed some."""
     if use.response.get("userModified") is not True or after is None:
         return None
-    made = _after(use, before, _steps(use.input.get("edits")))
-    return None if made is None or made.content == after.content else made
+    proposed = _apply_edit_steps(use, before, _parse_edit_steps(use.input.get("edits")))
+    return None if proposed is None or proposed.content == after.content else proposed
 
 
-def _other(use: ToolUse, applied: str, name: str) -> Text | None:
-    """What the agent had written in place of ``applied``, where a person changed it."""
+def _find_proposed_fragment(use: ToolUse, applied: str, name: str) -> Text | None:
+    """Return the agent's own text for ``applied``, if a person changed it."""
     written = get_string(use.input.get(name))
     if use.response.get("userModified") is not True or written is None or written == applied:
         return None
-    return text_view(written)
+    return text_view_from_field(written)
 
 
-def _everywhere(use: ToolUse) -> bool:
+def _is_replace_all(use: ToolUse) -> bool:
     return (use.response.get("replaceAll") or use.input.get("replace_all")) is True
 
 
-def _steps(said: object) -> list[Step]:
+def _parse_edit_steps(value: object) -> list[Step]:
     steps: list[Step] = []
-    for edit in map(fields, items(said)):
+    for edit in map(get_fields, get_items(value)):
         old, new = get_string(edit.get("old_string")), get_string(edit.get("new_string"))
         if old is None or new is None:
             return []
@@ -252,17 +275,17 @@ def _steps(said: object) -> list[Step]:
     return steps
 
 
-def _patched(before: str, patch: object) -> str | None:
-    """``before`` with a structured patch applied; None where its lines are not those of ``before``."""
-    old, made, at = before.split("\n"), [], 0
-    if not items(patch):
+def _apply_structured_patch(before: str, patch: object) -> str | None:
+    """Return ``before`` with a structured patch applied; None if the patch does not fit."""
+    old, new, at = before.split("\n"), [], 0
+    if not get_items(patch):
         return None
-    for hunk in map(fields, items(patch)):
+    for hunk in map(get_fields, get_items(patch)):
         start = hunk.get("oldStart")
-        lines = [line for line in items(hunk.get("lines")) if isinstance(line, str) and line != _ENDLESS]
+        lines = [line for line in get_items(hunk.get("lines")) if isinstance(line, str) and line != _ENDLESS]
         if not isinstance(start, int) or isinstance(start, bool) or not at <= start - 1 <= len(old):
             return None
-        made += old[at : start - 1]
+        new += old[at : start - 1]
         at = start - 1
         for line in lines:
             if line[:1] != "+":
@@ -270,17 +293,22 @@ def _patched(before: str, patch: object) -> str | None:
                     return None
                 at += 1
             if line[:1] != "-":
-                made.append(line[1:])
-    return "\n".join(made + old[at:])
+                new.append(line[1:])
+    return "\n".join(new + old[at:])
 
 
-def _lines(patch: object) -> Iterator[Lines]:
-    for hunk in map(fields, items(patch)):
+def _parse_patch_line_ranges(patch: object) -> Iterator[Lines]:
+    for hunk in map(get_fields, get_items(patch)):
         first, count = hunk.get("newStart"), hunk.get("newLines")
         if isinstance(first, int) and isinstance(count, int) and 0 < first < NUMBER_MAX and 0 < count < NUMBER_MAX:
             yield Lines(first, first + count - 1)
 
 
 EDITS: Mapping[str, Callable[[ToolUse], Iterator[FileEffect]]] = MappingProxyType(
-    {"Edit": _edit, "MultiEdit": _multi_edit, "Write": _write, "NotebookEdit": _notebook}
+    {
+        "Edit": _extract_edit_effect,
+        "MultiEdit": _extract_multi_edit_effects,
+        "Write": _extract_write_effect,
+        "NotebookEdit": _extract_notebook_effect,
+    }
 )

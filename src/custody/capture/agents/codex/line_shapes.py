@@ -1,9 +1,9 @@
-"""What the lines of Codex CLI's rollouts hold, in every shape that they have had.
+"""Shapes of the lines of Codex CLI's rollouts, in every version.
 
 Pure. From ``codex-rs/protocol/src/{protocol,models,items}.rs`` and ``codex-rs/rollout/src/policy.rs`` at commit
-343074d4207d (August 2026): a thread with ``history_mode`` legacy tells of patches, prompts and searches in events of
-their own, a paginated one in ``item_completed``. Threads from before September 2025 have the items without an envelope.
-Rollouts that Codex itself wrote were read with it: of August 2025, and of 0.34 to 0.146; none of them was paginated.
+343074d4207d (August 2026). A thread with ``history_mode`` legacy has events for patches, prompts and searches; a
+paginated thread has ``item_completed``. Threads from before September 2025 have items without an envelope. Tested with
+rollouts that Codex wrote in August 2025 and with 0.34 to 0.146, none of them paginated.
 """
 
 import re
@@ -12,16 +12,24 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
-from custody.capture.agents.codex.tool_calls import BASH, SPAWN, ToolInput, answer_of, parse_tool_input, plain
-from custody.capture.command_facts import ToolOutput
-from custody.capture.typed_field import Fields, fields, get_string, items
+from msgspec.structs import replace
+
+from custody.capture.agents.codex.tool_calls import (
+    BASH,
+    SPAWN,
+    find_shell_command,
+    normalize_tool_name,
+    parse_tool_input,
+    parse_tool_output,
+)
+from custody.capture.tool_use import ToolOutput, ToolUse
+from custody.capture.typed_field import Fields, get_fields, get_items, get_string
 from custody.core.wire.canonical import Json
 
-# Which commands a script of Codex CLI runs, where its own text tells that.
-# Pure. Since summer 2026 models may write JavaScript for a tool named ``exec``, and the rollout has the script alone:
-# ``const r = await tools.exec_command({"cmd": "ls"}); text(r.output)``. Rollouts of 0.137 to 0.146 are like that
-# (patches of scripts have events of their own). A command counts that stands in the script as a text, and that
-# certainly ran: nothing before it branches or loops. What cannot be told is not guessed.
+# Commands that a script of Codex CLI runs. Since summer 2026 models may write JavaScript for a tool named ``exec``, and
+# the rollout has only the script: ``const r = await tools.exec_command({"cmd": "ls"}); text(r.output)``. Rollouts of
+# 0.137 to 0.146 do (patches in scripts have their own events). A command counts if the script contains it as a text and
+# certainly ran it: nothing before it branches or loops.
 
 
 SCRIPT = "exec"
@@ -35,36 +43,37 @@ _TOKEN = re.compile(
     |(?P<name>[^\W\d][\w$]*|\$[\w$]*)
     |(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\$]|\\.|\$(?!\{))*`)
     |(?P<number>\d[\w.]*)
-    |(?P<sign>=>|&&|\|\||\?\.|\?\?|.)""",
+    |(?P<symbol>=>|&&|\|\||\?\.|\?\?|.)""",
     re.DOTALL | re.VERBOSE,
 )
 _ESCAPE = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r\n|.))", re.DOTALL)
 _PLAIN = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": "", "\r\n": ""}
-_WORDS: dict[str, Json] = {"true": True, "false": False, "null": None, "undefined": None}
+_CONSTANTS: dict[str, Json] = {"true": True, "false": False, "null": None, "undefined": None}
 
 
-def ran_in(script: str) -> ToolInput | None:
-    r"""The command that a script certainly ran, several as lines of one; None where it tells none.
+def parse_script_command(script: str) -> ToolUse | None:
+    r"""Return the command that a script certainly ran, several as lines of one; None where that is unclear.
 
-    >>> ran_in('text(await tools.exec_command({cmd: "make", workdir: "/w"}))')
-    ToolInput(command='make', patch=None, folder='/w', rest=None)
+    >>> use = parse_script_command('text(await tools.exec_command({cmd: "make", workdir: "/w"}))')
+    >>> use.input, use.folder
+    ({'command': 'make'}, '/w')
     """
     if len(script) > CHARS_MAX or "tools." not in script:
         return None
     try:
-        inputs = _Script(script).commands()
+        uses = _Script(script).commands()
     except _UnreadableScript:
         return None
-    commands = [tool_input.command for tool_input in inputs if tool_input.command is not None]
-    if not commands or len(commands) < len(inputs) or len({tool_input.folder for tool_input in inputs}) > 1:
+    commands = [command for command in map(find_shell_command, uses) if command is not None]
+    if not commands or len(commands) < len(uses) or len({use.folder for use in uses}) > 1:
         return None
     if len(commands) > 1 and any("cd " in command for command in commands):
-        return None  # each began in the same folder, which lines of one command would not
-    return ToolInput("\n".join(commands), None, inputs[0].folder)
+        return None  # each command started in the same folder; as lines of one command they would not
+    return replace(uses[0], input={"command": "\n".join(commands)})
 
 
 class _UnreadableScript(Exception):
-    """The script cannot be read, or not to its end."""
+    """The script cannot be parsed."""
 
 
 class _Token(NamedTuple):
@@ -73,30 +82,30 @@ class _Token(NamedTuple):
 
 
 class _Script:
-    """A script as tokens, and the texts that names in it stand for."""
+    """A script as tokens, and the values of its names."""
 
     def __init__(self, script: str) -> None:
-        found = (_Token(match.lastgroup or "", match[0]) for match in _TOKEN.finditer(script))
-        self.tokens: Sequence[_Token] = [token for token in found if token.kind != "space"]
+        tokens = (_Token(match.lastgroup or "", match[0]) for match in _TOKEN.finditer(script))
+        self.tokens: Sequence[_Token] = [token for token in tokens if token.kind != "space"]
         self.bound: dict[str, Json] = {}
         self.at = 0
 
-    def commands(self) -> list[ToolInput]:
-        """What each call of a shell tool was given."""
-        found, branched = list[ToolInput](), False
+    def commands(self) -> list[ToolUse]:
+        """Return the calls of shell tools, each with its input."""
+        uses, branched = list[ToolUse](), False
         while self.at < len(self.tokens):
             branched = branched or self.tokens[self.at].text in BRANCHING
             if self._comes("const") or self._comes("let") or self._comes("var"):
                 self._bind()
             elif self._comes("tools", "."):
-                tool = plain(self._next().text)
+                tool = normalize_tool_name(self._next().text)
                 if tool == BASH:
                     if branched or not self._comes("("):
                         raise _UnreadableScript
-                    found.append(parse_tool_input(tool, self._value()))
+                    uses.append(parse_tool_input(tool, self._value()))
             else:
                 self.at += 1
-        return found
+        return uses
 
     def _bind(self) -> None:
         name = self._next().text
@@ -105,10 +114,10 @@ class _Script:
             try:
                 self.bound[name] = self._value()
             except _UnreadableScript:
-                self.at = start  # not a text: it may be a call
+                self.at = start  # not a value: it may be a call
 
     def _comes(self, *texts: str) -> bool:
-        """Whether these tokens come next, which are then passed."""
+        """Return whether these tokens come next, and skip them if so."""
         if tuple(token.text for token in self.tokens[self.at : self.at + len(texts)]) != texts:
             return False
         self.at += len(texts)
@@ -123,78 +132,78 @@ class _Script:
     # --- values -------------------------------------------------------------------------------------------------------
 
     def _value(self, depth: int = 0) -> Json:
-        """A value that stands in the script as it is, or under a name."""
+        """Return a value that the script contains as a literal or under a name."""
         if depth > DEPTH_MAX:
             raise _UnreadableScript
         value = self._parse_value(depth)
         if isinstance(value, list) and self._comes(".", "join", "("):
-            value = self._joined(value, self._parse_value(depth))
+            value = self._join_strings(value, self._parse_value(depth))
             if not self._comes(")"):
                 raise _UnreadableScript
         while isinstance(value, str) and self._comes("+"):
-            value = self._joined([value, self._parse_value(depth)], "")
-        after = self.tokens[self.at] if self.at < len(self.tokens) else _Token("sign", ";")
+            value = self._join_strings([value, self._parse_value(depth)], "")
+        after = self.tokens[self.at] if self.at < len(self.tokens) else _Token("symbol", ";")
         if after.kind != "name" and after.text not in ENDS:
-            raise _UnreadableScript  # it goes on in a way that is not known here
+            raise _UnreadableScript  # an unsupported expression follows
         return value
 
     def _parse_value(self, depth: int) -> Json:
         token = self._next()
         if token.kind == "text":
-            return _unescaped(token.text[1:-1])
+            return _unescape_script_string(token.text[1:-1])
         if token.kind == "number":
             return token.text
         if token.text == "{":
             return self._object(depth)
         if token.text == "[":
             return self._list(depth)
-        if token.text in _WORDS:
-            return _WORDS[token.text]
+        if token.text in _CONSTANTS:
+            return _CONSTANTS[token.text]
         if token.text in self.bound:
             return self.bound[token.text]
         raise _UnreadableScript
 
     def _object(self, depth: int) -> Json:
-        made: dict[str, Json] = {}
+        entry: dict[str, Json] = {}
         while not self._comes("}"):
             token = self._next()
-            key = _unescaped(token.text[1:-1]) if token.kind == "text" else token.text
+            key = _unescape_script_string(token.text[1:-1]) if token.kind == "text" else token.text
             if self._comes(":"):
-                made[key] = self._value(depth + 1)
+                entry[key] = self._value(depth + 1)
             elif token.kind == "name" and key in self.bound:
-                made[key] = self.bound[key]
+                entry[key] = self.bound[key]
             else:
                 raise _UnreadableScript
-            if not self._comes(",") and self.tokens[self.at : self.at + 1] != [_Token("sign", "}")]:
+            if not self._comes(",") and self.tokens[self.at : self.at + 1] != [_Token("symbol", "}")]:
                 raise _UnreadableScript
-        return made
+        return entry
 
     def _list(self, depth: int) -> Json:
-        made = list[Json]()
+        items = list[Json]()
         while not self._comes("]"):
-            made.append(self._value(depth + 1))
-            if not self._comes(",") and self.tokens[self.at : self.at + 1] != [_Token("sign", "]")]:
+            items.append(self._value(depth + 1))
+            if not self._comes(",") and self.tokens[self.at : self.at + 1] != [_Token("symbol", "]")]:
                 raise _UnreadableScript
-        return made
+        return items
 
-    def _joined(self, values: Sequence[Json], between: Json) -> str:
+    def _join_strings(self, values: Sequence[Json], between: Json) -> str:
         texts = [value for value in values if isinstance(value, str)]
         if len(texts) != len(values) or not isinstance(between, str):
             raise _UnreadableScript
         if sum(map(len, texts)) + len(between) * len(texts) > CHARS_MAX:
-            raise _UnreadableScript  # a text that is put together with itself again and again
+            raise _UnreadableScript  # a text that is joined with itself again and again
         return between.join(texts)
 
 
-def _unescaped(text: str) -> str:
-    plain_text = _ESCAPE.sub(_escaped, text)
+def _unescape_script_string(text: str) -> str:
+    plain_text = _ESCAPE.sub(_decode_script_escape, text)
     return plain_text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def _escaped(found: re.Match[str]) -> str:
-    number = found[1] or found[2] or found[3]
+def _decode_script_escape(match: re.Match[str]) -> str:
+    number = match[1] or match[2] or match[3]
     if number is None:
-        return _PLAIN.get(found[4], found[4])
+        return _PLAIN.get(match[4], match[4])
     return chr(min(int(number, 16), 0x10FFFF))
 
 
@@ -211,19 +220,19 @@ NOT_TYPED = (
     "<skill",
     "# AGENTS.md instructions",
 )
-"""How texts begin that stand where a person's do, and were put there by the program."""
+"""Prefixes of texts that the program writes in place of a prompt."""
 
 REQUEST = "## My request for Codex:"
-"""What an editor puts between what it tells of itself (open files, a selection) and what was typed in it."""
+"""Separates an editor's context (open files, a selection) from the typed prompt."""
 
 _CWD = re.compile(r"<cwd>([^<\n]+)</cwd>|^Current working directory: ([^\n]+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class RolloutOrigin:
-    """Whose lines follow a ``session_meta``: the session, the subagent in it if it is one, and where it works.
+    """The origin of the lines after a ``session_meta``: session, subagent if it is one, and folder.
 
-    ``by_program``: no person types in this thread, since the program began it: for a subagent, a review, a summary.
+    ``by_program``: the program started this thread (a subagent, a review, a summary), so no person types in it.
     """
 
     thread: str
@@ -234,16 +243,16 @@ class RolloutOrigin:
     by_program: bool = False
 
 
-def origin_of(meta: Fields) -> RolloutOrigin | None:
-    """What a ``session_meta`` says; None where it names no thread.
+def parse_rollout_origin(meta: Fields) -> RolloutOrigin | None:
+    """Return the origin that a ``session_meta`` names; None if it names no thread.
 
-    A subagent's thread is part of the session that started it: newer rollouts name that, older ones the thread above.
+    A subagent's thread is part of the session that started it. Newer rollouts name that session, older ones the parent.
     """
     thread = get_string(meta.get("id")) or get_string(meta.get("session_id"))
     if not thread:
         return None
-    source = {key.replace("_", ""): value for key, value in fields(meta.get("source")).items() if value}
-    spawn = fields(fields(source.get("subagent")).get("thread_spawn"))
+    source = {key.replace("_", ""): value for key, value in get_fields(meta.get("source")).items() if value}
+    spawn = get_fields(get_fields(source.get("subagent")).get("thread_spawn"))
     parent = get_string(spawn.get("parent_thread_id")) or get_string(meta.get("parent_thread_id"))
     session = get_string(meta.get("session_id")) or (parent if spawn else None) or thread
     return RolloutOrigin(
@@ -256,8 +265,8 @@ def origin_of(meta: Fields) -> RolloutOrigin | None:
     )
 
 
-def unwrapped(value: Fields) -> tuple[str, Fields]:
-    """The kind of a line and what is in it; a line without an envelope is an item, or the first line of its file."""
+def unwrap_rollout_line(value: Fields) -> tuple[str, Fields]:
+    """Return the kind of a line and its content; without an envelope it is an item, or its file's first line."""
     kind, inner = get_string(value.get("type")), value.get("payload")
     if kind is not None and isinstance(inner, dict):
         return kind, inner
@@ -268,34 +277,32 @@ def unwrapped(value: Fields) -> tuple[str, Fields]:
     return ("session_meta", value) if "id" in value and "timestamp" in value else ("(no type)", value)
 
 
-def name_of(kind: str, inner: Fields) -> str:
-    """What a line is called: the type of what is in it, or its own."""
+def name_rollout_line(kind: str, inner: Fields) -> str:
+    """Return the name of a line: the type of its content, or its own kind."""
     if kind not in ("response_item", "event_msg"):
         return kind
-    named = get_string(inner.get("type")) or "(no type)"
-    return f"{named}/{get_string(fields(inner.get('item')).get('type')) or '(no type)'}" if named == ITEM else named
+    name = get_string(inner.get("type")) or "(no type)"
+    return f"{name}/{get_string(get_fields(inner.get('item')).get('type')) or '(no type)'}" if name == ITEM else name
 
 
-def call_id(inner: Fields) -> str | None:
-    """The call that a line is about."""
+def read_call_id(inner: Fields) -> str | None:
+    """Return the call that a line belongs to."""
     return (
         get_string(inner.get("call_id"))
-        or get_string(fields(inner.get("item")).get("id"))
+        or get_string(get_fields(inner.get("item")).get("id"))
         or get_string(inner.get("id"))
     )
 
 
-def read_call_start(inner: Fields) -> tuple[str, ToolInput]:
-    """The tool of a line that begins a call, and what it was given; a script that runs a command is that command."""
+def read_call_start(inner: Fields) -> ToolUse:
+    """Return the call that a line starts, with its tool and input; a script that runs a command is that command."""
     if inner.get("type") == "local_shell_call":
-        tool = plain("local_shell")
-        return tool, parse_tool_input(tool, inner.get("action"))
-    tool = plain(get_string(inner.get("name")) or "", get_string(inner.get("namespace")))
+        return parse_tool_input(normalize_tool_name("local_shell"), inner.get("action"))
+    tool = normalize_tool_name(get_string(inner.get("name")) or "", get_string(inner.get("namespace")))
     script = get_string(inner.get("input")) if tool == SCRIPT else None
     if script is not None:
-        ran = ran_in(script)
-        return (SCRIPT, ToolInput(rest={})) if ran is None else (BASH, ran)
-    return tool, parse_tool_input(tool, inner.get("arguments", inner.get("input")))
+        return parse_script_command(script) or parse_tool_input(SCRIPT, {})
+    return parse_tool_input(tool, inner.get("arguments", inner.get("input")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,13 +315,13 @@ class PatchEnd:
 
 
 def read_patch_end(inner: Fields) -> PatchEnd | None:
-    """What ``patch_apply_end`` or a finished ``FileChange`` says; None for any other line."""
-    said = _of(inner, "patch_apply_end", "FileChange")
-    call = call_id(inner)
-    if said is None or not call:
+    """Return the end of a patch from ``patch_apply_end`` or a finished ``FileChange``; None for any other line."""
+    fields = _select_rollout_item(inner, "patch_apply_end", "FileChange")
+    call = read_call_id(inner)
+    if fields is None or not call:
         return None
-    applied = said.get("success") is True or ("success" not in said and said.get("status") in (None, "completed"))
-    return PatchEnd(call, applied, fields(said.get("changes")))
+    applied = fields.get("success") is True or ("success" not in fields and fields.get("status") in (None, "completed"))
+    return PatchEnd(call, applied, get_fields(fields.get("changes")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,25 +329,32 @@ class CommandEnd:
     """The end of a command that the agent ran."""
 
     call: str
-    given: ToolInput
+    use: ToolUse
     answer: ToolOutput
 
 
 def read_command_end(inner: Fields) -> CommandEnd | None:
-    """What ``exec_command_end`` or a finished ``CommandExecution`` says; None for what a person ran."""
-    said = _of(inner, "exec_command_end", "CommandExecution")
-    call = call_id(inner)
-    if said is None or not call or said.get("source") in ("user_shell", "userShell") or said.get("interaction_input"):
+    """Return the end of a command from ``exec_command_end`` or ``CommandExecution``; None for a person's command."""
+    fields = _select_rollout_item(inner, "exec_command_end", "CommandExecution")
+    call = read_call_id(inner)
+    if (
+        fields is None
+        or not call
+        or fields.get("source") in ("user_shell", "userShell")
+        or fields.get("interaction_input")
+    ):
         return None
-    tool = plain("exec_command")
+    tool = normalize_tool_name("exec_command")
     return CommandEnd(
-        call, parse_tool_input(tool, {"command": said.get("command"), "cwd": said.get("cwd")}), answer_of(said)
+        call,
+        parse_tool_input(tool, {"command": fields.get("command"), "cwd": fields.get("cwd")}),
+        parse_tool_output(fields),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class WebSearchLine:
-    """A web search: its call if that has a name, what was searched or opened, and the hits that were told."""
+    """A web search: its call if it has an id, its action, and the reported hits."""
 
     call: str | None
     action: Fields
@@ -348,73 +362,79 @@ class WebSearchLine:
 
 
 def read_web_search(inner: Fields) -> WebSearchLine | None:
-    """What a line says of a web search; None for any other line."""
+    """Return the web search that a line reports; None for any other line."""
     if inner.get("type") == "web_search_call":
-        return WebSearchLine(get_string(inner.get("id")), fields(inner.get("action")), None)
-    said = _of(inner, "web_search_end", "WebSearch")
-    return None if said is None else WebSearchLine(call_id(inner), fields(said.get("action")), said.get("results"))
+        return WebSearchLine(get_string(inner.get("id")), get_fields(inner.get("action")), None)
+    fields = _select_rollout_item(inner, "web_search_end", "WebSearch")
+    return (
+        None
+        if fields is None
+        else WebSearchLine(read_call_id(inner), get_fields(fields.get("action")), fields.get("results"))
+    )
 
 
 def read_typed_prompt(inner: Fields) -> object:
-    """What a person typed, by the line that says so; None for any other line."""
-    said = _of(inner, "user_message", "UserMessage")
-    if said is None and inner.get("type") == "message" and inner.get("role") == "user":
-        said = inner
-    if said is None:
+    """Return the text that a person typed; None for any other line."""
+    fields = _select_rollout_item(inner, "user_message", "UserMessage")
+    if fields is None and inner.get("type") == "message" and inner.get("role") == "user":
+        fields = inner
+    if fields is None:
         return None
-    return request_in(said["message"] if "message" in said else _texts(said.get("content")))
+    return extract_typed_request(
+        fields["message"] if "message" in fields else _join_message_texts(fields.get("content"))
+    )
 
 
-def request_in(said: object) -> object:
-    r"""What was typed, without what an editor put above it.
+def extract_typed_request(value: object) -> object:
+    r"""Return the typed text without an editor's context above it.
 
-    >>> request_in("# Context from my IDE setup:\n\n## My request for Codex:\nmend it\n")
+    >>> extract_typed_request("# Context from my IDE setup:\n\n## My request for Codex:\nmend it\n")
     'mend it'
     """
-    return said.rpartition(REQUEST)[2].strip() if isinstance(said, str) and REQUEST in said else said
+    return value.rpartition(REQUEST)[2].strip() if isinstance(value, str) and REQUEST in value else value
 
 
-def is_typed(said: object) -> bool:
-    """Whether a text is a person's and not one that the program put in its place."""
-    return not isinstance(said, str) or bool(said.strip() and not said.lstrip().startswith(NOT_TYPED))
+def is_typed_prompt(value: object) -> bool:
+    """Return whether a person wrote a text, not the program."""
+    return not isinstance(value, str) or bool(value.strip() and not value.lstrip().startswith(NOT_TYPED))
 
 
 def read_message_folder(inner: Fields) -> str | None:
-    """The folder that old rollouts tell in the first message that the program wrote."""
-    said = _texts(inner.get("content")) if inner.get("type") == "message" else None
-    found = _CWD.search(said) if isinstance(said, str) else None
-    return None if found is None else (found[1] or found[2])
+    """Return the folder that old rollouts name in the program's first message."""
+    text = _join_message_texts(inner.get("content")) if inner.get("type") == "message" else None
+    match = _CWD.search(text) if isinstance(text, str) else None
+    return None if match is None else (match[1] or match[2])
 
 
-def spawned(inner: Fields) -> tuple[str, str] | None:
-    """The subagent and the call that started it, where one line says both."""
-    said = _of(inner, "sub_agent_activity", "SubAgentActivity")
-    if said is not None and get_string(said.get("kind")) in ("started", "Started"):
+def read_subagent_spawn(inner: Fields) -> tuple[str, str] | None:
+    """Return the subagent and the call that started it, if one line names both."""
+    fields = _select_rollout_item(inner, "sub_agent_activity", "SubAgentActivity")
+    if fields is not None and get_string(fields.get("kind")) in ("started", "Started"):
         agent, call = (
-            get_string(said.get("agent_thread_id")),
-            get_string(said.get("event_id")) or get_string(said.get("id")),
+            get_string(fields.get("agent_thread_id")),
+            get_string(fields.get("event_id")) or get_string(fields.get("id")),
         )
         return (agent, call) if agent and call else None
-    said = _of(inner, "collab_agent_spawn_end", "CollabAgentToolCall")
-    if said is None or said.get("tool") not in (None, SPAWN, "spawnAgent", "SpawnAgent"):
+    fields = _select_rollout_item(inner, "collab_agent_spawn_end", "CollabAgentToolCall")
+    if fields is None or fields.get("tool") not in (None, SPAWN, "spawnAgent", "SpawnAgent"):
         return None
-    told = [said.get("new_thread_id"), *items(said.get("receiver_thread_ids"))]
-    agents, call = [agent for agent in told if isinstance(agent, str)], call_id(inner)
+    threads = [fields.get("new_thread_id"), *get_items(fields.get("receiver_thread_ids"))]
+    agents, call = [agent for agent in threads if isinstance(agent, str)], read_call_id(inner)
     return (agents[0], call) if agents and call else None
 
 
-def _of(inner: Fields, event: str, item: str) -> Fields | None:
-    """The event of this name, or the finished item of that one."""
+def _select_rollout_item(inner: Fields, event: str, item: str) -> Fields | None:
+    """Return the event of this name, or the finished item of that name."""
     if inner.get("type") == event:
         return inner
-    finished = fields(inner.get("item"))
+    finished = get_fields(inner.get("item"))
     return finished if inner.get("type") == ITEM and finished.get("type") == item else None
 
 
-def _texts(content: object) -> str | None:
+def _join_message_texts(content: object) -> str | None:
     if isinstance(content, str):
         return content
-    texts = [get_string(fields(item).get("text")) for item in items(content)]
+    texts = [get_string(get_fields(item).get("text")) for item in get_items(content)]
     known = [text for text in texts if text is not None]
     return "\n".join(known) if known else None
 
@@ -448,12 +468,12 @@ KNOWN: Mapping[str, frozenset[str]] = MappingProxyType(
         ),
     }
 )
-"""The names that this reader knows, of what it keeps and of what it passes over; another is counted in the report."""
+"""The names that this reader knows, stored or skipped. Others are counted in the report."""
 
 
-def is_known(kind: str, inner: Fields) -> bool:
-    """Whether a line that is not kept is of a type that this reader knows."""
-    name = name_of(kind, inner)
+def is_known_rollout_line(kind: str, inner: Fields) -> bool:
+    """Return whether this reader knows the type of a skipped line."""
+    name = name_rollout_line(kind, inner)
     if name.startswith(f"{ITEM}/"):
         return name.partition("/")[2] in KNOWN[ITEM]
     return name in KNOWN[kind if kind in KNOWN else "line"] or name in ("session_meta", "turn_context")

@@ -1,63 +1,68 @@
-"""Codex CLI's rollouts: where they are, whose they are, and what of them is cut.
+"""Codex CLI's rollouts: where they are, which session they belong to, and what is trimmed.
 
 From ``codex-rs/rollout/src`` at commit 343074d4207d (August 2026): ``rollout-<start>-<thread>.jsonl`` in
-``sessions/YYYY/MM/DD`` of Codex's folder, after a revert with another id behind the thread's; ``archived_sessions``
-beside it; files that lay for a while are compressed (``.jsonl.zst``). ``codex_shapes`` says which lines are known.
+``sessions/YYYY/MM/DD`` of Codex's folder, after a revert with a second id after the thread's; ``archived_sessions``
+beside it; older files are compressed (``.jsonl.zst``). ``line_shapes`` lists the known lines.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 
 from custody.capture.agents.codex import line_shapes as shapes
 from custody.capture.agents.codex.rollout_reader import RolloutState
-from custody.capture.agents.codex.tool_calls import SPAWN, plain
-from custody.capture.agents.codex.views import views_of
-from custody.capture.line_reader import ZST, FileLine, files_below, is_below, lines_of, read_json_object, user_folder
+from custody.capture.agents.codex.tool_calls import SPAWN, normalize_tool_name
+from custody.capture.agents.codex.views import views_from_transcript_event
+from custody.capture.line_reader import (
+    ZST,
+    FileLine,
+    is_file_in_trees,
+    list_transcript_files,
+    locate_agent_folder,
+    read_json_object,
+)
 from custody.capture.transcripts import (
     LineResult,
     Starts,
     SubagentLaunch,
     TranscriptReader,
-    read_objects,
+    excerpt_fields,
+    read_transcript_objects,
 )
-from custody.capture.typed_field import Fields, fields, get_string, json_in
+from custody.capture.typed_field import Fields, get_fields, get_string, parse_payload_json
 from custody.core.ids import AgentName
-from custody.core.wire.body import excerpt_long_texts
 from custody.core.wire.canonical import Json
-from custody.core.wire.time import text_from
+from custody.core.wire.time import format_timestamp
 
 SUFFIX = ".jsonl"
 FOLDERS = ("sessions", "archived_sessions")
-PEEK_LINES = 50
 SPAWNED_MAX = 10_000
 LONG = ("output", "stdout", "stderr", "aggregated_output")
-"""What a tool gave back, by the names that it has in lines and items."""
+"""Fields of lines and items that hold a tool's output."""
 
 _NAME = re.compile(r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-([0-9A-Za-z-]{1,100})")
 _SPAWNING = (b"session_meta", b"spawn", b"agent_id", b"sub_agent_activity", b"SubAgentActivity", b"CollabAgentToolCall")
 _ENVELOPES = frozenset("session_meta response_item event_msg turn_context compacted".split())
 
 
-def home_of(environment: Mapping[str, str]) -> Path:
-    """The user's Codex folder."""
-    return user_folder(environment, "CODEX_HOME", ".codex")
+def locate_codex_home(environment: Mapping[str, str]) -> Path:
+    """Return the user's Codex folder."""
+    return locate_agent_folder(environment, "CODEX_HOME", ".codex")
 
 
-def rollouts_of(home: Path, trees: Sequence[str]) -> list[Path]:
-    """The rollouts of threads that began in one of these work trees or below; what cannot be read may be one."""
-    files = [file for folder in FOLDERS for file in _rollouts(home / folder)]
-    return [file for file in _oldest_first(files) if _is_in(file, trees)]
+def find_project_rollouts(home: Path, trees: Sequence[str]) -> list[Path]:
+    """Return the rollouts of threads that started in or below one of these work trees, unreadable files included."""
+    files = [file for folder in FOLDERS for file in _list_rollout_files(home / folder)]
+    return [file for file in _sort_rollouts_by_start(files) if is_file_in_trees(file, trees, _read_line_folder)]
 
 
-def rollouts_below(place: Path) -> list[Path]:
-    """Every rollout at or below ``place``: those begun first come first, so that a fork comes after its origin."""
-    return _oldest_first(_rollouts(place))
+def list_rollouts(place: Path) -> list[Path]:
+    """Return every rollout at or below ``place``, oldest first, so that a fork comes after its origin."""
+    return _sort_rollouts_by_start(_list_rollout_files(place))
 
 
-def is_opening(first: bytes) -> bool:
-    """Whether a line has the envelope of Codex's lines, or is the first one of a rollout without envelopes."""
+def is_rollout_opening(first: bytes) -> bool:
+    """Return whether a line has Codex's envelope, or is the first line of a rollout without envelopes."""
     line = read_json_object(first)
     if isinstance(line.get("payload"), dict):
         return get_string(line.get("type")) in _ENVELOPES
@@ -68,102 +73,89 @@ def is_opening(first: bytes) -> bool:
     )
 
 
-def starts_in(file: Path, lines: Iterable[FileLine]) -> Iterator[SubagentLaunch]:
-    """From events that name a subagent with its call, and from the answers of the calls that started one."""
-    session, calls = thread_by_name(file), set[str]()
+def find_subagent_launches(file: Path, lines: Iterable[FileLine]) -> Iterator[SubagentLaunch]:
+    """Yield launches from events that name a subagent with its call, and from results of calls that started one."""
+    session, calls = thread_from_rollout_name(file), set[str]()
     for line in lines:
         if not any(mark in line.data for mark in _SPAWNING):
             continue
-        kind, inner = _unwrapped(line.data)
-        if kind == "session_meta" and (origin := shapes.origin_of(inner)) is not None:
+        kind, inner = _parse_rollout_line(line.data)
+        if kind == "session_meta" and (origin := shapes.parse_rollout_origin(inner)) is not None:
             session = origin.session
-        named, call = get_string(inner.get("type")), shapes.call_id(inner)
-        if named in shapes.CALLS and call and plain(get_string(inner.get("name")) or "") == SPAWN:
+        name, call = get_string(inner.get("type")), shapes.read_call_id(inner)
+        if name in shapes.CALLS and call and normalize_tool_name(get_string(inner.get("name")) or "") == SPAWN:
             calls = calls if len(calls) > SPAWNED_MAX else {*calls, call}
-        if (told := shapes.spawned(inner)) is not None:
-            yield SubagentLaunch(session, *told)
-        agent = _agent_in(inner.get("output")) if call in calls and named in shapes.OUTPUTS else None
+        if (launch := shapes.read_subagent_spawn(inner)) is not None:
+            yield SubagentLaunch(session, *launch)
+        agent = _find_spawned_subagent(inner.get("output")) if call in calls and name in shapes.OUTPUTS else None
         if agent is not None and call is not None:
             yield SubagentLaunch(session, agent, call)
 
 
 def read_rollout(file: Path, lines: Iterable[FileLine], starts: Starts) -> Iterator[LineResult]:
-    """What each line holds."""
-    state = RolloutState(starts, session=thread_by_name(file), at=text_from(file.stat().st_mtime_ns))
-    yield from read_objects(lines, state.line)
+    """Yield the result of each line."""
+    state = RolloutState(starts, session=thread_from_rollout_name(file), at=format_timestamp(file.stat().st_mtime_ns))
+    yield from read_transcript_objects(lines, state.line)
 
 
-def trim_outputs(event: dict[str, Json]) -> dict[str, Json]:
-    """The event with long outputs cut; patches and the changes that they made are the texts of edits."""
+def trim_event_outputs(event: dict[str, Json]) -> dict[str, Json]:
+    """Return the event with long outputs cut; patches and their changes stay whole."""
     payload = event.get("payload")
     inner = payload.get("payload") if isinstance(payload, dict) else None
     if not isinstance(payload, dict) or not isinstance(inner, dict):
         return event
-    kept = _cut(inner)
-    if isinstance(kept.get("item"), dict):
-        kept["item"] = _cut(fields(kept["item"]))
-    return {**event, "payload": {**payload, "payload": kept}}
+    trimmed = excerpt_fields(inner, LONG)
+    if isinstance(trimmed.get("item"), dict):
+        trimmed["item"] = excerpt_fields(get_fields(trimmed["item"]), LONG)
+    return {**event, "payload": {**payload, "payload": trimmed}}
 
 
 READER = TranscriptReader(
     agent=AgentName("codex"),
-    home=home_of,
-    of_trees=rollouts_of,
-    files=rollouts_below,
-    knows=is_opening,
-    starts=starts_in,
+    home=locate_codex_home,
+    of_trees=find_project_rollouts,
+    files=list_rollouts,
+    knows=is_rollout_opening,
+    starts=find_subagent_launches,
     read=read_rollout,
-    trimmed=trim_outputs,
-    views=views_of,
+    trimmed=trim_event_outputs,
+    views=views_from_transcript_event,
 )
 
 
-def thread_by_name(file: Path) -> str:
-    """The thread by the name of its file; a reverted one has a second id behind the first.
+def thread_from_rollout_name(file: Path) -> str:
+    """Return the thread by its file's name; a reverted thread has a second id.
 
-    >>> thread_by_name(Path("rollout-2026-08-01T12-00-00-0198-aa_0199-bb.jsonl"))
+    >>> thread_from_rollout_name(Path("rollout-2026-08-01T12-00-00-0198-aa_0199-bb.jsonl"))
     '0198-aa'
     """
-    found = _NAME.match(file.name)
-    return found[1] if found else "unknown"
+    match = _NAME.match(file.name)
+    return match[1] if match else "unknown"
 
 
-def _cut(inner: Fields) -> dict[str, Json]:
-    return {name: excerpt_long_texts(value) if name in LONG else value for name, value in inner.items()}
-
-
-def _rollouts(place: Path) -> list[Path]:
+def _list_rollout_files(place: Path) -> list[Path]:
     if place.is_file():
         return [place]
-    return [*files_below(place, SUFFIX), *files_below(place, SUFFIX + ZST)]
+    return [*list_transcript_files(place, SUFFIX), *list_transcript_files(place, SUFFIX + ZST)]
 
 
-def _oldest_first(files: Iterable[Path]) -> list[Path]:
-    """By the start in their names; files of other names as they come, behind."""
+def _sort_rollouts_by_start(files: Iterable[Path]) -> list[Path]:
+    """Sort by the start time in the names; files with other names come last."""
     return sorted(files, key=lambda file: file.name if _NAME.match(file.name) else "s")
 
 
-def _is_in(file: Path, trees: Sequence[str]) -> bool:
-    try:
-        for line in islice(lines_of(file), PEEK_LINES):
-            kind, inner = _unwrapped(line.data)
-            cwd = (
-                get_string(inner.get("cwd"))
-                if kind in ("session_meta", "turn_context")
-                else shapes.read_message_folder(inner)
-            )
-            if cwd is not None:
-                return is_below(cwd, trees)
-    except OSError:
-        return True  # named when it is read
-    return False
+def _read_line_folder(data: bytes) -> str | None:
+    kind, inner = _parse_rollout_line(data)
+    if kind in ("session_meta", "turn_context"):
+        return get_string(inner.get("cwd"))
+    return shapes.read_message_folder(inner)
 
 
-def _unwrapped(data: bytes) -> tuple[str, Fields]:
-    return shapes.unwrapped(read_json_object(data))
+def _parse_rollout_line(data: bytes) -> tuple[str, Fields]:
+    return shapes.unwrap_rollout_line(read_json_object(data))
 
 
-def _agent_in(output: object) -> str | None:
-    """The subagent that the answer of a call names."""
-    said = output if isinstance(output, str) else get_string(fields(output).get("content"))
-    return None if said is None else get_string(fields(json_in(said)).get("agent_id"))
+def _find_spawned_subagent(output: object) -> str | None:
+    """Return the subagent that a call's result names."""
+    value = output if isinstance(output, str) else get_string(get_fields(output).get("content"))
+    return None if value is None else get_string(get_fields(parse_payload_json(value)).get("agent_id"))

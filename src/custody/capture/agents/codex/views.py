@@ -1,4 +1,4 @@
-"""What one kept line of Codex CLI's rollouts says: a pure function of the line and of what was put beside it."""
+"""Views of one stored line of Codex CLI's rollouts: a pure function of the record."""
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
@@ -6,127 +6,142 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from custody.capture.agent_event import call_view, prompt_view, session_of, use_of
+from custody.capture.agent_event import call_view, prompt_view, session_from_transcript_event, to_tool_use
 from custody.capture.agents.codex import line_shapes as shapes
 from custody.capture.agents.codex.tool_calls import (
     APPLY_PATCH,
     add_effects,
+    find_shell_command,
     list_search_sources,
-    outcome,
+    parse_rollout_output,
     parse_tool_input,
 )
-from custody.capture.command_facts import ToolOutput, find_written_files
-from custody.capture.patch import effects_of, read_event_changes
+from custody.capture.command_facts import find_written_files
+from custody.capture.patch import file_effects_from_patch, parse_event_changes
 from custody.capture.source_use import LISTED_MAX
-from custody.capture.tool_use import ToolUse, use_views
-from custody.capture.typed_field import Fields, fields, full_sha, get_string, model, text
+from custody.capture.tool_use import ToolOutput, ToolUse, views_from_tool_use
+from custody.capture.typed_field import Fields, get_agent_model, get_captured_text, get_fields, get_full_sha, get_string
 from custody.core.ids import PromptId
 from custody.core.views import CallStatus, Session, ToolCall, View
 from custody.core.wire.event import CallReference, TranscriptEvent
-from custody.core.wire.event_views import about_of
+from custody.core.wire.event_views import find_call_subject
 
 
-def views_of(event: TranscriptEvent) -> tuple[View, ...]:
-    """The views that one line gives."""
-    line = fields(event.payload)
-    seen = _KeptLine(event, fields(line.get("payload")), fields(line.get("beside")))
+def views_from_transcript_event(event: TranscriptEvent) -> tuple[View, ...]:
+    """Return the views of one line."""
+    line = get_fields(event.payload)
+    stored = _StoredLine(event, get_fields(line.get("payload")), get_fields(line.get("beside")))
     read = LINES.get(get_string(line.get("type")) or "")
-    opening = (_session(seen),) if event.opens else ()
-    return (*opening, *(read(seen) if read else ()))
+    opening = (_make_rollout_session(stored),) if event.opens else ()
+    return (*opening, *(read(stored) if read else ()))
 
 
-class _KeptLine:
-    """A kept line with what every reader asks of it."""
+class _StoredLine:
+    """A stored line with the fields that every reader needs."""
 
     def __init__(self, event: TranscriptEvent, inner: Fields, beside: Fields) -> None:
         self.event = event
         self.inner = inner
         self.beside = beside
-        self.model = model(beside.get("model"))
+        self.model = get_agent_model(beside.get("model"))
         turn = get_string(beside.get("turn"))
         self.prompt = PromptId(turn) if turn else None
 
-    def made(self, call: str) -> CallReference:
-        """The call as an earlier line has it."""
-        return next((made for made in self.event.calls if made.id == call), CallReference(call, "?"))
+    def find_call(self, call: str) -> CallReference:
+        """Return the call as an earlier line started it."""
+        return next((reference for reference in self.event.calls if reference.id == call), CallReference(call, "?"))
 
 
-def _session(seen: _KeptLine) -> Session:
-    return session_of(seen.event, seen.model, full_sha(fields(seen.inner.get("git")).get("commit_hash")))
+def _make_rollout_session(line: _StoredLine) -> Session:
+    return session_from_transcript_event(
+        line.event, line.model, get_full_sha(get_fields(line.inner.get("git")).get("commit_hash"))
+    )
 
 
-def _response(seen: _KeptLine) -> Iterator[View]:
-    kind, call = get_string(seen.inner.get("type")), shapes.call_id(seen.inner)
+def _read_response_item(line: _StoredLine) -> Iterator[View]:
+    kind, call = get_string(line.inner.get("type")), shapes.read_call_id(line.inner)
     if kind in shapes.CALLS and call:
-        tool, given = shapes.read_call_start(seen.inner)
-        about = None if tool == APPLY_PATCH else about_of(given.kept())
-        yield _call(seen, CallReference(call, tool), CallStatus.RUNNING, about)
+        use = shapes.read_call_start(line.inner)
+        about = None if use.tool == APPLY_PATCH else find_call_subject(use.input)
+        yield _make_tool_call(line, CallReference(call, use.tool), CallStatus.RUNNING, about)
     elif kind in shapes.OUTPUTS and call:
-        made = seen.made(call)
-        yield from _output(seen, made, outcome(made.name, seen.inner.get("output")))
+        reference = line.find_call(call)
+        yield from _read_tool_output(line, reference, parse_rollout_output(reference.name, line.inner.get("output")))
     elif kind == "web_search_call":
-        yield from _searched(seen)
+        yield from _read_web_search(line)
     elif kind == "message":
-        yield from _typed(seen)
+        yield from _read_typed_prompt(line)
 
 
-def _event(seen: _KeptLine) -> Iterator[View]:
-    if (patch := shapes.read_patch_end(seen.inner)) is not None:
-        yield from _patched(seen, patch)
-    elif (end := shapes.read_command_end(seen.inner)) is not None:
-        yield from _output(seen, seen.made(end.call), end.answer)
-    elif shapes.read_web_search(seen.inner) is not None:
-        yield from _searched(seen)
+def _read_event_message(line: _StoredLine) -> Iterator[View]:
+    if (patch := shapes.read_patch_end(line.inner)) is not None:
+        yield from _read_patch_end(line, patch)
+    elif (end := shapes.read_command_end(line.inner)) is not None:
+        yield from _read_tool_output(line, line.find_call(end.call), end.answer)
+    elif shapes.read_web_search(line.inner) is not None:
+        yield from _read_web_search(line)
     else:
-        yield from _typed(seen)
+        yield from _read_typed_prompt(line)
 
 
-def _output(seen: _KeptLine, made: CallReference, answer: ToolOutput) -> Iterator[View]:
+def _read_tool_output(line: _StoredLine, reference: CallReference, answer: ToolOutput) -> Iterator[View]:
     status = CallStatus.FAILED if answer.failed else CallStatus.RUNNING if answer.running else CallStatus.OK
-    yield _call(seen, made, status)
-    if made.input is None:
-        return  # another line tells what it did
-    given = parse_tool_input(made.name, made.input)
-    use = add_effects(_use(seen, made, fields(made.input), answer), given, answer, made.cwd)
-    yield from use_views(replace(use, writes=find_written_files(given.command, answer)), seen.event.commits)
+    yield _make_tool_call(line, reference, status)
+    if reference.input is None:
+        return  # another line reports its effects
+    arguments = parse_tool_input(reference.name, reference.input).input
+    use = replace(_make_tool_use(line, reference, answer), input=arguments, folder=reference.cwd)
+    writes = find_written_files(find_shell_command(use), answer)
+    yield from views_from_tool_use(replace(add_effects(use), writes=writes), line.event.commits)
 
 
-def _patched(seen: _KeptLine, patch: shapes.PatchEnd) -> Iterator[View]:
-    made = seen.made(patch.call)
-    yield _call(seen, made, CallStatus.OK if patch.applied else CallStatus.FAILED)
+def _read_patch_end(line: _StoredLine, patch: shapes.PatchEnd) -> Iterator[View]:
+    reference = line.find_call(patch.call)
+    yield _make_tool_call(line, reference, CallStatus.OK if patch.applied else CallStatus.FAILED)
     if patch.applied:
-        changes = read_event_changes(patch.changes or seen.beside.get("changes"))
-        yield from use_views(replace(_use(seen, made, {}, ToolOutput()), changes=effects_of(changes)))
+        changes = parse_event_changes(patch.changes or line.beside.get("changes"))
+        yield from views_from_tool_use(
+            replace(_make_tool_use(line, reference, ToolOutput()), changes=file_effects_from_patch(changes))
+        )
 
 
-def _searched(seen: _KeptLine) -> Iterator[View]:
-    said = shapes.read_web_search(seen.inner)
-    if said is None:
+def _read_web_search(line: _StoredLine) -> Iterator[View]:
+    search = shapes.read_web_search(line.inner)
+    if search is None:
         return
-    made = CallReference(said.call or f"web:{seen.event.id}", shapes.WEB_SEARCH)
-    about = get_string(said.action.get("query")) or get_string(said.action.get("url"))
-    yield _call(seen, made, CallStatus.OK, about_of({"path": about}))
-    use = _use(seen, made, {}, ToolOutput())
-    yield from use_views(replace(use, opened=tuple(islice(list_search_sources(said.action, said.results), LISTED_MAX))))
+    reference = CallReference(search.call or f"web:{line.event.id}", shapes.WEB_SEARCH)
+    about = get_string(search.action.get("query")) or get_string(search.action.get("url"))
+    yield _make_tool_call(line, reference, CallStatus.OK, find_call_subject({"path": about}))
+    use = _make_tool_use(line, reference, ToolOutput())
+    yield from views_from_tool_use(
+        replace(use, opened=tuple(islice(list_search_sources(search.action, search.results), LISTED_MAX)))
+    )
 
 
-def _typed(seen: _KeptLine) -> Iterator[View]:
-    said = shapes.read_typed_prompt(seen.inner)
-    asked = text(said)
-    if asked is None or seen.event.subagent is not None or not shapes.is_typed(said):
+def _read_typed_prompt(line: _StoredLine) -> Iterator[View]:
+    value = shapes.read_typed_prompt(line.inner)
+    prompt = get_captured_text(value)
+    if prompt is None or line.event.subagent is not None or not shapes.is_typed_prompt(value):
         return
-    yield prompt_view(seen.event, get_string(seen.beside.get("prompt")) or seen.event.id, asked)
+    yield prompt_view(line.event, get_string(line.beside.get("prompt")) or line.event.id, prompt)
 
 
-def _call(seen: _KeptLine, made: CallReference, status: CallStatus, about: str | None = None) -> ToolCall:
-    return call_view(seen.event, made, status, prompt=seen.prompt, model=seen.model, about=about)
+def _make_tool_call(
+    line: _StoredLine, reference: CallReference, status: CallStatus, about: str | None = None
+) -> ToolCall:
+    return call_view(line.event, reference, status, prompt=line.prompt, model=line.model, about=about)
 
 
-def _use(seen: _KeptLine, made: CallReference, given: Fields, answer: ToolOutput) -> ToolUse:
-    use = use_of(seen.event, made)
-    return replace(use, input=given, answer=seen.inner.get("output"), words=answer.words, failed=answer.failed)
+def _make_tool_use(line: _StoredLine, reference: CallReference, output: ToolOutput) -> ToolUse:
+    return replace(
+        to_tool_use(line.event, reference),
+        answer=line.inner.get("output"),
+        result=output.text,
+        output=output,
+        failed=output.failed,
+    )
 
 
-LINES: Mapping[str, Callable[[_KeptLine], Iterator[View]]] = MappingProxyType(
-    {"response_item": _response, "event_msg": _event}
+LINES: Mapping[str, Callable[[_StoredLine], Iterator[View]]] = MappingProxyType(
+    {"response_item": _read_response_item, "event_msg": _read_event_message}
 )

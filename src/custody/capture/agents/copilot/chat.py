@@ -1,206 +1,198 @@
-"""Chats of VS Code, and the first sessions of Copilot CLI: whole documents, or a log of the changes to one.
+"""Chats of VS Code, and the first sessions of Copilot CLI: whole documents, or a log of changes to one.
 
 VS Code's chats: ``chatSessionOperationLog.ts`` and ``objectMutationLog.ts`` of microsoft/vscode at 03d43368 and
-047238f9 (2026, chats of version 3), which append changes to a file of lines; until the beginning of 2026 a chat was
-one document (1.105 of October 2025), which is also what "Export Chat" writes, without a session's name. What a
-request's calls were given and gave back is what microsoft/vscode-copilot-chat put into its metadata (August 2025 to
-0.42 of March 2026). Copilot CLI in 2025: a document with a ``timeline``, as public readers of it have it; its calls
-keep their own names, since no hooks were run then.
+047238f9 (2026, chats of version 3) append changes to a file of lines. Until early 2026 a chat was one document (1.105
+of October 2025); "Export Chat" still writes one, without a session id. microsoft/vscode-copilot-chat puts the calls'
+input and output into the metadata (August 2025 to 0.42 of March 2026). Copilot CLI in 2025: a document with a
+``timeline``, as public readers describe it. Its calls keep their own names, because no hooks ran then.
 
-Only requests that have ended are read; the next import brings the others. What a model thought or said is not kept.
+Only finished requests are read; the next import brings the others. A model's thinking and answers are not stored.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from custody.capture.agents.copilot.kept_record import (
+from custody.capture.agents.copilot.request import ChatRequest, is_copilot_request
+from custody.capture.agents.copilot.session_record import (
     ABANDONED,
     FAILED,
     OK,
     PROMPT,
     CopilotCall,
     SessionHeader,
+    choose_session_id,
+    find_vscode_folder,
     make_call_record,
     make_event_record,
-    session_id,
-    workspace_of,
 )
-from custody.capture.agents.copilot.request import ChatRequest, is_copilots
 from custody.capture.line_reader import LINE_BYTES_MAX, FileLine
 from custody.capture.transcripts import (
     WHOLE_BYTES_MAX,
     LineProblem,
     LineResult,
     SkippedLine,
-    document_in,
-    document_lines,
     peek_line,
+    read_transcript_document,
 )
-from custody.capture.typed_field import Fields, fields, get_string, items
+from custody.capture.typed_field import Fields, get_fields, get_items, get_string
 from custody.core.errors import InputError
-from custody.core.wire.canonical import Json, parse
-from custody.core.wire.time import ns_from, text_from
+from custody.core.wire.canonical import Json, parse_json_bytes
+from custody.core.wire.time import format_timestamp, parse_timestamp
 
 KNOWN_VERSION = 3
 INITIAL, SET, PUSH, DELETE = range(4)
 DEPTH_MAX = 100
 _ENDED = frozenset((1, 2, 3))
-"""The states of an answer that is complete, was cancelled, or failed."""
+"""States of an answer that is complete, was cancelled, or failed."""
 _REQUESTS = '"requests":'
 _ENTRIES = '"timeline":'
 
 
 class Chat:
-    """One chat, whichever of its shapes it has."""
+    """One chat, in any of its shapes."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        self.around = SessionHeader(session_id(None, file.stem), text_from(file.stat().st_mtime_ns), workspace_of(file))
+        self.header = SessionHeader(
+            choose_session_id(None, file.stem), format_timestamp(file.stat().st_mtime_ns), find_vscode_folder(file)
+        )
 
-    def all(self, lines: Iterable[FileLine]) -> Iterator[LineResult]:
-        """What the chat holds."""
+    def read_lines(self, lines: Iterable[FileLine]) -> Iterator[LineResult]:
+        """Yield the records of the chat."""
         first, together = peek_line(lines)
         if first is None:
             return
-        opening = _parsed(first.data)
+        opening = _parse_chat_json(first.data)
         if isinstance(opening, dict) and isinstance(opening.get("kind"), int):
             log = _ChatLog()
             for line in together:
                 yield from log.line(line)
-            yield from self._state(1, log.state)
+            yield from self._state(log.state)
         else:
-            yield from self._document(together)
+            yield from read_transcript_document(together, "chat", self._state, self._salvage)
 
-    def _document(self, lines: Iterable[FileLine]) -> Iterator[LineResult]:
-        kept = document_lines(lines, "chat")
-        if isinstance(kept, LineProblem):
-            yield kept
-            return
-        state = document_in(kept, "chat")
-        if isinstance(state, LineProblem):
-            yield state
-            state = _pieces(b"\n".join(kept).decode("utf-8", "replace"))
-        yield from self._state(1, state)
+    def _salvage(self, lines: Sequence[bytes]) -> Iterator[LineResult]:
+        yield from self._state(_salvage_chat_requests(b"\n".join(lines).decode("utf-8", "replace")))
 
-    def _state(self, number: int, state: Json) -> Iterator[LineResult]:
-        chat = fields(state)
+    def _state(self, state: Json, number: int = 1) -> Iterator[LineResult]:
+        chat = get_fields(state)
         version = chat.get("version")
         if isinstance(version, int) and version > KNOWN_VERSION:
             yield LineProblem(number, f"written in version {version}, newer than this reader knows")
-        self.around.session = session_id(get_string(chat.get("sessionId")), self.around.session)
+        self.header.session = choose_session_id(get_string(chat.get("sessionId")), self.header.session)
         yield SkippedLine("chat", True)
-        for request in items(chat.get("requests")):
-            yield from self._request(number, fields(request))
-        for entry in items(chat.get("timeline")):
-            yield from self._entry(number, fields(entry))
+        for request in get_items(chat.get("requests")):
+            yield from self._request(number, get_fields(request))
+        for entry in get_items(chat.get("timeline")):
+            yield from self._entry(number, get_fields(entry))
 
     # --- VS Code ------------------------------------------------------------------------------------------------------
 
-    def _request(self, number: int, said: Fields) -> Iterator[LineResult]:
-        named = get_string(said.get("requestId"))
-        if named is None:
+    def _request(self, number: int, fields: Fields) -> Iterator[LineResult]:
+        name = get_string(fields.get("requestId"))
+        if name is None:
             yield LineProblem(number, "a request without an id")
             return
-        if not is_copilots(said) or not _has_ended(said):
+        if not is_copilot_request(fields) or not _has_chat_request_ended(fields):
             yield SkippedLine("request", True)
             return
-        request = ChatRequest(said, named)
-        around = self._around(request)
-        asked = request.prompt
-        if asked is not None:
-            yield make_event_record(around, number, f"{named}:asked", {"type": PROMPT, "text": asked})
-        start = ns_from(around.at)
+        request = ChatRequest(fields, name)
+        header = self._session_header(request)
+        prompt = request.prompt
+        if prompt is not None:
+            yield make_event_record(header, number, f"{name}:asked", {"type": PROMPT, "text": prompt})
+        start = parse_timestamp(header.at)
         for n, call in enumerate(request.calls()):
-            # When each of them was made is not said: they came one after the other.
-            around.at = text_from(start + n * 1_000_000)
-            yield make_call_record(around, number, f"{named}:{call.id}", call)
+            # The calls have no times of their own, only an order.
+            header.at = format_timestamp(start + n * 1_000_000)
+            yield make_call_record(header, number, f"{name}:{call.id}", call)
 
-    def _around(self, request: ChatRequest) -> SessionHeader:
-        """The session that a request is of: Copilot's own name for it is the one that hooks and transcripts say."""
-        around = self.around
-        # One that was cancelled does not say it: it is of the session of those before it.
-        around.session = session_id(request.session, around.session)
-        # Only the first of them tells which folders were open.
-        around.folders = request.folders or around.folders
-        alone = around.folders[0] if len(around.folders) == 1 else None
+    def _session_header(self, request: ChatRequest) -> SessionHeader:
+        """Return the header of a request's session, under Copilot's own id, which hooks and transcripts use too."""
+        header = self.header
+        # A cancelled request has no session id: it belongs to the session of the requests before it.
+        header.session = choose_session_id(request.session, header.session)
+        # Only the first request names the open folders.
+        header.folders = request.folders or header.folders
+        alone = header.folders[0] if len(header.folders) == 1 else None
         return SessionHeader(
-            session=around.session,
-            at=text_from(request.at_ns) if request.at_ns else around.at,
-            cwd=around.cwd or alone,
-            folders=around.folders,
+            session=header.session,
+            at=format_timestamp(request.at_ns) if request.at_ns else header.at,
+            cwd=header.cwd or alone,
+            folders=header.folders,
             model=request.model,
             version=request.version,
-            opened=around.opened,
+            opened=header.opened,
         )
 
     # --- the first sessions of Copilot CLI ----------------------------------------------------------------------------
 
     def _entry(self, number: int, entry: Fields) -> Iterator[LineResult]:
-        kind, said = get_string(entry.get("type")) or "(no type)", get_string(entry.get("text"))
-        moment = get_string(entry.get("timestamp"))
+        kind, text = get_string(entry.get("type")) or "(no type)", get_string(entry.get("text"))
+        timestamp = get_string(entry.get("timestamp"))
         try:
-            self.around.at = self.around.at if moment is None else text_from(ns_from(moment))
+            self.header.at = self.header.at if timestamp is None else format_timestamp(parse_timestamp(timestamp))
         except InputError as error:
             yield LineProblem(number, error.message)
-        named = get_string(entry.get("callId")) or get_string(entry.get("id"))
+        name = get_string(entry.get("callId")) or get_string(entry.get("id"))
         tool = get_string(entry.get("name")) or get_string(entry.get("toolTitle"))
-        if kind == "user" and said and named is not None:
-            yield make_event_record(self.around, number, f"{named}:asked", {"type": PROMPT, "text": said})
-        elif kind == "tool_call_completed" and named is not None and tool is not None:
-            result = fields(entry.get("result"))
+        if kind == "user" and text and name is not None:
+            yield make_event_record(self.header, number, f"{name}:asked", {"type": PROMPT, "text": text})
+        elif kind == "tool_call_completed" and name is not None and tool is not None:
+            result = get_fields(entry.get("result"))
             state = {"success": OK, "rejected": ABANDONED, "denied": ABANDONED}.get(str(result.get("type")), FAILED)
-            words = get_string(result.get("log")) or ""
-            call = CopilotCall(id=named, tool=tool, given=entry.get("arguments"), state=state, words=words)
-            yield make_call_record(self.around, number, named, call)
+            output = get_string(result.get("log")) or ""
+            call = CopilotCall(id=name, tool=tool, arguments=entry.get("arguments"), state=state, text=output)
+            yield make_call_record(self.header, number, name, call)
         else:
             yield SkippedLine(kind, kind in ("copilot", "info", "error", "user", "tool_call_requested"))
 
 
 class _ChatLog:
-    """A chat that is told by changes: the whole first, then what was set, pushed or deleted."""
+    """A chat stored as a log of changes: the whole document first, then sets, pushes and deletes."""
 
     def __init__(self) -> None:
         self.state: Json = None
         self.bytes = 0
 
     def line(self, line: FileLine) -> Iterator[LineProblem]:
-        """Take up one change; one that cannot be made is named."""
+        """Apply one change; yield the problem with an invalid change."""
         if not line.data.strip() and line.size <= LINE_BYTES_MAX:
             return
-        change = _parsed(line.data)
+        change = _parse_chat_json(line.data)
         if not isinstance(change, dict):
-            what = f"a line of {line.size:,} bytes is over the limit" if not line.data else "this is no JSON object"
+            what = f"a line of {line.size:,} bytes is over the limit" if not line.data else "not a JSON object"
             yield LineProblem(line.number, what if line.whole or not line.data else f"cut off: {what}")
             return
-        path = items(change.get("k"))
+        path = get_items(change.get("k"))
         if path[:1] == ["inputState"]:
-            return  # what stands in the input field was not sent
+            return  # the text in the input field was not sent
         self.bytes += line.size
         if self.bytes > WHOLE_BYTES_MAX:
-            yield LineProblem(line.number, f"over {WHOLE_BYTES_MAX:,} bytes of changes: what comes here is left out")
+            yield LineProblem(line.number, f"over {WHOLE_BYTES_MAX:,} bytes of changes: the rest is skipped")
         elif change.get("kind") == INITIAL:
             self.state = change.get("v")
-        elif len(path) > DEPTH_MAX or not _changed(self.state, path, change):
-            yield LineProblem(line.number, "a change that does not fit what was before it")
+        elif len(path) > DEPTH_MAX or not _apply_chat_change(self.state, path, change):
+            yield LineProblem(line.number, "a change that does not fit the chat before it")
 
 
-def _changed(state: Any, path: list[Any], change: Fields) -> bool:
-    """Whether a change could be made at the end of a path."""
+def _apply_chat_change(state: Any, path: list[Any], change: Fields) -> bool:
+    """Apply a change at the end of a path; return whether it fits."""
     if not path:
         return False
     for key in path[:-1]:
-        state = _at(state, key)
+        state = _get_chat_node(state, key)
     kind, last = change.get("kind"), path[-1]
     if kind == PUSH:
-        array = _at(state, last)
+        array = _get_chat_node(state, last)
         if not isinstance(array, list):
             return False
         keep = change.get("i")
         if isinstance(keep, int) and keep >= 0:
             del array[keep:]
-        array.extend(items(change.get("v")))
+        array.extend(get_items(change.get("v")))
         return True
     if kind not in (SET, DELETE):
         return False
@@ -213,41 +205,41 @@ def _changed(state: Any, path: list[Any], change: Fields) -> bool:
     return False
 
 
-def _at(state: Any, key: object) -> Any:
+def _get_chat_node(state: Any, key: object) -> Any:
     if isinstance(state, dict) and isinstance(key, str):
         return state.get(key)
     return state[key] if isinstance(state, list) and isinstance(key, int) and 0 <= key < len(state) else None
 
 
-def _pieces(data: str) -> dict[str, Json]:
-    """The whole requests, or entries, of a chat that is cut off."""
-    kept: dict[str, Json] = {}
+def _salvage_chat_requests(data: str) -> dict[str, Json]:
+    """Return the complete requests, or entries, of a damaged chat."""
+    chat: dict[str, Json] = {}
     for mark, name in ((_REQUESTS, "requests"), (_ENTRIES, "timeline")):
         start = data.find("[", data.find(mark)) if mark in data else -1
         if start >= 0:
-            kept[name] = list(_objects(data, start + 1))
-    return kept
+            chat[name] = list(_decode_chat_objects(data, start + 1))
+    return chat
 
 
-def _objects(data: str, at: int) -> Iterator[Json]:
+def _decode_chat_objects(data: str, at: int) -> Iterator[Json]:
     decoder = json.JSONDecoder()
     while at < len(data):
         while at < len(data) and data[at] in " \t\r\n,":
             at += 1
         try:
             value, at = decoder.raw_decode(data, at)
-            yield parse(json.dumps(value).encode("utf-8", "replace"), bytes_max=WHOLE_BYTES_MAX)
+            yield parse_json_bytes(json.dumps(value).encode("utf-8", "replace"), bytes_max=WHOLE_BYTES_MAX)
         except (ValueError, RecursionError, InputError):
-            return  # here it is cut off, which was named
+            return  # the rest is cut off, which was reported
 
 
-def _has_ended(request: Fields) -> bool:
-    state = fields(request.get("modelState")).get("value")
+def _has_chat_request_ended(request: Fields) -> bool:
+    state = get_fields(request.get("modelState")).get("value")
     return isinstance(request.get("result"), dict) or state in _ENDED or request.get("isCanceled") is True
 
 
-def _parsed(data: bytes) -> Json:
+def _parse_chat_json(data: bytes) -> Json:
     try:
-        return parse(data)
+        return parse_json_bytes(data)
     except InputError:
-        return None  # named by whoever asked
+        return None  # reported by the caller

@@ -1,7 +1,4 @@
-"""The reader of Copilot's sessions: those of the CLI, and the chats and transcripts of VS Code.
-
-``event_stream``, ``chat`` and ``locations`` name the shapes and the versions that they come from.
-"""
+"""The reader of Copilot's sessions: those of the CLI, and the chats and transcripts of VS Code."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -9,7 +6,7 @@ from pathlib import Path
 
 from custody.capture.agent_event import PendingCalls
 from custody.capture.agents.copilot.chat import Chat
-from custody.capture.agents.copilot.kept_record import (
+from custody.capture.agents.copilot.session_record import (
     EVENTS,
     FAILED,
     OK,
@@ -18,18 +15,18 @@ from custody.capture.agents.copilot.kept_record import (
     SESSION,
     CopilotCall,
     SessionHeader,
-    home_of,
-    is_opening,
+    choose_session_id,
+    find_project_sessions,
+    find_vscode_folder,
+    is_copilot_session_opening,
+    list_session_files,
+    locate_copilot_home,
     make_call_record,
     make_event_record,
-    session_id,
-    sessions_below,
-    sessions_of,
-    workspace_of,
 )
-from custody.capture.agents.copilot.tool_calls import NOTICE, SUBAGENTS, plain, with_code
-from custody.capture.agents.copilot.views import views_of
-from custody.capture.hook.call_name import copilot_call, strip_call_number
+from custody.capture.agents.copilot.tool_calls import NOTICE, SUBAGENTS, append_exit_code, normalize_tool_name
+from custody.capture.agents.copilot.views import views_from_transcript_event
+from custody.capture.hook.call_name import make_copilot_call_id, strip_tool_call_number
 from custody.capture.line_reader import FileLine
 from custody.capture.transcripts import (
     LineProblem,
@@ -39,35 +36,34 @@ from custody.capture.transcripts import (
     SubagentLaunch,
     TranscriptLine,
     TranscriptReader,
-    object_in,
+    find_parent_call,
+    parse_transcript_object,
     peek_line,
-    read_objects,
-    timestamp_in,
+    read_transcript_objects,
+    update_timestamp,
 )
-from custody.capture.typed_field import Fields, fields, get_string, items, model
+from custody.capture.typed_field import Fields, get_agent_model, get_fields, get_items, get_string
 from custody.core.ids import AgentName
 from custody.core.wire.body import excerpt_long_texts
 from custody.core.wire.canonical import Json
-from custody.core.wire.time import text_from
+from custody.core.wire.time import format_timestamp
 
-# Copilot's event streams, line by line: sessions of Copilot CLI, and the transcripts that VS Code's extension writes.
-# Shapes: @github/copilot-sdk 1.0.14 (``generated/session-events.d.ts``), sessions that the CLI 1.0.102 of November
-# 2026 wrote, ``app.js`` of @github/copilot 1.0.62, sessions of 1.0.12 to 1.0.68 that public repositories hold, and
-# ``sessionTranscriptService.ts`` of microsoft/vscode-copilot-chat at 31acd00a (0.42 of March 2026); older ones as
-# git-ai's fixtures have them: the CLI 1.0.45, and VS Code's extension 0.37, which told no ends of calls. All say
-# version 1.
-# A call is one record, made when it ended; what waits at the end of the file is told as running. What a model thought
-# or said is not kept. A call of the CLI is named by its content, as its hooks name it, one of VS Code by its own
-# name.
+# Copilot's event streams, line by line: sessions of Copilot CLI, and transcripts of VS Code's extension. Shapes:
+# @github/copilot-sdk 1.0.14 (``generated/session-events.d.ts``), sessions of the CLI 1.0.102 of November 2026,
+# ``app.js`` of @github/copilot 1.0.62, sessions of 1.0.12 to 1.0.68 in public repositories, and
+# ``sessionTranscriptService.ts`` of microsoft/vscode-copilot-chat at 31acd00a (0.42 of March 2026); older ones from
+# git-ai's fixtures: the CLI 1.0.45, and VS Code's extension 0.37, which has no ends of calls. All have version 1. A
+# call is one record, made when it ends; a call without an end is recorded as running. Thinking and answers are not
+# stored. A call of the CLI is named by its content, as in its hooks, a call of VS Code by its own id.
 
 
 KNOWN_VERSION = 1
 FIRST_WITH_ENDS = 42
-"""The first version of VS Code's extension of which it is known that it tells the ends of calls."""
+"""The first version of VS Code's extension that is known to report the ends of calls."""
 STREAM = "events"
-"""The name of the file of a session that has a folder of its own."""
+"""The file name of a session with a folder of its own."""
 PERSON = "user"
-"""What a message's source may be that a person typed; another says that the program, or another agent, put it there."""
+"""The source of a message that a person typed; others come from the program or another agent."""
 _EARLY = re.compile(r"0\.(\d{1,9})\.")
 _SYNTHETIC = frozenset(("resumed", "auto"))
 _STARTING = (b'"session.start"', b'"tool.execution_start"', b'"subagent.started"')
@@ -76,142 +72,143 @@ EventReader = Callable[[int, Fields, Fields], Iterator[TranscriptLine]]
 
 
 class StreamState:
-    """How far one event stream was read, and what later lines will ask of earlier ones."""
+    """State of reading one event stream: what later lines need from earlier ones."""
 
     def __init__(self, starts: Starts, file: Path) -> None:
-        folder = workspace_of(file)
+        folder = find_vscode_folder(file)
         own = file.parent.name if file.stem == STREAM else file.stem
         self.starts = starts
-        self.around = SessionHeader(session_id(None, own), text_from(file.stat().st_mtime_ns), folder)
+        self.header = SessionHeader(choose_session_id(None, own), format_timestamp(file.stat().st_mtime_ns), folder)
         self.in_vscode = folder is not None
         self.has_ends = False
         self.is_replayed = False
         self.waiting = PendingCalls()
         self.running: dict[str, int] = {}
-        """Calls that wait, with the numbers of their lines."""
+        """Waiting calls, with the numbers of their lines."""
         self._read: Mapping[str, EventReader] = {
             "session.start": self._start,
             "session.resume": self._resume,
-            "session.context_changed": self._moved,
+            "session.context_changed": self._change_folder,
             "session.model_change": self._model,
-            "user.message": self._typed,
+            "user.message": self._read_prompt,
             "assistant.turn_start": self._turn,
             "assistant.message": self._read_message,
-            "tool.execution_start": self._begun,
-            "tool.execution_complete": self._ended,
+            "tool.execution_start": self._read_call_start,
+            "tool.execution_complete": self._read_call_end,
         }
 
     def line(self, line: FileLine, value: dict[str, Json]) -> Iterator[LineResult]:
-        """What one line holds."""
-        kind, data = get_string(value.get("type")) or "(no type)", fields(value.get("data"))
-        timestamp = timestamp_in(line.number, value.get("timestamp"))
-        if isinstance(timestamp, LineProblem):
-            yield timestamp
-        else:
-            self.around.at = timestamp or self.around.at
+        """Yield the result of one line."""
+        kind, data = get_string(value.get("type")) or "(no type)", get_fields(value.get("data"))
+        self.header.at, problems = update_timestamp(line.number, value.get("timestamp"), self.header.at)
+        yield from problems
         read = self._read.get(kind)
-        found = list(read(line.number, value, data)) if read is not None else []
+        records = list(read(line.number, value, data)) if read is not None else []
         if kind == "session.start":
-            yield from _newer(line.number, data.get("version"))
-        yield from found or (SkippedLine(kind, kind in EVENTS, self.around.version),)
+            yield from _check_stream_version(line.number, data.get("version"))
+        yield from records or (SkippedLine(kind, kind in EVENTS, self.header.version),)
 
     def end(self) -> Iterator[TranscriptLine]:
-        """The calls that nobody told the end of: running still, or all done where no end is ever told."""
+        """Yield the calls without an end: as running, or as done in versions that report no ends."""
         for call, number in self.running.items():
-            made = self.waiting.pop(call)
-            if made is not None:
-                self.around.at = str(made["at"])
-                yield self._call(number, made, OK if self._tells_no_ends() else RUNNING)
+            entry = self.waiting.pop(call)
+            if entry is not None:
+                self.header.at = str(entry["at"])
+                yield self._call(number, entry, OK if self._tells_no_ends() else RUNNING)
 
     def _tells_no_ends(self) -> bool:
-        found = _EARLY.match(self.around.version or "")
-        return self.in_vscode and not self.has_ends and found is not None and int(found[1]) < FIRST_WITH_ENDS
+        match = _EARLY.match(self.header.version or "")
+        return self.in_vscode and not self.has_ends and match is not None and int(match[1]) < FIRST_WITH_ENDS
 
     # --- the session --------------------------------------------------------------------------------------------------
 
     def begin(self, data: Fields) -> None:
-        """Take up what the first line says of the session."""
-        self.around.session = session_id(get_string(data.get("sessionId")), self.around.session)
-        self.around.version = get_string(data.get("copilotVersion")) or self.around.version
+        """Apply the session's first line."""
+        self.header.session = choose_session_id(get_string(data.get("sessionId")), self.header.session)
+        self.header.version = get_string(data.get("copilotVersion")) or self.header.version
         self.in_vscode = self.in_vscode or isinstance(data.get("vscodeVersion"), str)
-        self._take(data)
+        self._update_header(data)
 
     def _start(self, number: int, value: Fields, data: Fields) -> Iterator[TranscriptLine]:
         self.begin(data)
-        revision = fields(data.get("context")).get("headCommit")
-        said = {"type": SESSION, "model": self.around.model, "revision": revision}
+        revision = get_fields(data.get("context")).get("headCommit")
+        fields = {"type": SESSION, "model": self.header.model, "revision": revision}
         yield make_event_record(
-            self.around,
+            self.header,
             number,
-            _id(value, number),
-            {name: field_value for name, field_value in said.items() if field_value},
+            _stream_event_id(value, number),
+            {name: field_value for name, field_value in fields.items() if field_value},
         )
 
     def _resume(self, _number: int, _value: Fields, data: Fields) -> Iterator[TranscriptLine]:
-        self._take(data)
+        self._update_header(data)
         yield from ()
 
-    def _moved(self, _number: int, _value: Fields, data: Fields) -> Iterator[TranscriptLine]:
-        self.around.cwd = get_string(data.get("cwd")) or self.around.cwd
+    def _change_folder(self, _number: int, _value: Fields, data: Fields) -> Iterator[TranscriptLine]:
+        self.header.cwd = get_string(data.get("cwd")) or self.header.cwd
         yield from ()
 
     def _model(self, number: int, value: Fields, data: Fields) -> Iterator[TranscriptLine]:
-        named = _model(data.get("newModel"))
-        if named is not None and get_string(value.get("agentId")) is None and named != self.around.model:
-            self.around.model = named
-            yield make_event_record(self.around, number, _id(value, number), {"type": SESSION, "model": named})
+        name = _read_agent_model(data.get("newModel"))
+        if name is not None and get_string(value.get("agentId")) is None and name != self.header.model:
+            self.header.model = name
+            yield make_event_record(
+                self.header, number, _stream_event_id(value, number), {"type": SESSION, "model": name}
+            )
 
-    def _take(self, data: Fields) -> None:
-        self.around.cwd = get_string(fields(data.get("context")).get("cwd")) or self.around.cwd
-        self.around.model = _model(data.get("selectedModel")) or self.around.model
+    def _update_header(self, data: Fields) -> None:
+        self.header.cwd = get_string(get_fields(data.get("context")).get("cwd")) or self.header.cwd
+        self.header.model = _read_agent_model(data.get("selectedModel")) or self.header.model
 
-    def _typed(self, number: int, value: Fields, data: Fields) -> Iterator[TranscriptLine]:
-        said = get_string(data.get("content"))
+    def _read_prompt(self, number: int, value: Fields, data: Fields) -> Iterator[TranscriptLine]:
+        text = get_string(data.get("content"))
         others = data.get("source") not in (None, "", PERSON) or data.get("isAutopilotContinuation") is True
-        if said is None or not said.strip() or others or get_string(value.get("agentId")) is not None:
+        if text is None or not text.strip() or others or get_string(value.get("agentId")) is not None:
             return
-        if NOTICE.fullmatch(said):
+        if NOTICE.fullmatch(text):
             return
-        yield make_event_record(self.around, number, _id(value, number), {"type": PROMPT, "text": said})
+        yield make_event_record(self.header, number, _stream_event_id(value, number), {"type": PROMPT, "text": text})
 
     # --- calls --------------------------------------------------------------------------------------------------------
 
     def _turn(self, _number: int, _value: Fields, data: Fields) -> Iterator[TranscriptLine]:
-        # A transcript that begins late repeats what was before it: turns in turns, and calls without their events.
+        # A transcript that starts late repeats earlier content: nested turns, and calls without events.
         self.is_replayed = "." in (get_string(data.get("turnId")) or "")
         yield from ()
 
     def _read_message(self, number: int, value: Fields, data: Fields) -> Iterator[TranscriptLine]:
         if get_string(value.get("agentId")) is None:
-            self.around.model = _model(data.get("model")) or self.around.model
-        for request in map(fields, items(data.get("toolRequests"))) if self.is_replayed else ():
-            made = self._made(value, {**request, "toolName": request.get("name")})
-            if made is not None:
-                yield self._call(number, made, OK, named=f"{_id(value, number)}:{made['id']}")
+            self.header.model = _read_agent_model(data.get("model")) or self.header.model
+        for request in map(get_fields, get_items(data.get("toolRequests"))) if self.is_replayed else ():
+            entry = self._make_pending_call(value, {**request, "toolName": request.get("name")})
+            if entry is not None:
+                yield self._call(number, entry, OK, record_id=f"{_stream_event_id(value, number)}:{entry['id']}")
 
-    def _begun(self, number: int, value: Fields, data: Fields) -> Iterator[TranscriptLine]:
-        made = self._made(value, data)
-        if made is not None:
-            self.waiting.put(str(made["id"]), made, len(str(made["given"])))
-            self.running[str(made["id"])] = number
+    def _read_call_start(self, number: int, value: Fields, data: Fields) -> Iterator[TranscriptLine]:
+        entry = self._make_pending_call(value, data)
+        if entry is not None:
+            self.waiting.put(str(entry["id"]), entry, len(str(entry["given"])))
+            self.running[str(entry["id"])] = number
         yield from ()
 
-    def _ended(self, number: int, value: Fields, data: Fields) -> Iterator[TranscriptLine]:
+    def _read_call_end(self, number: int, value: Fields, data: Fields) -> Iterator[TranscriptLine]:
         self.has_ends = True
         call = get_string(data.get("toolCallId")) or ""
-        made = self.waiting.pop(call)
+        entry = self.waiting.pop(call)
         self.running.pop(call, None)
-        if made is None or data.get("isUserRequested") is True:
-            return  # nobody told what it was, or a person ran it
-        made["model"] = _model(data.get("model")) or made["model"]
-        result = fields(data.get("result"))
+        if entry is None or data.get("isUserRequested") is True:
+            return  # an unknown call, or a person's
+        entry["model"] = _read_agent_model(data.get("model")) or entry["model"]
+        result = get_fields(data.get("result"))
         went_well = data.get("success") is True or result.get("result_type") == "success"
-        error = fields(data.get("error")).get("message")
-        words = result.get("content") or result.get("text_result_for_llm") or error
-        made["code"] = fields(data.get("shellExecution")).get("exitCode")
-        yield self._call(number, made, OK if went_well else FAILED, get_string(words) or "", _id(value, number))
+        error = get_fields(data.get("error")).get("message")
+        text = result.get("content") or result.get("text_result_for_llm") or error
+        entry["code"] = get_fields(data.get("shellExecution")).get("exitCode")
+        yield self._call(
+            number, entry, OK if went_well else FAILED, get_string(text) or "", _stream_event_id(value, number)
+        )
 
-    def _made(self, value: Fields, data: Fields) -> dict[str, Json] | None:
+    def _make_pending_call(self, value: Fields, data: Fields) -> dict[str, Json] | None:
         call, tool = get_string(data.get("toolCallId")), get_string(data.get("toolName"))
         if not call or not tool:
             return None
@@ -221,95 +218,100 @@ class StreamState:
             "tool": f"mcp__{server}__{own}" if server and own else tool,
             "named": tool,
             "given": data.get("arguments"),
-            "at": self.around.at,
+            "at": self.header.at,
             "event": get_string(value.get("id")),
-            "model": _model(data.get("model")) or (None if _agent(value, data) else self.around.model),
-            "agent": _agent(value, data),
+            "model": _read_agent_model(data.get("model"))
+            or (None if _read_subagent_id(value, data) else self.header.model),
+            "agent": _read_subagent_id(value, data),
         }
 
-    def _call(self, number: int, made: Fields, state: str, words: str = "", named: str | None = None) -> TranscriptLine:
-        agent, given = get_string(made.get("agent")), made.get("given")
-        own = copilot_call(str(made["named"]), given, words if state == OK else None)
+    def _call(
+        self, number: int, entry: Fields, state: str, text: str = "", record_id: str | None = None
+    ) -> TranscriptLine:
+        agent, arguments = get_string(entry.get("agent")), entry.get("given")
+        own = make_copilot_call_id(str(entry["named"]), arguments, text if state == OK else None)
         call = CopilotCall(
-            id=strip_call_number(str(made["id"])) if self.in_vscode else own,
-            tool=str(made["tool"]),
-            given=given,
+            id=strip_tool_call_number(str(entry["id"])) if self.in_vscode else own,
+            tool=str(entry["tool"]),
+            arguments=arguments,
             state=state,
-            words=with_code(words, made.get("code")),
-            started=get_string(made.get("at")),
-            model=get_string(made.get("model")),
+            text=append_exit_code(text, entry.get("code")),
+            started=get_string(entry.get("at")),
+            model=get_string(entry.get("model")),
             subagent=agent,
-            parent=None if agent is None else self.starts.get((self.around.session, agent)),
+            parent=find_parent_call(self.starts, self.header.session, agent),
         )
-        return make_call_record(self.around, number, named or get_string(made.get("event")) or f"line:{number}", call)
+        return make_call_record(
+            self.header, number, record_id or get_string(entry.get("event")) or f"line:{number}", call
+        )
 
 
-def starts_in(file: Path, lines: Iterator[FileLine]) -> Iterator[SubagentLaunch]:
-    """Which calls started which subagents: the CLI names a subagent after its call, or says which call it was."""
+def find_stream_launches(file: Path, lines: Iterator[FileLine]) -> Iterator[SubagentLaunch]:
+    """Yield which calls started which subagents: the CLI names a subagent after its call, or names the call."""
     stream = StreamState({}, file)
     calls: dict[str, str] = {}
     for line in lines:
         if not any(mark in line.data for mark in _STARTING):
             continue
-        value = object_in(line)
+        value = parse_transcript_object(line)
         if not isinstance(value, dict):
             continue
-        data = fields(value.get("data"))
+        data = get_fields(value.get("data"))
         call = get_string(data.get("toolCallId"))
         if value.get("type") == "session.start":
             stream.begin(data)
         elif value.get("type") == "subagent.started" and call in calls:
-            yield SubagentLaunch(stream.around.session, get_string(value.get("agentId")) or call, calls[call])
-        elif call is not None and plain(get_string(data.get("toolName")) or "") in SUBAGENTS:
-            own = copilot_call(str(data["toolName"]), data.get("arguments"), None)
-            calls[call] = strip_call_number(call) if stream.in_vscode else own
-            # Versions that tell no start of a subagent name it after the call.
-            yield SubagentLaunch(stream.around.session, call, calls[call])
+            yield SubagentLaunch(stream.header.session, get_string(value.get("agentId")) or call, calls[call])
+        elif call is not None and normalize_tool_name(get_string(data.get("toolName")) or "") in SUBAGENTS:
+            own = make_copilot_call_id(str(data["toolName"]), data.get("arguments"), None)
+            calls[call] = strip_tool_call_number(call) if stream.in_vscode else own
+            # Versions without a start event name the subagent after the call.
+            yield SubagentLaunch(stream.header.session, call, calls[call])
 
 
-def _agent(value: Fields, data: Fields) -> str | None:
+def _read_subagent_id(value: Fields, data: Fields) -> str | None:
     return get_string(value.get("agentId")) or get_string(data.get("parentToolCallId"))
 
 
-def _model(said: object) -> str | None:
-    named = model(said)
-    return None if named in _SYNTHETIC or not named else named
+def _read_agent_model(value: object) -> str | None:
+    name = get_agent_model(value)
+    return None if name in _SYNTHETIC or not name else name
 
 
-def _newer(number: int, said: object) -> Iterator[LineProblem]:
-    if isinstance(said, int) and said > KNOWN_VERSION:
-        yield LineProblem(number, f"written in version {said}, newer than this reader knows")
+def _check_stream_version(number: int, value: object) -> Iterator[LineProblem]:
+    if isinstance(value, int) and value > KNOWN_VERSION:
+        yield LineProblem(number, f"written in version {value}, newer than this reader knows")
 
 
-def _id(value: Fields, number: int) -> str:
+def _stream_event_id(value: Fields, number: int) -> str:
     return get_string(value.get("id")) or f"line:{number}"
 
 
 _EVENT = (b'"parentId"', b'"data"')
 
 
-def find_starts(file: Path, lines: Iterable[FileLine]) -> Iterator[SubagentLaunch]:
-    """From event streams; a request of a chat says it itself."""
+def find_subagent_launches(file: Path, lines: Iterable[FileLine]) -> Iterator[SubagentLaunch]:
+    """Yield launches from event streams; a chat's request contains its own."""
     first, together = peek_line(lines)
-    if first is not None and _is_stream(file, first):
-        yield from starts_in(file, together)
+    if first is not None and _is_event_stream(file, first):
+        yield from find_stream_launches(file, together)
 
 
 def read_session(file: Path, lines: Iterable[FileLine], starts: Starts) -> Iterator[LineResult]:
-    """What each line, or each request, holds."""
+    """Yield the result of each line, or of each request."""
     first, together = peek_line(lines)
     if first is None:
         return
-    if not _is_stream(file, first):
-        yield from Chat(file).all(together)
+    if not _is_event_stream(file, first):
+        yield from Chat(file).read_lines(together)
         return
     stream = StreamState(starts, file)
-    yield from read_objects(together, stream.line)
+    yield from read_transcript_objects(together, stream.line)
     yield from stream.end()
 
 
-def trim_outputs(event: dict[str, Json]) -> dict[str, Json]:
-    """The event with what a tool gave back cut; what it was given are the texts of edits."""
+def trim_event_outputs(event: dict[str, Json]) -> dict[str, Json]:
+    """Return the event with a tool's output cut; its input, with the texts of edits, stays whole."""
     payload = event.get("payload")
     if not isinstance(payload, dict) or "words" not in payload:
         return event
@@ -318,18 +320,18 @@ def trim_outputs(event: dict[str, Json]) -> dict[str, Json]:
 
 READER = TranscriptReader(
     agent=AgentName("copilot"),
-    home=home_of,
-    of_trees=sessions_of,
-    files=sessions_below,
-    knows=is_opening,
-    starts=find_starts,
+    home=locate_copilot_home,
+    of_trees=find_project_sessions,
+    files=list_session_files,
+    knows=is_copilot_session_opening,
+    starts=find_subagent_launches,
     read=read_session,
-    trimmed=trim_outputs,
-    views=views_of,
+    trimmed=trim_event_outputs,
+    views=views_from_transcript_event,
 )
 
 
-def _is_stream(file: Path, first: FileLine) -> bool:
-    """Whether a file has an event on each line; the first one may be damaged, then its name tells."""
-    named = file.name == "events.jsonl" or file.parent.name in ("transcripts", "session-state")
-    return named or all(mark in first.data for mark in _EVENT)
+def _is_event_stream(file: Path, first: FileLine) -> bool:
+    """Return whether a file has an event on each line; if its first line is damaged, by its name."""
+    is_named = file.name == "events.jsonl" or file.parent.name in ("transcripts", "session-state")
+    return is_named or all(mark in first.data for mark in _EVENT)

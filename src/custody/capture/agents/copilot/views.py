@@ -1,4 +1,4 @@
-"""What one kept record of a session of Copilot says: a pure function of it and of what was put beside it."""
+"""Views of one stored record of a Copilot session: a pure function of the record."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace as replace_fields
@@ -6,68 +6,95 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from custody.capture.agent_event import call_view, prompt_id, prompt_view, record_views, use_of
-from custody.capture.agents.copilot.kept_record import CALL, FAILED, OK, PROMPT, RUNNING
-from custody.capture.agents.copilot.tool_calls import about, add_effects, parse_call_input, went_wrong
-from custody.capture.tool_use import FileEffect, use_views
-from custody.capture.typed_field import Fields, fields, full_sha, get_string, items, model, text
+from custody.capture.agent_event import (
+    call_view,
+    dispatch_transcript_event,
+    prompt_id_from_text,
+    prompt_view,
+    to_tool_use,
+)
+from custody.capture.agents.copilot.session_record import CALL, FAILED, OK, PROMPT, RUNNING
+from custody.capture.agents.copilot.tool_calls import (
+    add_effects,
+    describe_tool_call,
+    has_command_failed,
+    parse_call_input,
+)
+from custody.capture.tool_use import FileEffect, views_from_tool_use
+from custody.capture.typed_field import (
+    Fields,
+    get_agent_model,
+    get_captured_text,
+    get_fields,
+    get_full_sha,
+    get_items,
+    get_string,
+)
 from custody.core.views import CallStatus, View
 from custody.core.wire.event import CallReference, TranscriptEvent
-from custody.core.wire.event_views import text_view
-from custody.core.wire.time import ns_from
+from custody.core.wire.event_views import text_view_from_field
+from custody.core.wire.time import parse_timestamp
 
 STATES: Mapping[str, CallStatus] = MappingProxyType(
     {OK: CallStatus.OK, FAILED: CallStatus.FAILED, RUNNING: CallStatus.RUNNING}
 )
 
 
-def views_of(event: TranscriptEvent) -> tuple[View, ...]:
-    """The views that one kept record gives."""
-    said = fields(event.payload)
-    return record_views(event, KINDS, model(said.get("model")), full_sha(said.get("revision")))
+def views_from_transcript_event(event: TranscriptEvent) -> tuple[View, ...]:
+    """Return the views of one record."""
+    fields = get_fields(event.payload)
+    return dispatch_transcript_event(
+        event, KINDS, get_agent_model(fields.get("model")), get_full_sha(fields.get("revision"))
+    )
 
 
-def _prompt(event: TranscriptEvent, said: Fields) -> Iterator[View]:
-    asked = text(said.get("text"))
-    if asked is not None:
-        yield prompt_view(event, prompt_id(asked.content if asked.content is not None else event.id), asked)
+def _read_prompt_record(event: TranscriptEvent, fields: Fields) -> Iterator[View]:
+    prompt = get_captured_text(fields.get("text"))
+    if prompt is not None:
+        yield prompt_view(
+            event, prompt_id_from_text(prompt.content if prompt.content is not None else event.id), prompt
+        )
 
 
-def _calls(event: TranscriptEvent, said: Fields) -> Iterator[View]:
-    for made in event.calls[:1]:
-        yield from _call(event, said, made)
+def _read_call_records(event: TranscriptEvent, fields: Fields) -> Iterator[View]:
+    for reference in event.calls[:1]:
+        yield from _read_call_record(event, fields, reference)
 
 
-def _call(event: TranscriptEvent, said: Fields, made: CallReference) -> Iterator[View]:
-    tool, given, state = made.name, parse_call_input(said.get("given")), get_string(said.get("state"))
+def _read_call_record(event: TranscriptEvent, fields: Fields, reference: CallReference) -> Iterator[View]:
+    tool, arguments, state = reference.name, parse_call_input(fields.get("given")), get_string(fields.get("state"))
     status = STATES.get(state or "", CallStatus.ABANDONED)
-    if status is CallStatus.OK and went_wrong(tool, get_string(said.get("words")) or "", given):
+    if status is CallStatus.OK and has_command_failed(tool, get_string(fields.get("words")) or "", arguments):
         status = CallStatus.FAILED
-    ended, began = ns_from(event.at), get_string(said.get("started"))
-    started_ns = ended if began is None else min(ended, ns_from(began))
-    spoken = model(said.get("model"))
-    yield replace_fields(call_view(event, made, status, model=spoken, about=about(tool, given)), started_ns=started_ns)
+    ended, began = parse_timestamp(event.at), get_string(fields.get("started"))
+    started_ns = ended if began is None else min(ended, parse_timestamp(began))
+    spoken = get_agent_model(fields.get("model"))
+    yield replace_fields(
+        call_view(event, reference, status, model=spoken, about=describe_tool_call(tool, arguments)),
+        started_ns=started_ns,
+    )
     if status not in (CallStatus.OK, CallStatus.FAILED):
         return
     use = replace(
-        use_of(event, made),
-        input=given,
-        answer=said.get("words"),
-        words=get_string(said.get("words")) or "",
+        to_tool_use(event, reference),
+        input=arguments,
+        answer=fields.get("words"),
+        result=get_string(fields.get("words")) or "",
         failed=state == FAILED,
+        folder=reference.cwd,
     )
-    groups = [(get_string(path), get_string(new)) for path, new in items(said.get("groups"))]
+    groups = [(get_string(path), get_string(new)) for path, new in get_items(fields.get("groups"))]
     if groups:
-        added = (_added(path, new) for path, new in groups if path is not None and new is not None)
-        yield from use_views(replace(use, changes=tuple(added)))
+        added = (_make_insertion_effect(path, new) for path, new in groups if path is not None and new is not None)
+        yield from views_from_tool_use(replace(use, changes=tuple(added)))
     else:
-        yield from use_views(add_effects(use, made.cwd, with_writes=True), event.commits)
+        yield from views_from_tool_use(add_effects(use, with_writes=True), event.commits)
 
 
-def _added(path: str, new: str) -> FileEffect:
-    return FileEffect(path, text_view(""), text_view(new), part=True)
+def _make_insertion_effect(path: str, new: str) -> FileEffect:
+    return FileEffect(path, text_view_from_field(""), text_view_from_field(new), part=True)
 
 
 KINDS: Mapping[str, Callable[[TranscriptEvent, Fields], Iterator[View]]] = MappingProxyType(
-    {CALL: _calls, PROMPT: _prompt}
+    {CALL: _read_call_records, PROMPT: _read_prompt_record}
 )

@@ -1,8 +1,8 @@
-"""What a call of one of Cursor's tools says, whether a hook, the database or a transcript told of it.
+"""Effects of a call of one of Cursor's tools, from hooks, the database or transcripts.
 
 Names and inputs: hooks of Cursor 3.19 and git-ai's reader of them (55a1d728, August 2026), transcripts of May 2026, and
-the database's tool calls of ``composerData`` 3 to 16 (2025 to July 2026), where a tool is called otherwise
-(``edit_file_v2`` for ``StrReplace`` and ``Write``) and its input stands in ``params``, in ``rawArgs`` or in both.
+the database's tool calls of ``composerData`` 3 to 16 (2025 to July 2026). The database uses other names
+(``edit_file_v2`` for ``StrReplace`` and ``Write``) and has the input in ``params``, ``rawArgs`` or both.
 """
 
 import posixpath
@@ -12,19 +12,32 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from custody.capture import typed_field
-from custody.capture.command_facts import ToolOutput, add_git_facts, commits_in, find_written_files
-from custody.capture.patch import changes_in, effects_of
+from custody.capture.command_facts import add_git_facts, find_printed_commits, find_written_files
+from custody.capture.patch import file_effects_from_patch, parse_patch_text
 from custody.capture.shell import Write
-from custody.capture.source_use import as_printed, command_uses, file_use, match_uses, search_uses, server_uses
-from custody.capture.tool_use import FileEffect, SourceUse, ToolUse
-from custody.capture.typed_field import Fields, fields, first_string, get_int, get_string, items, text
-from custody.core.views import Text
+from custody.capture.source_use import (
+    format_grep_output,
+    list_command_url_uses,
+    list_file_uses,
+    list_grep_uses,
+    list_server_tool_uses,
+    list_web_search_uses,
+)
+from custody.capture.tool_use import FileEffect, SourceUse, ToolOutput, ToolUse
+from custody.capture.typed_field import (
+    Fields,
+    first_payload_string,
+    get_captured_text,
+    get_fields,
+    get_int,
+    get_items,
+    get_string,
+)
 from custody.core.wire.canonical import Json
-from custody.core.wire.event_views import text_view
+from custody.core.wire.event_views import text_view_from_field
 
 SHELL, READ, WRITE, REPLACE, DELETE, PATCH = "shell", "read", "write", "replace", "delete", "patch"
 GREP, FETCH, SEARCH, TASK = "grep", "fetch", "search", "task"
@@ -43,7 +56,7 @@ _NAMES: Mapping[str, str] = MappingProxyType(
     }
 )
 KINDS: Mapping[str, str] = MappingProxyType({name: kind for kind, names in _NAMES.items() for name in names.split()})
-"""What a tool does, by each of the names that it has had."""
+"""The kind of each tool, by every name that it has had."""
 EDITING = frozenset((WRITE, REPLACE, DELETE, PATCH))
 PATHS = ("relativeWorkspacePath", "file_path", "path", "filePath", "target_file", "targetFile", "notebook_path")
 CONTENTS = ("content", "contents", "file_text", "code_edit_result")
@@ -54,151 +67,149 @@ _BESIDE = re.compile(
     r"|open_and_recently_viewed_files|manually_attached_skills)\b[^>]*>.*?</\1>)\s*",
     re.DOTALL,
 )
-"""What Cursor puts before the words that a person typed."""
+"""Context that Cursor puts before a typed prompt."""
 _NOTICE = "<system_notification"
-"""How a message begins that Cursor sends itself, for example when a subagent is done."""
+"""Prefix of a message that Cursor sends itself, for example when a subagent ends."""
 UNKNOWN_MODELS = frozenset(("", "default", "auto", "inherit", "unknown"))
-"""What stands where Cursor chose the model itself and does not say which."""
+"""Names that mean that Cursor chose the model and does not report which."""
 
 
-class CursorCall(Struct, frozen=True, kw_only=True):
-    """What a call was given and returned; ``before`` and ``after`` where Cursor stored the whole file."""
+def tool_kind_from_name(tool: str) -> str | None:
+    """Return the kind of a tool, by any of its names; None for a tool without effects here.
 
-    tool: str
-    given: Fields
-    patch: str | None = None
-    answer: ToolOutput = ToolOutput()
-    told: object = None
-    failed: bool = False
-    before: Text | None = None
-    after: Text | None = None
-
-    @property
-    def kind(self) -> str | None:
-        """What the tool does; None for a tool that nothing is made of."""
-        return kind_of(self.tool)
-
-
-def kind_of(tool: str) -> str | None:
-    """What a tool does, by any of its names.
-
-    >>> kind_of("StrReplace"), kind_of("edit_file_v2"), kind_of("TodoWrite")
+    >>> tool_kind_from_name("StrReplace"), tool_kind_from_name("edit_file_v2"), tool_kind_from_name("TodoWrite")
     ('replace', 'replace', None)
     """
     return KINDS.get(tool.lower().removesuffix("_v2"))
 
 
-def model_of(said: object) -> str | None:
-    """The name of a model; None where it is not told which."""
-    named = get_string(said)
-    return None if named is None or named.strip().lower() in UNKNOWN_MODELS else named
+def parse_agent_model(value: object) -> str | None:
+    """Return the name of a model; None if it is not reported."""
+    name = get_string(value)
+    return None if name is None or name.strip().lower() in UNKNOWN_MODELS else name
 
 
-def strip_prompt_prefix(said: str) -> str:
-    r"""What a person typed of a prompt: what Cursor put before it is left out, and nothing is left of its own messages.
+def strip_prompt_prefix(text: str) -> str:
+    r"""Return the typed part of a prompt, without Cursor's context; empty for Cursor's own messages.
 
     >>> strip_prompt_prefix("<timestamp>Monday, Jun 8, 2026, 11:48 PM (UTC-7)</timestamp>\nmake it so")
     'make it so'
     >>> strip_prompt_prefix("make it so")
     'make it so'
     """
-    rest = _own(said)
+    rest = _drop_prompt_context(text)
     return "" if rest.startswith(_NOTICE) else rest
 
 
-def is_notice(said: str) -> bool:
-    """Whether a prompt is a message that Cursor sends itself."""
-    return _own(said).startswith(_NOTICE)
+def is_cursor_notice(text: str) -> bool:
+    """Return whether a prompt is a message that Cursor sends itself."""
+    return _drop_prompt_context(text).startswith(_NOTICE)
 
 
-def _own(said: str) -> str:
+def _drop_prompt_context(text: str) -> str:
     place = 0
-    while (found := _BESIDE.match(said, place)) is not None:
-        place = found.end()
-    return said[place:]
+    while (match := _BESIDE.match(text, place)) is not None:
+        place = match.end()
+    return text[place:]
 
 
-def given_of(*said: object) -> tuple[dict[str, Any], str | None]:
-    """What a call was given, from objects and JSON in texts together, and the patch where it is one."""
-    given: dict[str, Any] = {}
+def merge_call_input(*arguments: object) -> dict[str, Any]:
+    """Return a call's input, merged from objects and JSON texts; any other text is its ``patch``."""
+    merged: dict[str, Any] = {}
     patch = None
-    for argument in said:
-        value = json_in(argument) if isinstance(argument, str) else argument
-        given |= fields(value)
+    for argument in arguments:
+        value = parse_bubble_json(argument) if isinstance(argument, str) else argument
+        merged |= get_fields(value)
         patch = argument if isinstance(argument, str) and value is None and argument.strip() else patch
-    return given, patch or first_string(given, ("patch", "input"))
+    return merged if patch is None else {**merged, "patch": patch}
 
 
-def answer_of(said: object) -> ToolOutput:
-    """What a tool gave back: an object, one as JSON in a text, or words.
+def add_call_result(use: ToolUse, tool: str, arguments: Fields, result: object) -> ToolUse:
+    """Return the call with its input and its result, as hooks and stored conversations report them."""
+    output = parse_tool_output(result)
+    return replace(use, tool=tool, input=arguments, answer=result, result=output.text, output=output)
 
-    >>> answer = answer_of('{"exitCode": 1, "stdout": "no"}')
-    >>> answer.words, answer.code
+
+def parse_tool_output(data: object) -> ToolOutput:
+    """Return the output of a tool: an object, JSON in a text, or plain text.
+
+    >>> answer = parse_tool_output('{"exitCode": 1, "stdout": "no"}')
+    >>> answer.text, answer.code
     ('no', 1)
     """
-    value = json_in(said) if isinstance(said, str) else said
+    value = parse_bubble_json(data) if isinstance(data, str) else data
     if not isinstance(value, dict):
-        return ToolOutput(get_string(said) or "")
-    return ToolOutput(first_string(value, WORDS) or "", get_int(value.get("exitCode", value.get("exit_code"))))
+        return ToolOutput(get_string(data) or "")
+    return ToolOutput(first_payload_string(value, WORDS) or "", get_int(value.get("exitCode", value.get("exit_code"))))
 
 
-def path_in(given: Fields) -> str | None:
-    """The file that a call names, as written or in a ``file:`` address."""
-    named = next((given[name] for name in PATHS if isinstance(given.get(name), str) and given[name]), None)
-    return named if named is None or not named.startswith(FILE) else unquote(named.removeprefix(FILE))
+def find_call_path(arguments: Fields) -> str | None:
+    """Return the file that a call names, as written or as a ``file:`` URI."""
+    return path_from_file_uri(next((arguments[name] for name in PATHS if get_string(arguments.get(name))), None))
 
 
-def json_in(said: str) -> Json:
-    """The object or list that a text of a database is as JSON; None where it is none."""
-    return typed_field.json_in(said, "surrogatepass")
+def path_from_file_uri(value: object) -> str | None:
+    """Return a path that is written as it is or as a ``file:`` URI; None for anything else."""
+    path = get_string(value)
+    return path if path is None or not path.startswith(FILE) else unquote(path.removeprefix(FILE))
+
+
+def parse_bubble_json(text: str) -> Json:
+    """Return the JSON object or list in a text of the database; None for any other text."""
+    return typed_field.parse_payload_json(text, "surrogatepass")
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-def list_edited_files(called: CursorCall) -> list[str]:
-    """The files that the call changed, as written."""
-    if called.failed:
+def list_edited_files(use: ToolUse) -> list[str]:
+    """Return the files that the call changed, as written."""
+    kind = tool_kind_from_name(use.tool)
+    if use.failed:
         return []
-    if called.kind == PATCH:
-        return [name for change in changes_in(called.patch or "") for name in change.names]
-    if called.kind == SHELL:
-        return [write.path for write in writes_of(called)]
-    named = path_in(called.given)
-    return [] if named is None or called.kind not in EDITING else [named]
+    if kind == PATCH:
+        return [name for change in parse_patch_text(_find_patch_text(use)) for name in change.names]
+    if kind == SHELL:
+        return [write.path for write in find_shell_writes(use)]
+    path = find_call_path(use.input)
+    return [] if path is None or kind not in EDITING else [path]
 
 
-def changes_of(called: CursorCall) -> Iterator[FileEffect]:
-    """What the call made of files, by its own text or as Cursor stored the whole file."""
-    if called.failed:
+def list_file_effects(use: ToolUse) -> Iterator[FileEffect]:
+    """Yield the files that the call changed, by its own text or as Cursor stored the whole file."""
+    kind, stored = tool_kind_from_name(use.tool), get_captured_text(use.response.get("after"))
+    if use.failed or kind not in EDITING:
         return
-    if called.after is None and called.kind == PATCH:
-        yield from effects_of(changes_in(called.patch or ""))
-    elif called.kind in EDITING:
-        path = path_in(called.given)
-        yield from () if path is None else _effects(called, path)
+    path = find_call_path(use.input)
+    if stored is None and kind == PATCH:
+        yield from file_effects_from_patch(parse_patch_text(_find_patch_text(use)))
+    elif stored is not None and path is not None:
+        yield FileEffect(path, get_captured_text(use.response.get("before")), stored)
+    elif path is not None:
+        yield from _extract_file_effects(kind, use.input, path)
 
 
-def _effects(called: CursorCall, path: str) -> Iterator[FileEffect]:
-    given = called.given
-    if called.after is not None:
-        yield FileEffect(path, called.before, called.after)
-    elif called.kind == DELETE:
-        yield FileEffect(path, None, text_view(""))
-    elif called.kind == WRITE and "streamingContent" not in given:
-        content = next((text(given[name]) for name in CONTENTS if name in given), None)
+def _find_patch_text(use: ToolUse) -> str:
+    return first_payload_string(use.input, ("patch", "input")) or ""
+
+
+def _extract_file_effects(kind: str | None, arguments: Fields, path: str) -> Iterator[FileEffect]:
+    if kind == DELETE:
+        yield FileEffect(path, None, text_view_from_field(""))
+    elif kind == WRITE and "streamingContent" not in arguments:
+        content = next((get_captured_text(arguments[name]) for name in CONTENTS if name in arguments), None)
         yield from () if content is None else (FileEffect(path, None, content),)
-    elif "streamingContent" in given and "new_string" not in given:
-        # The text of an edit as it was streamed: which part of the file it is, is not told.
-        yield FileEffect(path, text_view(""), text(given["streamingContent"]), part=True)
+    elif "streamingContent" in arguments and "new_string" not in arguments:
+        # A streamed edit: its position in the file is not reported.
+        yield FileEffect(path, text_view_from_field(""), get_captured_text(arguments["streamingContent"]), part=True)
     else:
-        yield from pieces_of(path, [given, *items(given.get("edits"))])
+        yield from effects_from_replacements(path, [arguments, *get_items(arguments.get("edits"))])
 
 
-def pieces_of(path: str, said: list[Any]) -> Iterator[FileEffect]:
-    """Replacements, each before and after; one of nothing makes the file."""
-    for piece in map(fields, said):
-        old, new = text(piece.get("old_string")), text(piece.get("new_string"))
+def effects_from_replacements(path: str, replacements: list[Any]) -> Iterator[FileEffect]:
+    """Yield replacements, each before and after; replacing nothing creates the file."""
+    for piece in map(get_fields, replacements):
+        old, new = get_captured_text(piece.get("old_string")), get_captured_text(piece.get("new_string"))
         if new is None or old == new:
             continue
         whole = old is None or old.content == ""
@@ -208,101 +219,108 @@ def pieces_of(path: str, said: list[Any]) -> Iterator[FileEffect]:
 # --- commands ---------------------------------------------------------------------------------------------------------
 
 
-def writes_of(called: CursorCall) -> tuple[Write, ...]:
-    """What a command wrote by its own text; snapshots taken around it say more."""
-    command = get_string(called.given.get("command"))
-    behind = called.given.get("is_background") is True or called.given.get("isBackground") is True
-    if called.kind != SHELL or called.failed or behind:
+def find_shell_writes(use: ToolUse) -> tuple[Write, ...]:
+    """Return the files that a command wrote by its own text; snapshots around it show more."""
+    command = get_string(use.input.get("command"))
+    behind = use.input.get("is_background") is True or use.input.get("isBackground") is True
+    if tool_kind_from_name(use.tool) != SHELL or use.failed or behind:
         return ()
-    folder = next((called.given[key] for key in ("working_directory", "cwd") if called.given.get(key)), "")
-    return find_written_files(command, called.answer, folder if isinstance(folder, str) else "")
+    folder = next((use.input[key] for key in ("working_directory", "cwd") if use.input.get(key)), "")
+    return find_written_files(command, use.output, folder if isinstance(folder, str) else "")
 
 
-def commits_of(called: CursorCall) -> tuple[str, ...]:
-    """The commits that a command made, as git's own words name them."""
-    ran = called.kind == SHELL and not called.failed
-    return tuple(commits_in(get_string(called.given.get("command")), called.answer)) if ran else ()
+def find_command_commits(use: ToolUse) -> tuple[str, ...]:
+    """Return the commits that a command made, as git printed them."""
+    ran = tool_kind_from_name(use.tool) == SHELL and not use.failed
+    return tuple(find_printed_commits(get_string(use.input.get("command")), use.output)) if ran else ()
 
 
 # --- the whole call ---------------------------------------------------------------------------------------------------
 
 
-def add_effects(use: ToolUse, called: CursorCall) -> ToolUse:
-    """The call with what it changed and did in git."""
-    command = get_string(called.given.get("command")) if called.kind == SHELL else None
-    answer = replace(called.answer, code=1) if called.failed else called.answer
-    return add_git_facts(replace(use, changes=tuple(changes_of(called))), command, answer)
+def add_effects(use: ToolUse) -> ToolUse:
+    """Return the call with the files that it changed and what it did in git."""
+    command = get_string(use.input.get("command")) if tool_kind_from_name(use.tool) == SHELL else None
+    output = replace(use.output, code=1) if use.failed else use.output
+    return add_git_facts(replace(use, output=output, changes=tuple(list_file_effects(use))), command)
 
 
-# Which sources a call of one of Cursor's tools opened, listed or tried to open, and how each was read.
+# Sources that a call opened, listed or tried to open.
 
 
 SERVERS = ("MCP:", "mcp-", "mcp_")
-"""How the names of servers' tools begin: in hooks, and in the database."""
+"""Prefixes of servers' tools, in hooks and in the database."""
 PARTS = (
     "offset limit start_line_one_indexed end_line_one_indexed_inclusive startLineOneIndexed endLineOneIndexedInclusive"
 ).split()
-"""What a call says that reads some of a file's lines."""
+"""Input fields of a call that reads some of a file's lines."""
 
 
-def opened(called: CursorCall) -> Iterator[SourceUse | None]:
-    """The sources that the call opened, listed or tried to open."""
-    read = SOURCES.get(called.kind or "")
-    server = next((mark for mark in SERVERS if called.tool.startswith(mark)), None)
+def list_opened_sources(use: ToolUse) -> Iterator[SourceUse | None]:
+    """Yield the sources that the call opened, listed or tried to open."""
+    read = SOURCES.get(tool_kind_from_name(use.tool) or "")
+    server = next((mark for mark in SERVERS if use.tool.startswith(mark)), None)
     if read is not None:
-        yield from read(called)
+        yield from read(use)
     elif server is not None:
-        yield from _served(called, called.tool.removeprefix(server), called.given)
+        yield from _extract_server_sources(use, use.tool.removeprefix(server), use.input)
 
 
-def _served(called: CursorCall, tool: str, given: Fields) -> Iterator[SourceUse | None]:
-    words = called.answer.words
-    yield from server_uses(tool, given, words, failed=called.failed, error=words)
+def _extract_server_sources(use: ToolUse, tool: str, arguments: Fields) -> Iterator[SourceUse | None]:
+    yield from list_server_tool_uses(tool, arguments, use.result, failed=use.failed, error=use.result)
 
 
-def _shell(called: CursorCall) -> Iterator[SourceUse]:
-    command, words = get_string(called.given.get("command")), called.answer.words
-    yield from command_uses(command, words, failed=called.failed, error=words)
+def _extract_shell_sources(use: ToolUse) -> Iterator[SourceUse]:
+    command = get_string(use.input.get("command"))
+    yield from list_command_url_uses(command, use.result, failed=use.failed, error=use.result)
 
 
-def _file(called: CursorCall) -> Iterator[SourceUse]:
-    asked = any(called.given.get(name) not in (None, 0) for name in PARTS)
-    whole = not asked or called.given.get("should_read_entire_file") is True
-    yield from file_use(path_in(called.given), text(called.answer.words or None), whole=whole, failed=called.failed)
+def _extract_file_source(use: ToolUse) -> Iterator[SourceUse]:
+    is_part = any(use.input.get(name) not in (None, 0) for name in PARTS)
+    whole = not is_part or use.input.get("should_read_entire_file") is True
+    yield from list_file_uses(
+        find_call_path(use.input), get_captured_text(use.result or None), whole=whole, failed=use.failed
+    )
 
 
-def _page(called: CursorCall) -> Iterator[SourceUse | None]:
-    # The page as text, cut where it is long: how much of it that is, is not said.
-    yield from _served(called, FETCH, {"url": called.given.get("url")})
+def _extract_page_source(use: ToolUse) -> Iterator[SourceUse | None]:
+    # The page is shown as text and may be cut; Cursor does not report how much.
+    yield from _extract_server_sources(use, FETCH, {"url": use.input.get("url")})
 
 
-def _search(called: CursorCall) -> Iterator[SourceUse | None]:
-    told = _read_output(called)
-    hits = items(told.get("references")) or items(told.get("results"))
+def _extract_search_sources(use: ToolUse) -> Iterator[SourceUse | None]:
+    fields = _parse_output_fields(use)
+    hits = get_items(fields.get("references")) or get_items(fields.get("results"))
     if hits:
-        yield from search_uses([fields(hit) for hit in hits], called.answer.words, failed=called.failed)
+        yield from list_web_search_uses([get_fields(hit) for hit in hits], use.result, failed=use.failed)
     else:
-        yield from _served(called, SEARCH, {})
+        yield from _extract_server_sources(use, SEARCH, {})
 
 
-def _grep(called: CursorCall) -> Iterator[SourceUse | None]:
-    shown = as_printed(_matched(_read_output(called))) or called.answer.words
-    yield from match_uses(shown, get_string(called.given.get("path")), failed=called.failed)
+def _extract_grep_sources(use: ToolUse) -> Iterator[SourceUse | None]:
+    shown = format_grep_output(_list_grep_matches(_parse_output_fields(use))) or use.result
+    yield from list_grep_uses(shown, get_string(use.input.get("path")), failed=use.failed)
 
 
-def _matched(told: Fields) -> Iterator[str]:
-    """The files of which the database keeps lines that a search showed, by the folders that were open."""
-    for root, found in fields(fields(told.get("success")).get("workspaceResults")).items():
-        for hit in map(fields, items(fields(fields(found).get("content")).get("matches"))):
+def _list_grep_matches(fields: Fields) -> Iterator[str]:
+    """Yield the files in which the database stores matching lines, by the open folders."""
+    for root, result in get_fields(get_fields(fields.get("success")).get("workspaceResults")).items():
+        for hit in map(get_fields, get_items(get_fields(get_fields(result).get("content")).get("matches"))):
             name = get_string(hit.get("file"))
             if name is not None:
                 yield posixpath.normpath(posixpath.join(root, name))
 
 
-def _read_output(called: CursorCall) -> Fields:
-    return called.told if isinstance(called.told, dict) else fields(json_in(get_string(called.told) or ""))
+def _parse_output_fields(use: ToolUse) -> Fields:
+    return use.answer if isinstance(use.answer, dict) else get_fields(parse_bubble_json(get_string(use.answer) or ""))
 
 
-SOURCES: Mapping[str, Callable[[CursorCall], Iterator[SourceUse | None]]] = MappingProxyType(
-    {SHELL: _shell, READ: _file, FETCH: _page, SEARCH: _search, GREP: _grep}
+SOURCES: Mapping[str, Callable[[ToolUse], Iterator[SourceUse | None]]] = MappingProxyType(
+    {
+        SHELL: _extract_shell_sources,
+        READ: _extract_file_source,
+        FETCH: _extract_page_source,
+        SEARCH: _extract_search_sources,
+        GREP: _extract_grep_sources,
+    }
 )

@@ -1,7 +1,4 @@
-"""Cursor's conversations: the reader of its database and of its transcripts.
-
-``locations`` and ``conversation_reader`` name the shapes and the versions that they come from.
-"""
+"""The reader of Cursor's conversations: rows of its database, and lines of its transcripts."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -9,17 +6,24 @@ from datetime import UTC, datetime, timedelta, timezone
 from itertools import islice
 from pathlib import Path
 
-from custody.capture.agents.cursor.locations import SUBAGENTS, files_at, find_conversations, home_of, rows_of
+from custody.capture.agent_event import empty_tool_use
+from custody.capture.agents.cursor.locations import (
+    SUBAGENTS,
+    find_conversations,
+    list_cursor_files,
+    locate_cursor_home,
+    read_conversation_rows,
+)
 from custody.capture.agents.cursor.tool_calls import (
     EDITING,
-    commits_of,
-    kind_of,
+    find_command_commits,
     list_edited_files,
-    model_of,
+    parse_agent_model,
     strip_prompt_prefix,
+    tool_kind_from_name,
 )
-from custody.capture.agents.cursor.views import LINE, calls_in, read_cursor_call, views_of
-from custody.capture.database_rows import in_database, is_database
+from custody.capture.agents.cursor.views import LINE, add_bubble_call, list_bubble_calls, views_from_transcript_event
+from custody.capture.database_rows import is_session_in_database, is_sqlite_transcript
 from custody.capture.line_reader import FileLine, read_json_object
 from custody.capture.transcripts import (
     ChangedFile,
@@ -31,35 +35,34 @@ from custody.capture.transcripts import (
     SubagentLaunch,
     TranscriptLine,
     TranscriptReader,
-    object_in,
-    read_objects,
-    valid_id,
+    parse_transcript_object,
+    read_transcript_objects,
+    to_transcript_id,
 )
-from custody.capture.typed_field import Fields, fields, get_string, items, json_in
+from custody.capture.typed_field import Fields, get_fields, get_items, get_string, parse_payload_json
 from custody.core.errors import InputError
 from custody.core.ids import AgentName
 from custody.core.wire.body import excerpt_long_texts
 from custody.core.wire.canonical import Json
-from custody.core.wire.time import ns_from, text_from
+from custody.core.wire.time import format_timestamp, parse_timestamp
 
-# Cursor's conversations: what each row of the database and each line of a transcript holds.
-# A row has ids, times, models and what tools gave back. A line of a transcript has none of these: its calls are named
-# by their place, are as old as the last prompt that tells the time, and count only where nothing else told of the
-# session. Shapes: ``cursor_store``; transcripts of May to October 2026 (Cursor 3.x, cursor-agent), texts of winter
-# 2025.
+# A row has ids, times, models and tool output. A line of a transcript has none of these: its calls are named by their
+# position, have the time of the last prompt with a timestamp, and count only if nothing else reports the session.
+# Tested with transcripts of May to October 2026 (Cursor 3.x, cursor-agent) and texts of winter 2025.
 
 
+CURSOR = AgentName("cursor")
 PERSON, AGENT = 1, 2
-UNDER_WAY = frozenset(("loading", "pending", "running", "streaming", "created"))
-"""A call that has not ended yet: it is taken up once it has."""
-KEPT_OF_CALL = ("name", "tool", "toolCallId", "status", "params", "rawArgs", "result", "error", "userDecision")
+UNFINISHED = frozenset(("loading", "pending", "running", "streaming", "created"))
+"""Status of an unfinished call, which a later import reads."""
+CALL_FIELDS = ("name", "tool", "toolCallId", "status", "params", "rawArgs", "result", "error", "userDecision")
 ENDS = frozenset(("turn_ended", "turn_started", "system", "result"))
-"""Lines that say nothing of what was done; another is counted in the report by its name."""
+"""Lines without effects. Other unknown types are counted in the report by name."""
 MS = 1_000_000
 MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 
 _QUERY = re.compile(r"<user_query>\n(.*?)\n?</user_query>", re.DOTALL)
-_MOMENT = re.compile(
+_TIMESTAMP = re.compile(
     r"<timestamp>[A-Za-z]+, ([A-Za-z]+ \d{1,2}, \d{4}, \d{1,2}:\d\d [AP]M)"
     r" \(UTC(?:([+-]\d{1,2})(?::(\d\d))?)?\)</timestamp>"
 )
@@ -68,267 +71,267 @@ _ARGUMENT = re.compile(r"  ([A-Za-z_]{1,40}): (.+)")
 
 
 class ConversationState:
-    """How far one conversation was read, and what it says of itself."""
+    """State of reading one conversation, with its metadata."""
 
     def __init__(self, starts: Starts, file: Path) -> None:
         self.starts = starts
         self.file = file
         inside = file.parent.name == SUBAGENTS
-        self.session = valid_id(file.parent.parent.name if inside else file.stem)
-        self.subagent: str | None = valid_id(file.stem) if inside else None
+        self.session = to_transcript_id(file.parent.parent.name if inside else file.stem)
+        self.subagent: str | None = to_transcript_id(file.stem) if inside else None
         self.call: str | None = None
         self.folder: str | None = None
-        self.told: str | None = None
+        self.model: str | None = None
         self.version: str | None = None
-        self.at_ns = _changed_ns(file)
+        self.at_ns = _transcript_mtime_ns(file)
         self.opened = OpenedSessions()
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 
     def row(self, line: FileLine, row: dict[str, Json]) -> Iterator[LineResult]:
-        """What one row holds."""
+        """Yield the result of one row."""
         if row.get("table") == "composer":
-            yield self._about(row)
+            yield self._read_conversation_info(row)
         else:
             yield from self._bubble(line.number, row)
 
-    def _about(self, row: Fields) -> SkippedLine:
-        """Take up what a conversation says of itself."""
-        own, root = valid_id(get_string(row.get("id")) or ""), valid_id(get_string(row.get("root")) or "")
+    def _read_conversation_info(self, row: Fields) -> SkippedLine:
+        """Apply a conversation's metadata."""
+        own, root = (
+            to_transcript_id(get_string(row.get("id")) or ""),
+            to_transcript_id(get_string(row.get("root")) or ""),
+        )
         self.session, self.subagent = root, None if own == root else own
         call = get_string(row.get("call"))
-        self.call, self.folder = valid_id(call) if call else None, get_string(row.get("folder"))
-        self.told = get_string(row.get("model"))
+        self.call, self.folder = to_transcript_id(call) if call else None, get_string(row.get("folder"))
+        self.model = get_string(row.get("model"))
         created = row.get("created")
-        self.at_ns = created * MS if isinstance(created, int) and created else _changed_ns(self.file)
+        self.at_ns = created * MS if isinstance(created, int) and created else _transcript_mtime_ns(self.file)
         self.version = None if row.get("version") is None else f"composerData {row['version']}"
         return SkippedLine("composer", True, self.version)
 
     def _bubble(self, number: int, row: Fields) -> Iterator[LineResult]:
-        named, bubble = str(row.get("id")), row.get("value")
+        name, bubble = str(row.get("id")), row.get("value")
         if not isinstance(bubble, dict):
             yield LineProblem(
-                number, f"message '{named[:100]}' of conversation '{self.session}' is no whole JSON object"
+                number, f"message '{name[:100]}' of conversation '{self.session}' is not a complete JSON object"
             )
             return
-        self._moment(bubble.get("createdAt"))
-        self.told = model_of(fields(bubble.get("modelInfo")).get("modelName")) or self.told
-        kind, made = bubble.get("type"), fields(bubble.get("toolFormerData"))
-        around: dict[str, Json] = {"type": kind, "bubbleId": named, "model": self.told}
-        words = strip_prompt_prefix(get_string(bubble.get("text")) or "") if kind == PERSON else ""
-        if words.strip():
-            yield self._found(number, named, {**around, "text": words, "requestId": bubble.get("requestId")})
-        elif made.get("name") or made.get("toolCallId"):
-            yield from self._called(number, named, around, made, row)
+        self._update_time(bubble.get("createdAt"))
+        self.model = parse_agent_model(get_fields(bubble.get("modelInfo")).get("modelName")) or self.model
+        kind, call = bubble.get("type"), get_fields(bubble.get("toolFormerData"))
+        around: dict[str, Json] = {"type": kind, "bubbleId": name, "model": self.model}
+        text = strip_prompt_prefix(get_string(bubble.get("text")) or "") if kind == PERSON else ""
+        if text.strip():
+            yield self._make_transcript_line(
+                number, name, {**around, "text": text, "requestId": bubble.get("requestId")}
+            )
+        elif call.get("name") or call.get("toolCallId"):
+            yield from self._read_tool_call(number, name, around, call, row)
         else:
             yield SkippedLine(f"bubble {kind}", kind in (PERSON, AGENT))
 
-    def _called(
-        self, number: int, named: str, around: dict[str, Json], made: Fields, row: Fields
+    def _read_tool_call(
+        self, number: int, id_text: str, around: dict[str, Json], entry: Fields, row: Fields
     ) -> Iterator[LineResult]:
-        name, call = get_string(made.get("name")), get_string(made.get("toolCallId"))
+        name, call = get_string(entry.get("name")), get_string(entry.get("toolCallId"))
         if not name or not call:
-            yield LineProblem(number, f"a call without an id or a name in message '{named[:100]}'")
+            yield LineProblem(number, f"a call without an id or a name in message '{id_text[:100]}'")
             return
-        if get_string(made.get("status")) in UNDER_WAY:
+        if get_string(entry.get("status")) in UNFINISHED:
             yield SkippedLine("call under way", True)
             return
-        slim = {key: made[key] for key in KEPT_OF_CALL if made.get(key) not in (None, "")}
-        slim |= {"additionalData": {"status": fields(made.get("additionalData")).get("status")}}
+        slim = {key: entry[key] for key in CALL_FIELDS if entry.get(key) not in (None, "")}
+        slim |= {"additionalData": {"status": get_fields(entry.get("additionalData")).get("status")}}
         payload: dict[str, Json] = {**around, "toolFormerData": slim}
         payload |= {key: row[key] for key in ("before", "after") if isinstance(row.get(key), str)}
-        yield self._found(number, named, payload, [_made(call, name)])
+        yield self._make_transcript_line(number, id_text, payload, [_make_call_entry(call, name)])
 
-    def _moment(self, said: object) -> None:
-        if isinstance(said, int | float) and not isinstance(said, bool) and 0 < said < 2**53:
-            self.at_ns = int(said) * MS
-        elif isinstance(said, str):
+    def _update_time(self, value: object) -> None:
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 2**53:
+            self.at_ns = int(value) * MS
+        elif isinstance(value, str):
             try:
-                self.at_ns = ns_from(said)
+                self.at_ns = parse_timestamp(value)
             except InputError:
-                return  # then it is as old as the one before it
+                return  # keep the previous time
 
     # --- lines of a transcript ----------------------------------------------------------------------------------------
 
     def line(self, line: FileLine, value: dict[str, Json]) -> Iterator[LineResult]:
-        """What one line of a transcript holds."""
+        """Yield the result of one line of a transcript."""
         yield self._line(line.number, value)
 
     def _line(self, number: int, value: Fields) -> LineResult:
-        content = fields(value.get("message")).get("content")
+        content = get_fields(value.get("message")).get("content")
         role, blocks = (
             get_string(value.get("role")),
-            [{"text": content}] if isinstance(content, str) else items(content),
+            [{"text": content}] if isinstance(content, str) else get_items(content),
         )
         if role not in ("user", "assistant"):
             kind = get_string(value.get("type")) or role or "(no type)"
             return SkippedLine(kind, kind in ENDS, get_string(value.get("version")))
-        said = "\n".join(get_string(fields(block).get("text")) or "" for block in blocks)
+        text = "\n".join(get_string(get_fields(block).get("text")) or "" for block in blocks)
         if role == "user":
-            return self._typed(number, said)
-        uses = [dict(block) for block in map(fields, blocks) if block.get("type") == "tool_use" and block.get("name")]
+            return self._read_typed_prompt(number, text)
+        uses = [
+            dict(block) for block in map(get_fields, blocks) if block.get("type") == "tool_use" and block.get("name")
+        ]
         if not uses:
             return SkippedLine("assistant", True)
-        made = [_made(f"{LINE}{number}-{n}", str(use["name"])) for n, use in enumerate(uses)]
+        entries = [_make_call_entry(f"{LINE}{number}-{n}", str(use["name"])) for n, use in enumerate(uses)]
         self.at_ns += MS
-        return self._found(number, "", {"role": "assistant", "calls": list[Json](uses)}, made)
+        return self._make_transcript_line(number, "", {"role": "assistant", "calls": list[Json](uses)}, entries)
 
-    def _typed(self, number: int, said: str) -> TranscriptLine | SkippedLine:
-        """What a person typed; what the program put there has no line of its own for the words."""
-        moment = _MOMENT.search(said)
-        if moment is not None:
-            self.at_ns = _ns(moment) or self.at_ns
-        found = _QUERY.search(said)
-        words = found[1] if found else "" if "<user_query>" in said else strip_prompt_prefix(said)
-        if self.subagent is not None or not words.strip():
+    def _read_typed_prompt(self, number: int, text: str) -> TranscriptLine | SkippedLine:
+        """Return a typed prompt; the program's own messages have no query."""
+        timestamp = _TIMESTAMP.search(text)
+        if timestamp is not None:
+            self.at_ns = _parse_cursor_timestamp(timestamp) or self.at_ns
+        match = _QUERY.search(text)
+        prompt = match[1] if match else "" if "<user_query>" in text else strip_prompt_prefix(text)
+        if self.subagent is not None or not prompt.strip():
             return SkippedLine("user", True)
         self.at_ns += MS
-        return self._found(number, "", {"role": "user", "text": words})
+        return self._make_transcript_line(number, "", {"role": "user", "text": prompt})
 
     # --- a transcript that is a text ----------------------------------------------------------------------------------
 
     def text(self, lines: Iterable[FileLine]) -> Iterator[LineResult]:
-        """Prompts and calls of a text; an edit in it has no clear end, and is not taken."""
-        part, kept, first = "", list[str](), 0
+        """Yield prompts and calls of a text; its edits have no clear end and are skipped."""
+        part, part_lines, first = "", list[str](), 0
         for line in lines:
-            words = line.data.decode("utf-8", "replace")
-            if words in ("user:", "assistant:") or words.startswith("[Tool "):
-                yield from self._part(first, part, kept)
-                part, kept, first = words, [], line.number
+            text = line.data.decode("utf-8", "replace")
+            if text in ("user:", "assistant:") or text.startswith("[Tool "):
+                yield from self._part(first, part, part_lines)
+                part, part_lines, first = text, [], line.number
             else:
-                kept.append(words)
-        yield from self._part(first, part, kept)
+                part_lines.append(text)
+        yield from self._part(first, part, part_lines)
 
-    def _part(self, number: int, part: str, kept: list[str]) -> Iterator[TranscriptLine | SkippedLine]:
+    def _part(self, number: int, part: str, part_lines: list[str]) -> Iterator[TranscriptLine | SkippedLine]:
         tool = _TOOL.fullmatch(part.strip())
         if part == "user:":
-            yield self._typed(number, "\n".join(kept))
+            yield self._read_typed_prompt(number, "\n".join(part_lines))
         elif tool is not None:
-            given: dict[str, Json] = {}
-            for match in map(_ARGUMENT.fullmatch, kept):
+            arguments: dict[str, Json] = {}
+            for match in map(_ARGUMENT.fullmatch, part_lines):
                 if match is None:
                     break
-                given[match[1]] = match[2]
+                arguments[match[1]] = match[2]
             use: Json = {
                 "name": tool[1],
-                "input": {key: given[key] for key in ("path", "command", "url") if key in given},
+                "input": {key: arguments[key] for key in ("path", "command", "url") if key in arguments},
             }
             payload: dict[str, Json] = {"role": "assistant", "calls": [use], "bare": True}
-            yield self._found(number, "", payload, [_made(f"{LINE}{number}-0", tool[1])])
+            yield self._make_transcript_line(number, "", payload, [_make_call_entry(f"{LINE}{number}-0", tool[1])])
 
     # --- both ---------------------------------------------------------------------------------------------------------
 
-    def _found(
+    def _make_transcript_line(
         self, number: int, bubble: str, payload: dict[str, Json], calls: list[dict[str, Json]] | None = None
     ) -> TranscriptLine:
-        cursor_calls = [read_cursor_call(payload, made) for made in calls_in(payload)]
+        uses = [add_bubble_call(empty_tool_use(CURSOR), payload, call) for call in list_bubble_calls(payload)]
         parts = [self.session, self.subagent or "", bubble or f"{self.file.suffix}:{number}"]
         return TranscriptLine(
             line=number,
-            id=valid_id(":".join(parts)),
+            id=to_transcript_id(":".join(parts)),
             session=self.session,
-            at=text_from(self.at_ns),
+            at=format_timestamp(self.at_ns),
             payload=payload,
             version=self.version,
             cwd=self.folder,
             calls=calls or [],
-            edits=tuple(
-                ChangedFile(name, self.folder)
-                for cursor_call in cursor_calls
-                for name in list_edited_files(cursor_call)
-            ),
-            commits=tuple(dict.fromkeys(sha for cursor_call in cursor_calls for sha in commits_of(cursor_call))),
+            edits=tuple(ChangedFile(name, self.folder) for use in uses for name in list_edited_files(use)),
+            commits=tuple(dict.fromkeys(sha for use in uses for sha in find_command_commits(use))),
             subagent=self.subagent,
-            parent_call=self._parent(),
-            opens=self.opened.opens(self.session, None if self.subagent is not None else self.told),
+            parent_call=None if self.subagent is None else self.call or self.starts.get((self.session, self.subagent)),
+            opens=self.opened.opens(self.session, None if self.subagent is not None else self.model),
             begun=len(calls or ()),
             unless_known=not bubble,
         )
 
-    def _parent(self) -> str | None:
-        return None if self.subagent is None else self.call or self.starts.get((self.session, self.subagent))
+
+def _make_call_entry(call: str, name: str) -> dict[str, Json]:
+    return {"id": to_transcript_id(call), "name": to_transcript_id(name) if not name.isprintable() else name[:200]}
 
 
-def _made(call: str, name: str) -> dict[str, Json]:
-    return {"id": valid_id(call), "name": valid_id(name) if not name.isprintable() else name[:200]}
-
-
-def _changed_ns(file: Path) -> int:
-    """When a transcript, or the database that a conversation is in, was last written."""
+def _transcript_mtime_ns(file: Path) -> int:
+    """Return when a transcript, or a conversation's database, was last written."""
     return (file if file.exists() else file.parent).stat().st_mtime_ns
 
 
-def _ns(moment: re.Match[str]) -> int | None:
-    hours = int(moment[2] or 0)
-    minutes = int(moment[3] or 0) * (-1 if (moment[2] or "").startswith("-") else 1)
+def _parse_cursor_timestamp(timestamp: re.Match[str]) -> int | None:
+    hours = int(timestamp[2] or 0)
+    minutes = int(timestamp[3] or 0) * (-1 if (timestamp[2] or "").startswith("-") else 1)
     try:
-        # Months have had their whole names and three letters of them, whichever language this machine speaks.
-        month, rest = MONTHS.index(moment[1][:3].lower()) + 1, moment[1].partition(" ")[2]
-        told = datetime.strptime(f"{month} {rest}", "%m %d, %Y, %I:%M %p")  # noqa: DTZ007 - the zone comes in the next line
+        # Month names are full or abbreviated, and always English, whatever the locale.
+        month, rest = MONTHS.index(timestamp[1][:3].lower()) + 1, timestamp[1].partition(" ")[2]
+        local = datetime.strptime(f"{month} {rest}", "%m %d, %Y, %I:%M %p")  # noqa: DTZ007 - the zone comes in the next line
         zone = timezone(timedelta(hours=hours, minutes=minutes))
-        return int(told.replace(tzinfo=zone).astimezone(UTC).timestamp()) * 1_000_000_000
+        return int(local.replace(tzinfo=zone).astimezone(UTC).timestamp()) * 1_000_000_000
     except (ValueError, OverflowError):
-        return None  # no day of any calendar
+        return None  # not a valid date
 
 
 TEXT = ".txt"
 
 
-def is_opening(first: bytes) -> bool:
-    """Whether a row or a line is of this agent: no other's has just a role and a message."""
+def is_cursor_transcript_line(first: bytes) -> bool:
+    """Return whether a row or a line is Cursor's: no other agent's lines have only a role and a message."""
     if first in (b"user:", b"assistant:"):
         return True
     value = read_json_object(first)
     if value.get("table") == "composer":
         return True
-    content = fields(value.get("message")).get("content")
+    content = get_fields(value.get("message")).get("content")
     return value.get("role") in ("user", "assistant") and isinstance(content, list) and "type" not in value
 
 
-def starts_in(file: Path, lines: Iterable[FileLine]) -> Iterator[SubagentLaunch]:
-    """From conversations of subagents, which name the call that started them."""
-    first = islice(lines, 1) if is_database(file.parent) else lines
-    for line in first if in_database(file) else ():
-        row = object_in(line) if b'"composer"' in line.data else None
+def find_subagent_launches(file: Path, lines: Iterable[FileLine]) -> Iterator[SubagentLaunch]:
+    """Yield launches from conversations of subagents, which name the call that started them."""
+    first = islice(lines, 1) if is_sqlite_transcript(file.parent) else lines
+    for line in first if is_session_in_database(file) else ():
+        row = parse_transcript_object(line) if b'"composer"' in line.data else None
         if isinstance(row, dict) and row.get("table") == "composer" and get_string(row.get("call")):
-            yield SubagentLaunch(str(row.get("root")), str(row.get("id")), valid_id(str(row["call"])))
+            yield SubagentLaunch(str(row.get("root")), str(row.get("id")), to_transcript_id(str(row["call"])))
 
 
 def read_conversation(file: Path, lines: Iterable[FileLine], starts: Starts) -> Iterator[LineResult]:
-    """What each row or line holds."""
+    """Yield the result of each row or line."""
     state = ConversationState(starts, file)
-    if in_database(file):
-        yield from read_objects(lines, state.row)
+    if is_session_in_database(file):
+        yield from read_transcript_objects(lines, state.row)
     else:
-        yield from state.text(lines) if file.suffix == TEXT else read_objects(lines, state.line)
+        yield from state.text(lines) if file.suffix == TEXT else read_transcript_objects(lines, state.line)
 
 
-def trim_outputs(event: dict[str, Json]) -> dict[str, Json]:
-    """The event with long outputs cut; what editing tools were given, and files before and after, stay whole."""
+def trim_event_outputs(event: dict[str, Json]) -> dict[str, Json]:
+    """Return the event with long outputs cut; input of editing tools, and files before and after, stay whole."""
     payload = event.get("payload")
-    made = payload.get("toolFormerData") if isinstance(payload, dict) else None
-    if not isinstance(payload, dict) or not isinstance(made, dict) or "result" not in made:
+    call = payload.get("toolFormerData") if isinstance(payload, dict) else None
+    if not isinstance(payload, dict) or not isinstance(call, dict) or "result" not in call:
         return event
-    if kind_of(get_string(made.get("name")) or "") in EDITING:
+    if tool_kind_from_name(get_string(call.get("name")) or "") in EDITING:
         return event
-    return {**event, "payload": {**payload, "toolFormerData": {**made, "result": _cut(made["result"])}}}
+    return {**event, "payload": {**payload, "toolFormerData": {**call, "result": _trim_tool_result(call["result"])}}}
 
 
 READER = TranscriptReader(
-    agent=AgentName("cursor"),
-    home=home_of,
+    agent=CURSOR,
+    home=locate_cursor_home,
     of_trees=find_conversations,
-    files=files_at,
-    knows=is_opening,
-    starts=starts_in,
+    files=list_cursor_files,
+    knows=is_cursor_transcript_line,
+    starts=find_subagent_launches,
     read=read_conversation,
-    trimmed=trim_outputs,
-    views=views_of,
-    rows=rows_of,
+    trimmed=trim_event_outputs,
+    views=views_from_transcript_event,
+    rows=read_conversation_rows,
 )
 
 
-def _cut(result: Json) -> Json:
-    """A result with its long texts cut, also where it is JSON in a text."""
-    value = json_in(result, "surrogatepass") if isinstance(result, str) else None
+def _trim_tool_result(result: Json) -> Json:
+    """Return a result with its long texts cut, also if it is JSON in a text."""
+    value = parse_payload_json(result, "surrogatepass") if isinstance(result, str) else None
     return excerpt_long_texts(value if isinstance(value, dict) else result)

@@ -1,92 +1,88 @@
-"""What a kept row or line of a conversation of Cursor's says."""
+"""Views of a stored row or line of a Cursor conversation."""
 
 from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from custody.capture.agent_event import call_view, prompt_view, session_of, use_of
+from custody.capture.agent_event import call_view, prompt_view, session_from_transcript_event, to_tool_use
 from custody.capture.agents.cursor.tool_calls import (
-    CursorCall,
+    add_call_result,
     add_effects,
-    answer_of,
-    given_of,
-    model_of,
-    opened,
-    writes_of,
+    find_shell_writes,
+    list_opened_sources,
+    merge_call_input,
+    parse_agent_model,
 )
-from custody.capture.tool_use import use_views
-from custody.capture.typed_field import Fields, fields, get_string, items, text
+from custody.capture.tool_use import ToolUse, views_from_tool_use
+from custody.capture.typed_field import Fields, get_captured_text, get_fields, get_items, get_string
 from custody.core.views import CallStatus, View
 from custody.core.wire.event import CallReference, TranscriptEvent
-from custody.core.wire.event_views import about_of
+from custody.core.wire.event_views import find_call_subject
 
 LINE = "line-"
-"""How calls are named that only a transcript tells of, by their place."""
+"""Prefix of ids of calls that only a transcript reports, by their position."""
 DONE = frozenset(("completed", "success"))
-GIVEN_UP = frozenset(("cancelled", "rejected", "aborted"))
+ABANDONED = frozenset(("cancelled", "rejected", "aborted"))
 
 
-def views_of(event: TranscriptEvent) -> tuple[View, ...]:
-    """The views that one kept row or line gives."""
-    said = fields(event.payload)
-    opening = (session_of(event, model_of(said.get("model"))),) if event.opens else ()
-    return (*opening, *_prompt(event, said), *_calls(event, said))
+def views_from_transcript_event(event: TranscriptEvent) -> tuple[View, ...]:
+    """Return the views of one row or line."""
+    fields = get_fields(event.payload)
+    opening = (session_from_transcript_event(event, parse_agent_model(fields.get("model"))),) if event.opens else ()
+    return (*opening, *_read_prompt_record(event, fields), *_read_call_records(event, fields))
 
 
-def calls_in(payload: Fields) -> list[Fields]:
-    """The calls of a row or a line, as they were kept."""
-    made = fields(payload.get("toolFormerData"))
-    return [made] if made else [fields(item) for item in items(payload.get("calls"))]
+def list_bubble_calls(payload: Fields) -> list[Fields]:
+    """Return the calls of a row or a line, as stored."""
+    call = get_fields(payload.get("toolFormerData"))
+    return [call] if call else [get_fields(item) for item in get_items(payload.get("calls"))]
 
 
-def read_cursor_call(payload: Fields, call: Fields) -> CursorCall:
-    """A call as its tools are read."""
-    told = call.get("result")
-    answer = answer_of(told)
-    given, patch = given_of(call.get("input")) if "input" in call else given_of(call.get("rawArgs"), call.get("params"))
-    return CursorCall(
-        tool=get_string(call.get("name")) or "",
-        given=given,
-        patch=patch,
-        answer=answer,
-        told=told,
-        failed=_status(payload, call) not in (CallStatus.OK, CallStatus.RUNNING) and answer.code in (None, 0),
-        before=text(payload.get("before")),
-        after=text(payload.get("after")),
+def add_bubble_call(use: ToolUse, payload: Fields, call: Fields) -> ToolUse:
+    """Return the call with its input and its result, as a row or a line has them."""
+    arguments = [call["input"]] if "input" in call else [call.get("rawArgs"), call.get("params")]
+    use = add_call_result(use, get_string(call.get("name")) or "", merge_call_input(*arguments), call.get("result"))
+    ended_well = _read_call_status(payload, call) in (CallStatus.OK, CallStatus.RUNNING)
+    return replace(
+        use,
+        response={name: payload.get(name) for name in ("before", "after")},
+        failed=not ended_well and use.output.code in (None, 0),
     )
 
 
-def _prompt(event: TranscriptEvent, said: Fields) -> Iterator[View]:
-    asked = text(said.get("text"))
-    if event.subagent is not None or asked is None:
+def _read_prompt_record(event: TranscriptEvent, fields: Fields) -> Iterator[View]:
+    prompt = get_captured_text(fields.get("text"))
+    if event.subagent is not None or prompt is None:
         return
-    # A hook names a prompt by the request that it began.
-    yield prompt_view(event, get_string(said.get("requestId")) or event.id, asked)
+    # A hook names a prompt by its request.
+    yield prompt_view(event, get_string(fields.get("requestId")) or event.id, prompt)
 
 
-def _calls(event: TranscriptEvent, said: Fields) -> Iterator[View]:
-    for call, made in zip(calls_in(said), event.calls, strict=False):
-        yield from _call(event, said, call, made)
+def _read_call_records(event: TranscriptEvent, fields: Fields) -> Iterator[View]:
+    for call, reference in zip(list_bubble_calls(fields), event.calls, strict=False):
+        yield from _read_call_record(event, fields, call, reference)
 
 
-def _call(event: TranscriptEvent, said: Fields, call: Fields, made: CallReference) -> Iterator[View]:
-    called, status = read_cursor_call(said, call), _status(said, call)
-    if status is CallStatus.OK and called.answer.failed:
+def _read_call_record(event: TranscriptEvent, fields: Fields, call: Fields, reference: CallReference) -> Iterator[View]:
+    use, status = add_bubble_call(to_tool_use(event, reference), fields, call), _read_call_status(fields, call)
+    if status is CallStatus.OK and use.output.failed:
         status = CallStatus.FAILED
-    use = replace(use_of(event, made), opened=tuple(opened(called)), writes=writes_of(called))
-    yield call_view(event, made, status, model=model_of(said.get("model")), about=about_of(called.given))
-    use = add_effects(use, called)
-    yield from use_views(replace(use, changes=(), writes=()) if said.get("bare") is True else use, event.commits)
+    yield call_view(
+        event, reference, status, model=parse_agent_model(fields.get("model")), about=find_call_subject(use.input)
+    )
+    use = add_effects(replace(use, opened=tuple(list_opened_sources(use)), writes=find_shell_writes(use)))
+    yield from views_from_tool_use(
+        replace(use, changes=(), writes=()) if fields.get("bare") is True else use, event.commits
+    )
 
 
-def _status(payload: Fields, call: Fields) -> CallStatus:
-    """How a call ended; a transcript's line does not say it. Of a refused one the database says both."""
+def _read_call_status(payload: Fields, call: Fields) -> CallStatus:
+    """Return a call's status; a transcript's line has none. For a refused call the database has two."""
     if "toolFormerData" not in payload:
         return CallStatus.RUNNING
-    words = {get_string(call.get("status")), get_string(call.get("userDecision"))}
-    words.add(get_string(fields(call.get("additionalData")).get("status")))
-    told = call.get("result")
-    refused = fields(given_of(told)[0]).get("rejected") is True
-    if refused or words & GIVEN_UP:
+    statuses = {get_string(call.get("status")), get_string(call.get("userDecision"))}
+    statuses.add(get_string(get_fields(call.get("additionalData")).get("status")))
+    refused = merge_call_input(call.get("result")).get("rejected") is True
+    if refused or statuses & ABANDONED:
         return CallStatus.ABANDONED
     return CallStatus.OK if get_string(call.get("status")) in DONE else CallStatus.FAILED

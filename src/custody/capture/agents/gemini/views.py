@@ -1,24 +1,37 @@
-"""What one kept message or call of Gemini CLI's chats says: a pure function of it and of what was put beside it."""
+"""Views of one stored message or call of Gemini CLI's chats: a pure function of the record."""
 
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from custody.capture.agent_event import bare_use, call_view, prompt_id, prompt_view, record_views, use_of
-from custody.capture.agents.gemini.tool_calls import add_effects, edited_path, known_commits, model_named, writes_of
-from custody.capture.hook.call_name import extract_result_text
-from custody.capture.tool_use import ToolUse, use_views
-from custody.capture.typed_field import Fields, fields, get_string, items
+from custody.capture.agent_event import (
+    call_view,
+    dispatch_transcript_event,
+    empty_tool_use,
+    prompt_id_from_text,
+    prompt_view,
+    to_tool_use,
+)
+from custody.capture.agents.gemini.tool_calls import (
+    add_effects,
+    find_edited_path,
+    find_shell_writes,
+    parse_agent_model,
+    resolve_call_commits,
+)
+from custody.capture.hook.call_name import extract_tool_result_text
+from custody.capture.tool_use import ToolUse, views_from_tool_use
+from custody.capture.typed_field import Fields, get_fields, get_items, get_string
 from custody.core.ids import AgentName
 from custody.core.views import CallStatus, View
 from custody.core.wire.event import CallReference, TranscriptEvent
-from custody.core.wire.event_views import about_of, text_view
+from custody.core.wire.event_views import find_call_subject, text_view_from_field
 
 GEMINI = AgentName("gemini")
 OK = "success"
 STATUSES: Mapping[str, CallStatus] = MappingProxyType({OK: CallStatus.OK, "error": CallStatus.FAILED})
-"""How a call ended, by the chat's word for it; any other end, such as ``cancelled``, left it undone."""
+"""A call's status by the chat's word for it; any other, such as ``cancelled``, means that it was not done."""
 NOT_TYPED = (
     "<session_context>",
     "<hook_context>",
@@ -27,77 +40,81 @@ NOT_TYPED = (
     "This is the Gemini CLI. We are setting up the context",
     "System: Please continue.",
 )
-"""How texts begin that stand where a person's do, and were put there by the program."""
+"""Prefixes of texts that the program writes in place of a prompt."""
 
 
-def views_of(event: TranscriptEvent) -> tuple[View, ...]:
-    """The views that one kept message or call gives."""
-    return record_views(event, MESSAGES, model_named(fields(event.payload).get("model")))
+def views_from_transcript_event(event: TranscriptEvent) -> tuple[View, ...]:
+    """Return the views of one message or call."""
+    return dispatch_transcript_event(event, MESSAGES, parse_agent_model(get_fields(event.payload).get("model")))
 
 
-def add_call(use: ToolUse, call: Fields) -> ToolUse:
-    """A call of a chat as its tools are read."""
+def add_chat_call(use: ToolUse, call: Fields) -> ToolUse:
+    """Return the call with its fields in a chat."""
     return replace(
         use,
         tool=get_string(call.get("name")) or "",
-        input=fields(call.get("args")),
-        response=fields(call.get("resultDisplay")),
-        words=extract_result_text(call.get("result")),
+        input=get_fields(call.get("args")),
+        response=get_fields(call.get("resultDisplay")),
+        result=extract_tool_result_text(call.get("result")),
         failed=call.get("status") != OK,
     )
 
 
-def named_use(call: Fields) -> ToolUse:
-    """A call of a chat that is read only for the names in it."""
-    return add_call(bare_use(GEMINI), call)
+def tool_use_from_chat_call(call: Fields) -> ToolUse:
+    """Return a call of a chat without a session, to read the names in it."""
+    return add_chat_call(empty_tool_use(GEMINI), call)
 
 
-def calls_in(chat: Fields) -> Iterator[Fields]:
-    """The calls of a chat that is there as a whole."""
-    for message in map(fields, items(chat.get("messages"))):
-        yield from map(fields, items(message.get("toolCalls")))
+def list_chat_calls(chat: Fields) -> Iterator[Fields]:
+    """Yield the calls of a chat that is one document."""
+    for message in map(get_fields, get_items(chat.get("messages"))):
+        yield from map(get_fields, get_items(message.get("toolCalls")))
 
 
-def names_in(call: Fields) -> list[str]:
-    """What may be a path of the project: the files that a call changed, and what it was given."""
-    return [*names_changed(call), *map(str, fields(call.get("args")).values())]
+def list_candidate_paths(call: Fields) -> list[str]:
+    """Return possible paths of the project: the files that a call changed, and its input."""
+    return [*list_changed_paths(call), *map(str, get_fields(call.get("args")).values())]
 
 
-def names_changed(call: Fields) -> Iterator[str]:
-    """The files that a call changed, as they were written."""
-    use = named_use(call)
-    named = edited_path(use)
-    if named is not None and not use.failed:
-        yield named
-    yield from (write.path for write in writes_of(use))
+def list_changed_paths(call: Fields) -> Iterator[str]:
+    """Yield the files that a call changed, as written."""
+    use = tool_use_from_chat_call(call)
+    name = find_edited_path(use)
+    if name is not None and not use.failed:
+        yield name
+    yield from (write.path for write in find_shell_writes(use))
 
 
-def _prompt(event: TranscriptEvent, line: Fields) -> Iterator[View]:
-    said = extract_result_text(line.get("content"))
-    if event.subagent is not None or not said.strip() or said.lstrip().startswith(NOT_TYPED):
+def _read_prompt_message(event: TranscriptEvent, line: Fields) -> Iterator[View]:
+    text = extract_tool_result_text(line.get("content"))
+    if event.subagent is not None or not text.strip() or text.lstrip().startswith(NOT_TYPED):
         return
-    # What a person typed, where files that it names were put into what the model got.
-    typed = extract_result_text(line.get("displayContent")) or said
-    yield prompt_view(event, prompt_id(_joined(line.get("content"))), text_view(typed))
+    # The typed text, if the program replaced file names by their content.
+    typed = extract_tool_result_text(line.get("displayContent")) or text
+    yield prompt_view(event, prompt_id_from_text(_join_prompt_parts(line.get("content"))), text_view_from_field(typed))
 
 
-def _joined(content: object) -> str:
-    """A prompt as hooks tell it: its parts without anything between them."""
-    return "".join(map(extract_result_text, items(content))) or extract_result_text(content)
+def _join_prompt_parts(content: object) -> str:
+    """Return a prompt as hooks report it: its parts joined without a separator."""
+    return "".join(map(extract_tool_result_text, get_items(content))) or extract_tool_result_text(content)
 
 
-def _calls(event: TranscriptEvent, line: Fields) -> Iterator[View]:
-    for call, made in zip(map(fields, items(line.get("toolCalls"))), event.calls, strict=False):
-        yield from _call(event, line, call, made)
+def _read_tool_calls(event: TranscriptEvent, line: Fields) -> Iterator[View]:
+    for call, reference in zip(map(get_fields, get_items(line.get("toolCalls"))), event.calls, strict=False):
+        yield from _read_tool_call(event, line, call, reference)
 
 
-def _call(event: TranscriptEvent, line: Fields, call: Fields, made: CallReference) -> Iterator[View]:
+def _read_tool_call(event: TranscriptEvent, line: Fields, call: Fields, reference: CallReference) -> Iterator[View]:
     status = STATUSES.get(get_string(call.get("status")) or "", CallStatus.ABANDONED)
-    yield call_view(event, made, status, model=model_named(line.get("model")), about=about_of(call.get("args")))
-    use = add_effects(add_call(use_of(event, made), call))
-    yield from use_views(replace(use, writes=writes_of(use), commits=known_commits(use, event.commits)))
+    yield call_view(
+        event, reference, status, model=parse_agent_model(line.get("model")), about=find_call_subject(call.get("args"))
+    )
+    use = add_effects(add_chat_call(to_tool_use(event, reference), call))
+    yield from views_from_tool_use(
+        replace(use, writes=find_shell_writes(use), commits=resolve_call_commits(use, event.commits))
+    )
 
 
 MESSAGES: Mapping[str, Callable[[TranscriptEvent, Fields], Iterator[View]]] = MappingProxyType(
-    {"user": _prompt, "gemini": _calls}
+    {"user": _read_prompt_message, "gemini": _read_tool_calls}
 )

@@ -1,11 +1,11 @@
-"""opencode's events as our plugin hands them on.
+"""opencode's events as custody's plugin reports them.
 
-Followed: ``@opencode-ai/plugin`` 1.18.33 (August 2026), back to 0.9.0, and the plugins of 2.0 (``packages/plugin``,
-2.0.22 of October 2026), whose hooks the plugin (``intake/settings/opencode.js``) tells in the same words. It says of
-each event its session, which a subagent shares with the one that started it (``agent_id`` is then the subagent's own
-session), the model that speaks there, and what a tool was given and gave back. A call of a subagent is named with its
-session, since some models count calls from nought in each. What was in a file before is in the snapshots that the hook
-takes. Formats move: unknown fields and events are passed over, a field of another type counts as absent.
+Sources: ``@opencode-ai/plugin`` 1.18.33 (August 2026), back to 0.9.0, and the plugins of 2.0 (``packages/plugin``,
+2.0.22 of October 2026), which the plugin (``intake/settings/opencode.js``) reports in the same form. Each event has its
+session, its model, and a tool's input and output. A subagent shares the session that started it; ``agent_id`` is its
+own. A subagent's call is named with its session, because some models number calls from zero in each session. The hook's
+snapshots contain a file's previous text. Formats change: unknown fields and events are ignored, and a field of an
+unexpected type counts as absent.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -13,76 +13,77 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from custody.capture.agent_event import ObservedHookEvent, views_by
-from custody.capture.agents.opencode.tool_calls import about, add_effects, status_of
-from custody.capture.tool_use import use_views
-from custody.capture.typed_field import Fields, fields, get_string, items, model, text
+from custody.capture.agent_event import ObservedHookEvent, dispatch_hook_event
+from custody.capture.agents.opencode.tool_calls import add_effects, describe_tool_call, read_call_status
+from custody.capture.tool_use import views_from_tool_use
+from custody.capture.typed_field import Fields, get_agent_model, get_captured_text, get_fields, get_items, get_string
 from custody.core.ids import CallId, PromptId
 from custody.core.views import CallStatus, ToolCall, View
 from custody.core.wire.event import HookEvent
 
 
-def views_of(event: HookEvent) -> tuple[View, ...]:
-    """The views that one event gives; none without a session or for an event that says nothing of its own."""
-    return views_by(event, EVENTS, _OpencodeEvent)
+def views_from_hook_event(event: HookEvent) -> tuple[View, ...]:
+    """Return the views of one event; none without a session or for an event without a reader."""
+    return dispatch_hook_event(event, EVENTS, _OpencodeEvent)
 
 
 class _OpencodeEvent(ObservedHookEvent):
-    """An event with what this agent says of it."""
+    """An event with opencode's own fields."""
 
-    def __init__(self, event: HookEvent, session: str, said: Fields) -> None:
-        super().__init__(event, session, said)
-        self.model = model(said.get("model"))
-        self.subagent = get_string(said.get("agent_id"))
-
-
-def _session(seen: _OpencodeEvent) -> Iterator[View]:
-    if seen.subagent is None:
-        yield seen.begun(seen.model)
+    def __init__(self, event: HookEvent, session: str, payload: Fields) -> None:
+        super().__init__(event, session, payload)
+        self.model = get_agent_model(payload.get("model"))
+        self.subagent = get_string(payload.get("agent_id"))
 
 
-def _prompt(seen: _OpencodeEvent) -> Iterator[View]:
-    """What a person typed, and the model that it was typed to; what a subagent is told nobody typed."""
-    if seen.subagent is not None:
+def _read_session_start(hook: _OpencodeEvent) -> Iterator[View]:
+    if hook.subagent is None:
+        yield hook.to_session_start(hook.model)
+
+
+def _read_user_prompt(hook: _OpencodeEvent) -> Iterator[View]:
+    """Yield a prompt, and the model that it was sent to; a subagent's prompt is not a person's."""
+    if hook.subagent is not None:
         return
-    yield seen.begun(seen.model)
-    asked = text(seen.said.get("prompt"))
-    if asked is not None and asked.content != "":
-        yield seen.typed(asked, PromptId(get_string(seen.said.get("prompt_id")) or ""))
+    yield hook.to_session_start(hook.model)
+    prompt = get_captured_text(hook.payload.get("prompt"))
+    if prompt is not None and prompt.content != "":
+        yield hook.to_prompt(prompt, PromptId(get_string(hook.payload.get("prompt_id")) or ""))
 
 
-def _begun(seen: _OpencodeEvent) -> Iterator[View]:
-    if seen.call is not None and seen.tool:
-        yield _call(seen, seen.call, CallStatus.RUNNING)
+def _read_call_start(hook: _OpencodeEvent) -> Iterator[View]:
+    if hook.call is not None and hook.tool:
+        yield _make_tool_call(hook, hook.call, CallStatus.RUNNING)
 
 
-def _ended(seen: _OpencodeEvent) -> Iterator[View]:
-    if seen.call is None or not seen.tool:
+def _read_call_end(hook: _OpencodeEvent) -> Iterator[View]:
+    if hook.call is None or not hook.tool:
         return
-    answer = fields(seen.said.get("tool_response"))
+    answer = get_fields(hook.payload.get("tool_response"))
     use = replace(
-        seen.use(seen.call, seen.tool),
-        input=fields(seen.said.get("tool_input")),
-        response=fields(answer.get("metadata")),
-        answer=items(answer.get("content")),
-        words=get_string(answer.get("output")) or get_string(answer.get("error")) or "",
+        hook.use(hook.call, hook.tool),
+        input=get_fields(hook.payload.get("tool_input")),
+        response=get_fields(answer.get("metadata")),
+        answer=get_items(answer.get("content")),
+        result=get_string(answer.get("output")) or get_string(answer.get("error")) or "",
         failed=isinstance(answer.get("error"), str),
+        folder=hook.folder,
     )
-    yield _call(seen, seen.call, status_of(use))
-    yield from use_views(add_effects(use, seen.folder))
+    yield _make_tool_call(hook, hook.call, read_call_status(use))
+    yield from views_from_tool_use(add_effects(use))
 
 
-def _call(seen: _OpencodeEvent, call: CallId, status: CallStatus) -> ToolCall:
-    parent = get_string(seen.said.get("parent_call")) if seen.subagent is not None else None
-    return seen.called(call, status, about=about(seen.said.get("tool_input")), parent=parent)
+def _make_tool_call(hook: _OpencodeEvent, call: CallId, status: CallStatus) -> ToolCall:
+    parent = get_string(hook.payload.get("parent_call")) if hook.subagent is not None else None
+    return hook.to_tool_call(call, status, about=describe_tool_call(hook.payload.get("tool_input")), parent=parent)
 
 
 EVENTS: Mapping[str, Callable[[_OpencodeEvent], Iterator[View]]] = MappingProxyType(
     {
-        "session.created": _session,
-        "chat.message": _prompt,
-        "tool.execute.before": _begun,
-        "tool.execute.after": _ended,
-        "message.part.updated": _ended,
+        "session.created": _read_session_start,
+        "chat.message": _read_user_prompt,
+        "tool.execute.before": _read_call_start,
+        "tool.execute.after": _read_call_end,
+        "message.part.updated": _read_call_end,
     }
 )

@@ -1,11 +1,11 @@
-"""opencode's sessions: what each message and each of its parts holds.
+"""The reader of opencode's sessions: messages and their parts.
 
-Followed: ``packages/schema/src/v1/session.ts`` at d545d8fb (1.18.18 of August 2026), ``session/message-v2.ts`` of
-0.9.0, and since 2.0 ``packages/schema/src/session-message.ts`` (0ceb3dd5; databases of 2.0.12 and 2.0.26, autumn of
-2026), where a message has its calls in it: each is put into the shape of before. A prompt is one record and each call
-that has ended is one, so that a session that is read while it grows brings what is new the next time. They are named by
-what a fork of the session copies unchanged, so that a copy counts once. A session says the version that made it; those
-that 1.15 to 1.17 wrote were read with it. What a model thought, and what it said, is not kept.
+Sources: ``packages/schema/src/v1/session.ts`` at d545d8fb (1.18.18 of August 2026), ``session/message-v2.ts`` of 0.9.0,
+and since 2.0 ``packages/schema/src/session-message.ts`` (0ceb3dd5; databases of 2.0.12 and 2.0.26, autumn 2026), where
+a message contains its calls: each is converted to the older shape. A prompt is one record and each finished call is
+one, so a later import of a growing session adds only what is new. Ids consist of what a fork of the session copies
+unchanged, so a copy counts once. A session names its version; tested with 1.15 to 1.17. Thinking and answers are not
+stored.
 """
 
 import hashlib
@@ -14,8 +14,14 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from custody.capture.agent_event import bare_use
-from custody.capture.agents.opencode.tool_calls import SHELLS, TASKS, commits_of, names_changed, names_written
+from custody.capture.agent_event import empty_tool_use
+from custody.capture.agents.opencode.tool_calls import (
+    SHELLS,
+    TASKS,
+    find_command_commits,
+    list_changed_paths,
+    list_written_paths,
+)
 from custody.capture.line_reader import FileLine
 from custody.capture.tool_use import ToolUse
 from custody.capture.transcripts import (
@@ -27,52 +33,52 @@ from custody.capture.transcripts import (
     SkippedLine,
     Starts,
     TranscriptLine,
-    is_id,
-    object_in,
-    valid_id,
+    is_transcript_id,
+    parse_transcript_object,
+    to_transcript_id,
 )
-from custody.capture.typed_field import Fields, fields, get_string, items, json_in
+from custody.capture.typed_field import Fields, get_fields, get_items, get_string, parse_payload_json
 from custody.core.ids import AgentName
 from custody.core.wire.canonical import Json
-from custody.core.wire.time import text_from
+from custody.core.wire.time import format_timestamp
 
 OPENCODE = AgentName("opencode")
 ENDED = frozenset(("completed", "error"))
-UNDER_WAY = frozenset(("pending", "streaming", "running"))
-PASSED_OVER = frozenset("reasoning file step-start step-finish snapshot patch agent retry compaction subtask".split())
-"""Parts that say nothing of what was done; another is counted in the report by its name."""
-QUIET = frozenset("agent-switched model-switched synthetic system skill compaction idle".split())
-"""The same of messages since 2.0."""
-BY_A_PERSON = "The following tool was executed by the user"
-"""How the program's words begin above a command that a person ran in opencode's prompt."""
+UNFINISHED = frozenset(("pending", "streaming", "running"))
+SKIPPED_PARTS = frozenset("reasoning file step-start step-finish snapshot patch agent retry compaction subtask".split())
+"""Parts without effects. Other unknown types are counted in the report by name."""
+SKIPPED_MESSAGES = frozenset("agent-switched model-switched synthetic system skill compaction idle".split())
+"""The same for messages since 2.0."""
+PERSON_COMMAND = "The following tool was executed by the user"
+"""Prefix of the program's text above a command that a person ran in opencode's prompt."""
 MS_MAX = 7_258_118_400_000
-"""The year 2200: a later moment is none."""
-TWICE: Mapping[str, tuple[str, ...]] = MappingProxyType(
+"""The year 2200: later times are invalid."""
+REPEATED_METADATA: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {**dict.fromkeys(SHELLS, ("output",)), **dict.fromkeys(TASKS, ("summary",)), "read": ("display",)}
 )
-"""What metadata repeats of a call's output, or of another session."""
-LEFT_OUT = ("diagnostics", "preview")
+"""Metadata that repeats a call's output, or another session."""
+DROPPED_METADATA = ("diagnostics", "preview")
 
 
 class SessionReadState:
-    """How far sessions were read."""
+    """State of reading sessions."""
 
     def __init__(self, starts: Starts) -> None:
         self.starts = starts
         self.id = self.root = "unknown"
         self.directory: str | None = None
         self.version: str | None = None
-        self.at = text_from(0)
+        self.at = format_timestamp(0)
         self.message: Fields = {}
-        self.named = ""
+        self.message_id = ""
         self.typed: list[tuple[int, str]] = []
-        self.persons: set[str] = set()
+        self.person_messages: set[str] = set()
         self.opened = OpenedSessions()
 
-    def all(self, lines: Iterable[FileLine | LineProblem]) -> Iterator[LineResult]:
-        """What the lines hold."""
+    def read_lines(self, lines: Iterable[FileLine | LineProblem]) -> Iterator[LineResult]:
+        """Yield the result of each line."""
         for line in lines:
-            value = line if isinstance(line, LineProblem) else object_in(line)
+            value = line if isinstance(line, LineProblem) else parse_transcript_object(line)
             if isinstance(value, LineProblem):
                 yield value
             elif value is not None and isinstance(line, FileLine):
@@ -80,79 +86,83 @@ class SessionReadState:
         yield from self._prompt()
 
     def _row(self, number: int, value: dict[str, Json]) -> Iterator[LineResult]:
-        kind, named = get_string(value.get("table")), get_string(value.get("id")) or ""
+        kind, name = get_string(value.get("table")), get_string(value.get("id")) or ""
         if kind in ("session", "message", "session_message"):
             yield from self._prompt()
         if kind == "session":
-            self.id, self.root = named, get_string(value.get("root")) or named
+            self.id, self.root = name, get_string(value.get("root")) or name
             self.directory, self.version = get_string(value.get("directory")), get_string(value.get("version"))
-            self._moment(value.get("created"))
+            self._update_time(value.get("created"))
             yield SkippedLine("session", True, self.version)
         elif kind == "session_message":
-            yield from self._newer(number, named, get_string(value.get("type")) or "(no type)", value.get("data"))
+            yield from self._read_v2_message(
+                number, name, get_string(value.get("type")) or "(no type)", value.get("data")
+            )
         elif kind in ("message", "part"):
-            yield from self._read_row(number, kind, named, value.get("data"))
+            yield from self._read_row(number, kind, name, value.get("data"))
         else:
             yield SkippedLine(kind or "(no type)", False)
 
-    def _read_row(self, number: int, kind: str, named: str, data: Json) -> Iterator[LineResult]:
-        said = object_of(data)
-        if said is None:
-            yield LineProblem(number, f"{kind} '{named}' is no JSON object")
+    def _read_row(self, number: int, kind: str, name: str, data: Json) -> Iterator[LineResult]:
+        fields = parse_part_object(data)
+        if fields is None:
+            yield LineProblem(number, f"{kind} '{name}' is not a JSON object")
         elif kind == "message":
-            self._begin(named, said)
-            role = get_string(said.get("role")) or "(no role)"
+            self._begin(name, fields)
+            role = get_string(fields.get("role")) or "(no role)"
             yield SkippedLine(f"message of {role}", role in ("user", "assistant"))
         else:
-            yield from self._part(number, named, said)
+            yield from self._part(number, name, fields)
 
-    def _newer(self, number: int, named: str, kind: str, data: Json) -> Iterator[LineResult]:
-        """A message since 2.0, with all that was done in it."""
-        said = object_of(data)
-        if said is None:
-            yield LineProblem(number, f"message '{named}' is no JSON object")
+    def _read_v2_message(self, number: int, name: str, kind: str, data: Json) -> Iterator[LineResult]:
+        """Yield the records of a message since 2.0, which contains its calls."""
+        fields = parse_part_object(data)
+        if fields is None:
+            yield LineProblem(number, f"message '{name}' is not a JSON object")
             return
-        self._begin(named, {**said, "role": kind})
+        self._begin(name, {**fields, "role": kind})
         if kind == "location-switched":
-            self.directory = get_string(fields(said.get("location")).get("directory")) or self.directory
+            self.directory = get_string(get_fields(fields.get("location")).get("directory")) or self.directory
         if kind == "user":
-            self._text(number, get_string(said.get("text")) or "", {})
+            self._text(number, get_string(fields.get("text")) or "", {})
         what = "command of a person" if kind == "shell" else f"message of {kind}"
-        yield SkippedLine(what, kind in ("user", "assistant", "shell", "location-switched") or kind in QUIET)
-        for part in map(fields, items(said.get("content")) if kind == "assistant" else ()):
-            yield from self._part(number, named, part_of(part) if part.get("type") == "tool" else dict(part))
+        yield SkippedLine(what, kind in ("user", "assistant", "shell", "location-switched") or kind in SKIPPED_MESSAGES)
+        for part in map(get_fields, get_items(fields.get("content")) if kind == "assistant" else ()):
+            yield from self._part(
+                number, name, tool_part_from_message(part) if part.get("type") == "tool" else dict(part)
+            )
 
-    def _begin(self, named: str, said: Fields) -> None:
-        self.named, self.message = named, said
-        self._moment(fields(said.get("time")).get("created"))
+    def _begin(self, name: str, fields: Fields) -> None:
+        self.message_id, self.message = name, fields
+        self._update_time(get_fields(fields.get("time")).get("created"))
 
     # --- parts --------------------------------------------------------------------------------------------------------
 
-    def _part(self, number: int, named: str, said: dict[str, Json]) -> Iterator[LineResult]:
-        kind = get_string(said.get("type")) or "(no type)"
+    def _part(self, number: int, name: str, fields: dict[str, Json]) -> Iterator[LineResult]:
+        kind = get_string(fields.get("type")) or "(no type)"
         if kind == "tool":
-            yield from self._tool(number, named, said)
+            yield from self._tool(number, name, fields)
             return
         if kind == "text" and self.message.get("role") == "user":
-            self._text(number, get_string(said.get("text")) or "", said)
-        yield SkippedLine(kind, kind == "text" or kind in PASSED_OVER)
+            self._text(number, get_string(fields.get("text")) or "", fields)
+        yield SkippedLine(kind, kind == "text" or kind in SKIPPED_PARTS)
 
-    def _text(self, number: int, words: str, said: Fields) -> None:
-        if said.get("synthetic") is True or said.get("ignored") is True:
-            if words.startswith(BY_A_PERSON):
-                self.persons.add(self.named)
-        elif words.strip():
-            self.typed.append((number, words))
+    def _text(self, number: int, text: str, fields: Fields) -> None:
+        if fields.get("synthetic") is True or fields.get("ignored") is True:
+            if text.startswith(PERSON_COMMAND):
+                self.person_messages.add(self.message_id)
+        elif text.strip():
+            self.typed.append((number, text))
 
     def _prompt(self) -> Iterator[TranscriptLine]:
-        """What was typed, once all parts of its message were seen; what a subagent is told nobody typed."""
+        """Yield a prompt once all parts of its message are read; a subagent's prompt is not a person's."""
         typed, self.typed = self.typed, []
         if not typed or self._subagent is not None:
             return
-        words = "\n".join(text for _, text in typed)
-        created = fields(self.message.get("time")).get("created")
-        digest = hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-        payload: dict[str, Json] = {"type": "prompt", "message": self._about(), "text": words}
+        output = "\n".join(text for _, text in typed)
+        created = get_fields(self.message.get("time")).get("created")
+        digest = hashlib.sha256(output.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        payload: dict[str, Json] = {"type": "prompt", "message": self._message_info(), "text": output}
         yield TranscriptLine(
             line=typed[0][0],
             id=f"prompt:{created}:{digest}",
@@ -164,38 +174,42 @@ class SessionReadState:
             opens=self._opens(),
         )
 
-    def _tool(self, number: int, named: str, said: dict[str, Json]) -> Iterator[LineResult]:
-        tool, call, state = get_string(said.get("tool")), get_string(said.get("callID")), fields(said.get("state"))
+    def _tool(self, number: int, name: str, fields: dict[str, Json]) -> Iterator[LineResult]:
+        tool, call, state = (
+            get_string(fields.get("tool")),
+            get_string(fields.get("callID")),
+            get_fields(fields.get("state")),
+        )
         status = get_string(state.get("status")) or "(no status)"
-        if not tool or not call or not is_id(call):
-            yield LineProblem(number, f"part '{named}' is a call without an id or a name")
-        elif get_string(self.message.get("parentID")) in self.persons:
+        if not tool or not call or not is_transcript_id(call):
+            yield LineProblem(number, f"part '{name}' is a call without an id or a name")
+        elif get_string(self.message.get("parentID")) in self.person_messages:
             yield SkippedLine("command of a person", True)
         elif status not in ENDED:
-            yield SkippedLine(f"call that is {status}", status in UNDER_WAY)
+            yield SkippedLine(f"call that is {status}", status in UNFINISHED)
         else:
-            time = fields(state.get("time"))
-            self._moment(time.get("end") or time.get("start"))
-            yield self._call(number, named, said, tool, call)
+            time = get_fields(state.get("time"))
+            self._update_time(time.get("end") or time.get("start"))
+            yield self._call(number, name, fields, tool, call)
 
-    def _call(self, number: int, part: str, said: dict[str, Json], tool: str, call: str) -> TranscriptLine:
-        state = fields(said.get("state"))
-        start = fields(state.get("time")).get("start")
-        use = add_state(bare_use(OPENCODE, tool), state)
-        cwd = get_string(fields(self.message.get("path")).get("cwd")) or self.directory
-        made: dict[str, Json] = {"id": call_name(self.id, self.root, call), "name": tool[:200]}
-        files = () if use.failed else (*names_changed(tool, use.input, use.response), *names_written(use))
+    def _call(self, number: int, part: str, fields: dict[str, Json], tool: str, call: str) -> TranscriptLine:
+        state = get_fields(fields.get("state"))
+        start = get_fields(state.get("time")).get("start")
+        use = add_call_state(empty_tool_use(OPENCODE, tool), state)
+        cwd = get_string(get_fields(self.message.get("path")).get("cwd")) or self.directory
+        entry: dict[str, Json] = {"id": qualify_call_id(self.id, self.root, call), "name": tool[:200]}
+        files = () if use.failed else (*list_changed_paths(tool, use.input, use.response), *list_written_paths(use))
         return TranscriptLine(
             line=number,
-            id=valid_id(f"{call}:{start}" if isinstance(start, int) else part),
+            id=to_transcript_id(f"{call}:{start}" if isinstance(start, int) else part),
             session=self.root,
             at=self.at,
-            payload={"type": "call", "message": self._about(), "part": _slim(said, tool)},
+            payload={"type": "call", "message": self._message_info(), "part": _slim_tool_part(fields, tool)},
             version=self.version,
             cwd=cwd,
-            calls=[made if cwd is None else {**made, "cwd": cwd}],
+            calls=[entry if cwd is None else {**entry, "cwd": cwd}],
             edits=tuple(ChangedFile(name, cwd) for name in files),
-            commits=commits_of(use),
+            commits=find_command_commits(use),
             subagent=self._subagent,
             parent_call=self._parent(),
             opens=self._opens(),
@@ -211,12 +225,12 @@ class SessionReadState:
     def _parent(self) -> str | None:
         return self.starts.get((self.root, self.id))
 
-    def _about(self) -> dict[str, Json]:
-        about: dict[str, Json] = {"id": self.named, "model": self._model()}
+    def _message_info(self) -> dict[str, Json]:
+        about: dict[str, Json] = {"id": self.message_id, "model": self._model()}
         return {name: value for name, value in about.items() if value is not None}
 
     def _model(self) -> str | None:
-        chosen = fields(self.message.get("model"))
+        chosen = get_fields(self.message.get("model"))
         return (
             get_string(self.message.get("modelID")) or get_string(chosen.get("modelID")) or get_string(chosen.get("id"))
         )
@@ -224,65 +238,69 @@ class SessionReadState:
     def _opens(self) -> OpenedScope | None:
         return self.opened.opens(self.root, None if self._subagent is not None else self._model())
 
-    def _moment(self, said: object) -> None:
-        """Take up a moment in milliseconds; what is none leaves the last one."""
-        if isinstance(said, int | float) and not isinstance(said, bool) and 0 < said < MS_MAX:
-            self.at = text_from(int(said * 1000) * 1000)
+    def _update_time(self, value: object) -> None:
+        """Update the time from milliseconds; an invalid value keeps the last time."""
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < MS_MAX:
+            self.at = format_timestamp(int(value * 1000) * 1000)
 
 
-def part_of(said: Fields) -> dict[str, Json]:
-    """A call as it stands in a message since 2.0, in the shape that its part had before."""
-    state, time = fields(said.get("state")), fields(said.get("time"))
-    texts = [get_string(fields(item).get("text")) for item in items(state.get("content"))]
+def tool_part_from_message(fields: Fields) -> dict[str, Json]:
+    """Return a call of a message since 2.0 in the older shape of a part."""
+    state, time = get_fields(fields.get("state")), get_fields(fields.get("time"))
+    texts = [get_string(get_fields(item).get("text")) for item in get_items(state.get("content"))]
     error = state.get("error")
-    told: dict[str, Json] = {
+    entry: dict[str, Json] = {
         "status": state.get("status"),
         "input": state.get("input"),
         "output": "\n".join(text for text in texts if text),
-        "error": get_string(error) or get_string(fields(error).get("message")),
+        "error": get_string(error) or get_string(get_fields(error).get("message")),
         "metadata": state.get("metadata", state.get("structured")),
         "time": {"start": time.get("ran", time.get("created")), "end": time.get("completed")},
     }
-    return {"type": "tool", "tool": said.get("name"), "callID": said.get("id"), "state": told}
+    return {"type": "tool", "tool": fields.get("name"), "callID": fields.get("id"), "state": entry}
 
 
-def parts_in(row: Fields) -> list[dict[str, Json]]:
-    """The parts that a row of either kind holds."""
-    data = fields(object_of(row.get("data")))
+def list_message_parts(row: Fields) -> list[dict[str, Json]]:
+    """Return the parts of a row of either kind."""
+    data = get_fields(parse_part_object(row.get("data")))
     if row.get("table") != "session_message":
         return [dict(data)]
-    return [part_of(part) for part in map(fields, items(data.get("content"))) if part.get("type") == "tool"]
+    return [
+        tool_part_from_message(part)
+        for part in map(get_fields, get_items(data.get("content")))
+        if part.get("type") == "tool"
+    ]
 
 
-def call_name(session: str, root: str, call: str) -> str:
-    """A call's name: with its session for a subagent's, since some models count calls from nought in each."""
+def qualify_call_id(session: str, root: str, call: str) -> str:
+    """Return a call's id, qualified by a subagent's session: some models number calls from zero in each session."""
     return call if session == root else f"{session}/{call}"
 
 
-def add_state(use: ToolUse, state: Fields) -> ToolUse:
-    """A call that ended, with what its state says of it."""
+def add_call_state(use: ToolUse, state: Fields) -> ToolUse:
+    """Return the call with the input and result of its final state."""
     return replace(
         use,
-        input=fields(state.get("input")),
-        response=fields(state.get("metadata")),
-        words=get_string(state.get("output")) or get_string(state.get("error")) or "",
+        input=get_fields(state.get("input")),
+        response=get_fields(state.get("metadata")),
+        result=get_string(state.get("output")) or get_string(state.get("error")) or "",
         failed=state.get("status") == "error",
     )
 
 
-def object_of(data: Json) -> dict[str, Json] | None:
-    """The object that a database keeps as text and a file as it is; None for anything else."""
-    value = json_in(data, "surrogatepass") if isinstance(data, str) else data
+def parse_part_object(data: Json) -> dict[str, Json] | None:
+    """Return the object that a database stores as text and a file as JSON; None for anything else."""
+    value = parse_payload_json(data, "surrogatepass") if isinstance(data, str) else data
     return value if isinstance(value, dict) else None
 
 
-def _slim(said: dict[str, Json], tool: str) -> dict[str, Json]:
-    """A call with what stands twice in it once, and without what only the program needs."""
-    state = fields(said.get("state"))
-    metadata = dict(fields(state.get("metadata")))
-    twice = {*LEFT_OUT, *TWICE.get(tool, ())}
+def _slim_tool_part(fields: dict[str, Json], tool: str) -> dict[str, Json]:
+    """Return a call without repeated content and without the program's own fields."""
+    state = get_fields(fields.get("state"))
+    metadata = dict(get_fields(state.get("metadata")))
+    twice = {*DROPPED_METADATA, *REPEATED_METADATA.get(tool, ())}
     if "filediff" in metadata or "files" in metadata:
         twice.add("diff")
-    kept: dict[str, Json] = {key: state[key] for key in ("status", "input", "output", "error", "time") if key in state}
-    kept["metadata"] = {key: value for key, value in metadata.items() if key not in twice}
-    return {"tool": tool, "callID": said.get("callID"), "state": kept}
+    slim: dict[str, Json] = {key: state[key] for key in ("status", "input", "output", "error", "time") if key in state}
+    slim["metadata"] = {key: value for key, value in metadata.items() if key not in twice}
+    return {"tool": tool, "callID": fields.get("callID"), "state": slim}

@@ -4,9 +4,17 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from custody.dupes.facts.model import Facts, ImportedModule, TestName, plain, spelt
+from custody.dupes.facts.model import Facts, ImportedModule, TestName, identifier_to_sentence, normalize_test_name
 from custody.dupes.facts.syntax_tree import Grammar
-from custody.dupes.facts.walk import Handler, LanguageReader, SyntaxWalk, child_of, intent_of, lines_of, surface
+from custody.dupes.facts.walk import (
+    Handler,
+    LanguageReader,
+    SyntaxWalk,
+    facts_from_walk,
+    get_named_child,
+    imports_test_framework,
+    lines_from_node,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -26,41 +34,41 @@ _SUBTEST = re.compile(rb"\w+\.Run\s*\(\s*[\"`]")
 _ASSERTION = re.compile(rb"(?:assert|require|is)\.([A-Z]\w*)\s*\(|t\.((?:Error|Fatal)f?|Fail(?:Now)?)\s*\(")
 
 
-def _grammar() -> object:
+def _load_go_grammar() -> object:
     import tree_sitter_go
 
     return tree_sitter_go.language()
 
 
-def is_framework(module: str) -> bool:
-    """Whether tests are written with this package."""
+def is_test_framework(module: str) -> bool:
+    """Return whether tests are written with this package."""
     return module.startswith(FRAMEWORK_HEADS)
 
 
-def _is_public(name: str) -> bool:
+def _is_exported_name(name: str) -> bool:
     return name[:1].isupper()
 
 
-def _function(walk: SyntaxWalk, node: "Node") -> None:
-    name = walk.named(node)
-    lines = walk.declare(node, name, "function", exported=_is_public(name))
+def _extract_go_function(walk: SyntaxWalk, node: "Node") -> None:
+    name = walk.field_text(node)
+    lines = walk.declare(node, name, "function", exported=_is_exported_name(name))
     if _TEST.match(name):
-        walk.tests.append(TestName(spelt(name), lines))
+        walk.tests.append(TestName(identifier_to_sentence(name), lines))
     walk.enter(node, name)
 
 
-def _method(walk: SyntaxWalk, node: "Node") -> None:
-    found = _RECEIVER.match(walk.named(node, "receiver"))
-    holder, name = found[1] if found else "", walk.named(node)
-    full = f"{holder}.{name}" if holder else name
-    lines = walk.declare(node, full, "method", exported=_is_public(name) and _is_public(holder))
-    if _TEST.match(name) and "Suite" in holder:
-        walk.tests.append(TestName(spelt(name), lines))
+def _extract_go_method(walk: SyntaxWalk, node: "Node") -> None:
+    match = _RECEIVER.match(walk.field_text(node, "receiver"))
+    receiver, name = match[1] if match else "", walk.field_text(node)
+    full = f"{receiver}.{name}" if receiver else name
+    lines = walk.declare(node, full, "method", exported=_is_exported_name(name) and _is_exported_name(receiver))
+    if _TEST.match(name) and "Suite" in receiver:
+        walk.tests.append(TestName(identifier_to_sentence(name), lines))
     walk.enter(node, full)
 
 
-def _declares(kind: str) -> Handler:
-    """Names are declarations outside of functions only."""
+def _make_go_declaration_handler(kind: str) -> Handler:
+    """Make a handler of declarations at the top level; names in functions are local."""
 
     def handle(walk: SyntaxWalk, node: "Node") -> None:
         if walk.scope.kind != "file":
@@ -68,55 +76,49 @@ def _declares(kind: str) -> Handler:
         for target in node.children_by_field_name("name"):
             if target.is_named:
                 name = walk.text(target)
-                walk.declare(node, name, kind, exported=_is_public(name))
+                walk.declare(node, name, kind, exported=_is_exported_name(name))
 
     return handle
 
 
-def _import(walk: SyntaxWalk, node: "Node") -> None:
-    if module := walk.named(node, "path").strip('"`'):
-        walk.imports.append(ImportedModule(module, lines_of(node)))
+def _extract_go_import(walk: SyntaxWalk, node: "Node") -> None:
+    if module := walk.field_text(node, "path").strip('"`'):
+        walk.imports.append(ImportedModule(module, lines_from_node(node)))
 
 
-def _call(walk: SyntaxWalk, node: "Node") -> None:
+def _extract_go_test_call(walk: SyntaxWalk, node: "Node") -> None:
     if _SUBTEST.match(walk.content, node.start_byte):
         arguments = node.child_by_field_name("arguments")
-        first = child_of(arguments)
-        if first is not None and (name := plain(walk.text(first))):
-            walk.tests.append(TestName(name, lines_of(node)))
-    elif found := _ASSERTION.match(walk.content, node.start_byte):
-        walk.matched.append(TestName(walk.bare(found[1] or found[2]), lines_of(node)))
+        first = get_named_child(arguments)
+        if first is not None and (name := normalize_test_name(walk.text(first))):
+            walk.tests.append(TestName(name, lines_from_node(node)))
+    elif match := _ASSERTION.match(walk.content, node.start_byte):
+        walk.matched.append(TestName(walk.decode_name(match[1] or match[2]), lines_from_node(node)))
 
 
-def _facts(walk: SyntaxWalk, root: "Node") -> Facts:
+def _collect_go_facts(walk: SyntaxWalk, root: "Node") -> Facts:
     del root
-    is_test = any(is_framework(imported.module) for imported in walk.imports)
+    is_test = imports_test_framework(walk, is_test_framework)
     if not is_test:
         walk.tests = []
-    return Facts(
-        declared=tuple(walk.declared),
-        exports=surface(walk),
-        imports=tuple(walk.imports),
-        intent=intent_of(walk, is_framework),
-        is_test=is_test,
-    )
+    return facts_from_walk(walk, is_test_framework, is_test=is_test)
 
 
 READER = LanguageReader(
     name="go",
-    grammar=Grammar("go", _grammar),
+    grammar=Grammar("go", _load_go_grammar),
     handlers=MappingProxyType(
         {
-            "import_spec": _import,
-            "function_declaration": _function,
-            "method_declaration": _method,
-            "type_spec": _declares("type"),
-            "type_alias": _declares("type"),
-            "const_spec": _declares("const"),
-            "var_spec": _declares("var"),
+            "import_spec": _extract_go_import,
+            "function_declaration": _extract_go_function,
+            "method_declaration": _extract_go_method,
+            "type_spec": _make_go_declaration_handler("type"),
+            "type_alias": _make_go_declaration_handler("type"),
+            "const_spec": _make_go_declaration_handler("const"),
+            "var_spec": _make_go_declaration_handler("var"),
         }
     ),
-    calls=MappingProxyType({"call_expression": _call}),
+    calls=MappingProxyType({"call_expression": _extract_go_test_call}),
     wants_calls=lambda content: b'"testing"' in content,
-    finish=_facts,
+    finish=_collect_go_facts,
 )

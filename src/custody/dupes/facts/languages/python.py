@@ -6,9 +6,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from custody.core.paths import Lines
-from custody.dupes.facts.model import Declaration, ExportedName, Facts, ImportedModule, TestName, spelt
+from custody.dupes.facts.model import Declaration, ExportedName, Facts, ImportedModule, TestName, identifier_to_sentence
 from custody.dupes.facts.syntax_tree import Grammar
-from custody.dupes.facts.walk import LanguageReader, SyntaxWalk, child_of, intent_of, lines_of, with_tests
+from custody.dupes.facts.walk import (
+    LanguageReader,
+    SyntaxWalk,
+    collect_test_intent,
+    get_named_child,
+    imports_test_framework,
+    lines_from_node,
+    select_suites_with_tests,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -19,68 +27,68 @@ _TEST_BASE = re.compile(r"(?:^|\.|_)\w*(?:TestCase|TestBase|TransactionTest)\w*$
 _ASSERTION = re.compile(
     rb"(?:self|cls)\s*\.\s*(assert\w*|fail\w*)\s*\(|pytest\s*\.\s*(raises|warns|deprecated_call)\s*\("
 )
-_WANTED = re.compile(rb"\bdef[ \t]+test|\bassert")
+_RELEVANT = re.compile(rb"\bdef[ \t]+test|\bassert")
 
 
-def _grammar() -> object:
+def _load_python_grammar() -> object:
     import tree_sitter_python
 
     return tree_sitter_python.language()
 
 
-def is_framework(module: str) -> bool:
-    """Whether tests are written with this module."""
+def is_test_framework(module: str) -> bool:
+    """Return whether tests are written with this module."""
     return module.partition(".")[0] in FRAMEWORKS or module.startswith(_FRAMEWORK_PARTS)
 
 
-def _decorated(walk: SyntaxWalk, node: "Node") -> None:
+def _extract_python_decorators(walk: SyntaxWalk, node: "Node") -> None:
     definition = node.child_by_field_name("definition")
     if definition is not None:
-        walk.lead(node.start_point[0] + 1, definition.start_byte)
+        walk.set_first_line(node.start_point[0] + 1, definition.start_byte)
 
 
-def _class(walk: SyntaxWalk, node: "Node") -> None:
-    name = walk.named(node)
+def _extract_python_class(walk: SyntaxWalk, node: "Node") -> None:
+    name = walk.field_text(node)
     lines = walk.declare(node, name, "class")
-    bases = [base.strip() for base in walk.named(node, "superclasses").strip("()").split(",")]
+    bases = [base.strip() for base in walk.field_text(node, "superclasses").strip("()").split(",")]
     is_case = any(_TEST_BASE.search(base) for base in bases)
     is_suite = walk.scope.kind != "function" and (is_case or name.startswith("Test") or name.endswith("Tests"))
     walk.enter(node, name, "suite" if is_suite else "class")
     if is_suite:
-        walk.suites.append(TestName(spelt(name), lines))
+        walk.suites.append(TestName(identifier_to_sentence(name), lines))
 
 
-def _function(walk: SyntaxWalk, node: "Node") -> None:
-    name = walk.named(node)
+def _extract_python_function(walk: SyntaxWalk, node: "Node") -> None:
+    name = walk.field_text(node)
     in_class = walk.scope.kind in ("class", "suite")
     lines = walk.declare(node, name, "method" if in_class else "function")
     if name.startswith("test") and walk.scope.kind in ("file", "suite"):
-        walk.tests.append(TestName(spelt(name), lines))
+        walk.tests.append(TestName(identifier_to_sentence(name), lines))
     walk.enter(node, name)
 
 
-def _import(walk: SyntaxWalk, node: "Node") -> None:
+def _extract_python_import(walk: SyntaxWalk, node: "Node") -> None:
     for name in node.children_by_field_name("name"):
-        walk.imports.append(ImportedModule(walk.named(name) or walk.text(name), lines_of(node)))
+        walk.imports.append(ImportedModule(walk.field_text(name) or walk.text(name), lines_from_node(node)))
 
 
-def _import_from(walk: SyntaxWalk, node: "Node") -> None:
-    if module := walk.named(node, "module_name"):
-        walk.imports.append(ImportedModule("".join(module.split()), lines_of(node)))
+def _extract_python_from_import(walk: SyntaxWalk, node: "Node") -> None:
+    if module := walk.field_text(node, "module_name"):
+        walk.imports.append(ImportedModule("".join(module.split()), lines_from_node(node)))
 
 
-def _call(walk: SyntaxWalk, node: "Node") -> None:
-    if found := _ASSERTION.match(walk.content, node.start_byte):
-        walk.matched.append(TestName(walk.bare(found[1] or found[2]), lines_of(node)))
+def _extract_python_assertion_call(walk: SyntaxWalk, node: "Node") -> None:
+    if match := _ASSERTION.match(walk.content, node.start_byte):
+        walk.matched.append(TestName(walk.decode_name(match[1] or match[2]), lines_from_node(node)))
 
 
-def _assert(walk: SyntaxWalk, node: "Node") -> None:
-    walk.matched.append(TestName("assert", lines_of(node)))
+def _extract_python_assert(walk: SyntaxWalk, node: "Node") -> None:
+    walk.matched.append(TestName("assert", lines_from_node(node)))
 
 
-def _facts(walk: SyntaxWalk, root: "Node") -> Facts:
-    listed = _top_level(walk, root)
-    walk.suites = with_tests(walk.suites, walk.tests)
+def _collect_python_facts(walk: SyntaxWalk, root: "Node") -> Facts:
+    listed = _extract_module_constants(walk, root)
+    walk.suites = select_suites_with_tests(walk.suites, walk.tests)
     public = {
         declaration.name
         for declaration in walk.declared
@@ -91,61 +99,60 @@ def _facts(walk: SyntaxWalk, root: "Node") -> Facts:
         Declaration(declaration.name, declaration.kind, declaration.lines, declaration.name.partition(".")[0] in names)
         for declaration in sorted(walk.declared, key=lambda declaration: declaration.lines)
     )
-    where: dict[str, Lines] = {}
+    lines_by_name: dict[str, Lines] = {}
     for declaration in declared:
-        where.setdefault(declaration.name, declaration.lines)
-    surface = [(name, lines) for name, lines in where.items() if name in public] if listed is None else listed
-    imports = tuple(walk.imports)
+        lines_by_name.setdefault(declaration.name, declaration.lines)
+    exports = [(name, lines) for name, lines in lines_by_name.items() if name in public] if listed is None else listed
     return Facts(
         declared=declared,
-        exports=tuple(ExportedName(name, where.get(name, lines)) for name, lines in surface),
-        imports=imports,
-        intent=intent_of(walk, is_framework),
-        is_test=bool(walk.tests) and (bool(walk.suites) or any(is_framework(imported.module) for imported in imports)),
+        exports=tuple(ExportedName(name, lines_by_name.get(name, lines)) for name, lines in exports),
+        imports=tuple(walk.imports),
+        intent=collect_test_intent(walk, is_test_framework),
+        is_test=bool(walk.tests) and (bool(walk.suites) or imports_test_framework(walk, is_test_framework)),
     )
 
 
-def _top_level(walk: SyntaxWalk, root: "Node") -> list[tuple[str, Lines]] | None:
-    """Note the constants of the module; the names that ``__all__`` lists, with their places, or None without it."""
+def _extract_module_constants(walk: SyntaxWalk, root: "Node") -> list[tuple[str, Lines]] | None:
+    """Add the constants of the module; return the names in ``__all__`` with their lines, or None without it."""
     listed: list[tuple[str, Lines]] | None = None
-    walk.to(len(walk.content))
+    walk.advance_to(len(walk.content))
     for statement in root.named_children:
-        given = child_of(statement) if statement.type == "expression_statement" else statement
-        if given is None or given.type not in ("assignment", "augmented_assignment", "type_alias_statement"):
+        assignment = get_named_child(statement) if statement.type == "expression_statement" else statement
+        if assignment is None or assignment.type not in ("assignment", "augmented_assignment", "type_alias_statement"):
             continue
-        left, right = given.child_by_field_name("left"), given.child_by_field_name("right")
+        left, right = assignment.child_by_field_name("left"), assignment.child_by_field_name("right")
         if left is None:
             continue
         if walk.text(left) == "__all__":
-            listed = [*(listed or ()), *_listed(walk, right)]
-        elif given.type != "augmented_assignment":
+            listed = [*(listed or ()), *_list_dunder_all_names(walk, right)]
+        elif assignment.type != "augmented_assignment":
             for target in left.named_children or [left]:
                 if target.type == "identifier":
                     walk.declare(statement, walk.text(target), "const")
     return listed
 
 
-def _listed(walk: SyntaxWalk, value: "Node | None") -> Iterator[tuple[str, Lines]]:
+def _list_dunder_all_names(walk: SyntaxWalk, value: "Node | None") -> Iterator[tuple[str, Lines]]:
     if value is not None and value.type in ("list", "tuple"):
         for entry in value.named_children:
-            content = child_of(entry, 1)
+            content = get_named_child(entry, 1)
             if content is not None and content.type == "string_content":
-                yield walk.text(content), lines_of(entry)
+                yield walk.text(content), lines_from_node(entry)
 
 
 READER = LanguageReader(
     name="python",
-    grammar=Grammar("python", _grammar),
+    grammar=Grammar("python", _load_python_grammar),
     handlers=MappingProxyType(
         {
-            "decorated_definition": _decorated,
-            "class_definition": _class,
-            "function_definition": _function,
-            "import_statement": _import,
-            "import_from_statement": _import_from,
+            "decorated_definition": _extract_python_decorators,
+            "class_definition": _extract_python_class,
+            "function_definition": _extract_python_function,
+            "import_statement": _extract_python_import,
+            "import_from_statement": _extract_python_from_import,
         }
     ),
-    calls=MappingProxyType({"call": _call, "assert_statement": _assert}),
-    wants_calls=lambda content: _WANTED.search(content) is not None,
-    finish=_facts,
+    calls=MappingProxyType({"call": _extract_python_assertion_call, "assert_statement": _extract_python_assert}),
+    wants_calls=lambda content: _RELEVANT.search(content) is not None,
+    finish=_collect_python_facts,
 )

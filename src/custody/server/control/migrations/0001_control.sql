@@ -7,7 +7,7 @@ CREATE TABLE project (
     retain_days {int}                -- texts of conversations are erased when they are older; NULL: never
 ) {strict};
 
--- Tokens, without the tokens: nobody can be let in with what stands here.
+-- Hashes of tokens; the tokens themselves are not stored.
 CREATE TABLE token (
     id         {text} PRIMARY KEY,    -- names the token, and opens nothing
     hash       {blob} NOT NULL,       -- SHA-256 of the token as it is presented
@@ -17,7 +17,7 @@ CREATE TABLE token (
     created_ns {int} NOT NULL,        -- when it was made
     expires_ns {int},                 -- from when it opens nothing; NULL: never
     used_ns    {int},                 -- when it was last seen to be used, to the hour; NULL: never
-    revoked_ns {int}                  -- when somebody revoked it; NULL: nobody did
+    revoked_ns {int}                  -- when it was revoked; NULL: not revoked
 ) {strict};
 CREATE UNIQUE INDEX token_hash ON token (hash);
 CREATE INDEX token_project ON token (project);
@@ -25,7 +25,7 @@ CREATE INDEX token_project ON token (project);
 -- Who read the texts of conversations.
 CREATE TABLE text_read (
     id      {text} PRIMARY KEY,  -- 32 hex digits
-    project {text} NOT NULL,     -- of which project
+    project {text} NOT NULL,     -- the project it belongs to
     token   {text} NOT NULL,     -- with which token, by its id
     what    {text} NOT NULL,     -- which text
     at_ns   {int} NOT NULL       -- when, before it was handed out

@@ -1,4 +1,4 @@
-"""Claude Code's hook events become views; what is odd is passed over, never guessed."""
+"""Claude Code's hook events become views; invalid content is ignored, never guessed."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.capture import hook_views
-from custody.core.ids import whole_hash
+from custody.core.ids import content_hash_from_text
 from custody.core.paths import Lines, RepoPath
 from custody.core.views import (
     CallStatus,
@@ -25,8 +25,8 @@ from custody.core.views import (
     ToolCall,
     View,
 )
-from custody.core.wire.canonical import parse
-from custody.core.wire.time import ns_from
+from custody.core.wire.canonical import parse_json_bytes
+from custody.core.wire.time import parse_timestamp
 from tests.builders.hooks import a_hook_event, an_edit
 
 ROOT = Path("/work tree")
@@ -34,7 +34,7 @@ AT = "2026-01-31T12:00:00.5Z"
 
 
 def seen(payload: dict[str, Any], agent: str = "claude-code") -> list[View]:
-    """The views of one event, without the observation that every event leaves."""
+    """Return the views of one event, without the observation that every event has."""
     event = {
         "custody": 1,
         "kind": "hook",
@@ -48,7 +48,7 @@ def seen(payload: dict[str, Any], agent: str = "claude-code") -> list[View]:
         "worktree": str(ROOT),
         "payload": payload,
     }
-    first, *rest = hook_views(parse(json.dumps({k: v for k, v in event.items() if v is not None}).encode()))
+    first, *rest = hook_views(parse_json_bytes(json.dumps({k: v for k, v in event.items() if v is not None}).encode()))
     assert isinstance(first, Observation)
     return rest
 
@@ -58,24 +58,28 @@ def one(views: list[View], kind: type[View]) -> Any:
     return found
 
 
-def test_an_edit_is_replayed_from_what_was_there() -> None:
+def test_an_edit_is_replayed_on_the_previous_text() -> None:
     views = seen(an_edit(ROOT, "src/a.py", "one\ntwo\none\n", "one", "1"))
     edit = one(views, FileEdit)
     assert edit.path == RepoPath(b"src/a.py")
     assert (edit.before.content, edit.after.content) == ("one\ntwo\none\n", "1\ntwo\none\n")
     assert edit.lines == (Lines(1, 1),)
-    assert edit.hashes == (whole_hash(b"1\ntwo\none\n"),)
+    assert edit.hashes == (content_hash_from_text(b"1\ntwo\none\n"),)
     call = one(views, ToolCall)
-    assert (call.status, call.ended_ns, call.ended_ns - call.started_ns) == (CallStatus.OK, ns_from(AT), 12_000_000)
+    assert (call.status, call.ended_ns, call.ended_ns - call.started_ns) == (
+        CallStatus.OK,
+        parse_timestamp(AT),
+        12_000_000,
+    )
 
 
-def test_replace_all_replaces_all() -> None:
+def test_replace_all_replaces_every_occurrence() -> None:
     said = an_edit(ROOT, "a.py", "a a a", "a", "b")
     said["tool_response"]["replaceAll"] = True
     assert one(seen(said), FileEdit).after.content == "b b b"
 
 
-def test_a_new_file_had_nothing_before() -> None:
+def test_a_new_file_has_no_previous_text() -> None:
     said = a_hook_event(
         "PostToolUse",
         ROOT,
@@ -115,7 +119,7 @@ def test_notebooks() -> None:
     assert one(seen(said), FileEdit).after.content == "{1}"
 
 
-def test_an_erased_text_is_known_to_have_been_there() -> None:
+def test_an_erased_text_is_reported_as_erased() -> None:
     said = an_edit(ROOT, "a.py", "x", "x", "y")
     said["tool_response"]["originalFile"] = {"$erased": "sha256:" + "0" * 64}
     edit = one(seen(said), FileEdit)
@@ -143,7 +147,7 @@ def test_sessions_prompts_models_and_subagents() -> None:
     assert (start.model, start.revision) == ("m-1", "a" * 40)
     assert one(seen(a_hook_event("PostModelSwitch", ROOT, from_model="m-1", to_model="m-2")), Session).model == "m-2"
     assert one(seen(a_hook_event("PostModelSwitch", ROOT, to_model="<synthetic>")), Session).model is None
-    assert one(seen(a_hook_event("SessionEnd", ROOT)), Session).ended_ns == ns_from(AT)
+    assert one(seen(a_hook_event("SessionEnd", ROOT)), Session).ended_ns == parse_timestamp(AT)
     assert one(seen(a_hook_event("UserPromptSubmit", ROOT, prompt="why?")), Prompt).text.content == "why?"
     call = a_hook_event("PreToolUse", ROOT, tool_name="Bash", tool_use_id="c", agent_id="sub-1")
     assert (one(seen(call), ToolCall).status, one(seen(call), ToolCall).subagent) == (CallStatus.RUNNING, "sub-1")
@@ -171,13 +175,13 @@ FIELDS = ("tool_input", "tool_response", "prompt", "model", "to_model", "duratio
         st.sampled_from(("originalFile", "filePath", "oldString", "file", "results", "structuredPatch", "url")), JSON
     ),
 )
-def test_odd_shapes_never_raise(event: str, tool: str, fields: dict[str, Any], response: dict[str, Any]) -> None:
+def test_invalid_shapes_never_raise(event: str, tool: str, fields: dict[str, Any], response: dict[str, Any]) -> None:
     said = a_hook_event(event, ROOT, **fields) | {"tool_name": tool, "tool_use_id": "c"}
     said.setdefault("tool_response", response)
     assert isinstance(seen(said), list)
 
 
-# --- edits that are not told whole, and what else a call's answer says ------------------------------------------------
+# --- partial edits, and other effects of a call ----------------------------------------------------------------------
 
 
 def test_an_edit_without_the_file_before_is_a_part() -> None:
@@ -187,21 +191,21 @@ def test_an_edit_without_the_file_before_is_a_part() -> None:
     assert (edit.part, edit.before.content, edit.after.content) == (True, "old", "new")
 
 
-def test_an_edit_of_nothing_makes_the_file() -> None:
+def test_an_edit_that_replaces_nothing_creates_the_file() -> None:
     said = an_edit(ROOT, "a.py", "", "", "new\n")
     said["tool_response"]["originalFile"] = None
     edit = one(seen(said), FileEdit)
     assert (edit.part, edit.before, edit.after.content) == (False, None, "new\n")
 
 
-def test_what_a_person_changed_is_told_from_what_the_agent_wrote() -> None:
+def test_a_persons_changes_are_separated_from_the_agents_text() -> None:
     said = an_edit(ROOT, "a.py", "one\ntwo\n", "two", "2")
     said["tool_response"] |= {"newString": "2 # mine", "userModified": True}
     edit = one(seen(said), FileEdit)
     assert (edit.after.content, edit.proposed.content) == ("one\n2 # mine\n", "one\n2\n")
 
 
-def test_a_person_who_changed_nothing_in_the_end_proposed_nothing() -> None:
+def test_an_unchanged_edit_has_no_proposal() -> None:
     said = an_edit(ROOT, "a.py", "one\n", "one", "1")
     said["tool_response"]["userModified"] = True
     assert one(seen(said), FileEdit).proposed is None
@@ -220,14 +224,14 @@ def test_a_person_may_change_a_whole_file() -> None:
     assert (edit.after.content, edit.proposed.content) == ("y\n", "x\n")
 
 
-def test_a_deleted_line_takes_its_end_with_it_where_the_patch_says_so() -> None:
+def test_a_deleted_line_takes_its_end_with_it_if_the_patch_shows_it() -> None:
     said = an_edit(ROOT, "a.py", "one\ntwo\nthree\n", "two", "")
     hunk = {"oldStart": 1, "oldLines": 3, "newStart": 1, "newLines": 2, "lines": [" one", "-two", " three"]}
     said["tool_response"]["structuredPatch"] = [hunk]
     assert one(seen(said), FileEdit).after.content == "one\nthree\n"
 
 
-def test_where_the_old_text_is_not_to_be_found_the_patch_decides() -> None:
+def test_the_patch_decides_if_the_old_text_is_missing() -> None:
     said = an_edit(ROOT, "a.py", "say “hi”\nend\n", 'say "hi"', 'say "ho"')
     hunk = {"oldStart": 1, "newStart": 1, "newLines": 2, "lines": ["-say “hi”", "+say “ho”", " end"]}
     said["tool_response"]["structuredPatch"] = [hunk]
@@ -255,7 +259,7 @@ def test_a_commit_and_a_pull_request_that_a_command_made() -> None:
     assert (fact.number, fact.repository, fact.action) == (7, "o/r", "created")
 
 
-def test_an_abbreviated_commit_says_nothing_here() -> None:
+def test_an_abbreviated_commit_links_nothing() -> None:
     said = a_hook_event(
         "PostToolUse",
         ROOT,
@@ -267,14 +271,14 @@ def test_an_abbreviated_commit_says_nothing_here() -> None:
     assert [type(view) for view in seen(said)] == [ToolCall]
 
 
-def test_a_shell_command_gives_no_edits_of_its_own_where_snapshots_are_taken() -> None:
+def test_a_shell_command_has_no_text_edits_if_snapshots_are_taken() -> None:
     said = a_hook_event(
         "PostToolUse", ROOT, tool_name="Bash", tool_use_id="c", tool_input={"command": "echo x > f"}, tool_response={}
     )
     assert [type(view) for view in seen(said)] == [ToolCall]
 
 
-def test_several_edits_of_a_file_that_is_not_known_are_parts() -> None:
+def test_several_edits_of_an_unknown_file_are_parts() -> None:
     said = a_hook_event(
         "PostToolUse",
         ROOT,

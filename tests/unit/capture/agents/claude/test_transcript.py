@@ -1,4 +1,4 @@
-"""Claude Code's lines, however odd they are: read, passed over or named, never a crash, and the same every time."""
+"""Claude Code's lines, however invalid: read, skipped or reported, never a crash, and the same every time."""
 
 import json
 from collections.abc import Iterator
@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.capture import TRANSCRIPT_READERS, FileLine, LineProblem, SkippedLine, TranscriptLine, transcript_views
-from custody.capture.agents.claude.transcript import project_name
+from custody.capture.agents.claude.transcript import claude_project_from_folder
 from custody.core.errors import InputError
 from custody.core.views import Prompt, ToolCall
-from custody.core.wire.canonical import parse
+from custody.core.wire.canonical import parse_json_bytes
 from tests.builders.drawn import json_values
 from tests.builders.transcripts import a_transcript
 from tests.builders.transcripts import project_name as expected_name
@@ -89,15 +89,15 @@ PLACES = [(number, place) for number, line in enumerate(LINES) for place in path
 
 
 @given(st.sampled_from(PLACES), json_values)
-def test_a_line_with_anything_in_any_place_is_read_or_named(where: tuple[int, tuple[Any, ...]], odd: Any) -> None:
+def test_a_line_with_arbitrary_fields_is_read_or_reported(where: tuple[int, tuple[Any, ...]], odd: Any) -> None:
     number, place = where
-    # Any file will do: of the file itself only its name and time are asked.
+    # Any file will do: only its name and time are used.
     for item in read(Path(__file__), *LINES[:number], changed(LINES[number], place, odd), *LINES[number + 1 :]):
         if isinstance(item, TranscriptLine):
             try:
-                transcript_views(parse(json.dumps(an_event(item)).encode()))
+                transcript_views(parse_json_bytes(json.dumps(an_event(item)).encode()))
             except InputError:
-                pass  # such a line is named by its number, and not kept
+                pass  # such a line is reported by its number, not stored
 
 
 def test_the_views_of_a_line_are_the_same_every_time(file: Path) -> None:
@@ -106,7 +106,7 @@ def test_the_views_of_a_line_are_the_same_every_time(file: Path) -> None:
             assert transcript_views(an_event(item)) == transcript_views(an_event(item))
 
 
-def test_every_kept_line_can_be_read_again(file: Path) -> None:
+def test_every_stored_line_can_be_read_again(file: Path) -> None:
     kept = [item for item in read(file, *LINES) if isinstance(item, TranscriptLine)]
     calls = [view for item in kept for view in transcript_views(an_event(item)) if isinstance(view, ToolCall)]
     begun = {block["id"] for line in LINES for block in _blocks(line) if block.get("type") == "tool_use"}
@@ -135,14 +135,14 @@ def _blocks(line: dict[str, Any]) -> list[dict[str, Any]]:
         ({"message": {"content": "  "}}, False),
     ],
 )
-def test_what_a_person_typed_and_what_the_program_put_there(file: Path, fields: dict[str, Any], typed: bool) -> None:
+def test_prompts_are_separated_from_the_programs_texts(file: Path, fields: dict[str, Any], typed: bool) -> None:
     (line,) = a_transcript("s1", "/w").line(type="user", **fields).lines
     (found,) = read(file, line)
     assert isinstance(found, TranscriptLine)
     assert any(isinstance(view, Prompt) for view in transcript_views(an_event(found))) is typed
 
 
-def test_an_erased_prompt_is_known_to_have_been_there(file: Path) -> None:
+def test_an_erased_prompt_is_reported_as_erased(file: Path) -> None:
     (found,) = read(file, a_transcript("s1", "/w").prompt("x").lines[0])
     assert isinstance(found, TranscriptLine)
     event = an_event(found)
@@ -151,7 +151,7 @@ def test_an_erased_prompt_is_known_to_have_been_there(file: Path) -> None:
     assert prompt.text.content is None
 
 
-def test_a_model_that_changes_is_news_and_one_that_is_made_up_is_not(file: Path) -> None:
+def test_a_changed_model_is_reported_and_a_synthetic_one_is_not(file: Path) -> None:
     session = a_transcript("s1", "/w").prompt("x")
     for name in ("m-1", "m-1", "<synthetic>", "m-2"):
         session.model = name
@@ -171,12 +171,16 @@ def test_calls_that_wait_for_results_are_bounded(file: Path, monkeypatch: pytest
 
 
 def test_the_name_of_a_project_folder() -> None:
-    assert project_name("/home/a.b/my repo_1") == expected_name("/home/a.b/my repo_1") == "-home-a-b-my-repo-1"
+    assert (
+        claude_project_from_folder("/home/a.b/my repo_1")
+        == expected_name("/home/a.b/my repo_1")
+        == "-home-a-b-my-repo-1"
+    )
 
 
 @pytest.mark.parametrize(
     ("environment", "home"),
     [({"CLAUDE_CONFIG_DIR": "/c"}, "/c/projects"), ({"HOME": "/h"}, "/h/.claude/projects")],
 )
-def test_where_transcripts_are_kept(environment: dict[str, str], home: str) -> None:
+def test_where_transcripts_are_stored(environment: dict[str, str], home: str) -> None:
     assert READER.home(environment) == Path(home)

@@ -1,4 +1,4 @@
-"""Codex's hook events become views; what is odd is passed over, never guessed."""
+"""Codex's hook events become views; invalid content is ignored, never guessed."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.capture import hook_views
-from custody.capture.hook.snapshot import phase_of
+from custody.capture.hook.snapshot import choose_snapshot_phase
 from custody.core.paths import RepoPath
 from custody.core.views import (
     CallStatus,
@@ -24,7 +24,7 @@ from custody.core.views import (
     ToolCall,
     View,
 )
-from custody.core.wire.canonical import parse
+from custody.core.wire.canonical import parse_json_bytes
 from tests.builders.codex import (
     MODEL,
     THREAD,
@@ -43,7 +43,7 @@ AT = "2026-01-31T12:00:00.5Z"
 
 
 def seen(payload: dict[str, Any], folder: str = str(ROOT)) -> list[View]:
-    """The views of one event, without the observation that every event leaves."""
+    """Return the views of one event, without the observation that every event has."""
     event = {
         "custody": 1,
         "kind": "hook",
@@ -58,7 +58,7 @@ def seen(payload: dict[str, Any], folder: str = str(ROOT)) -> list[View]:
         "folder": folder,
         "payload": payload,
     }
-    first, *rest = hook_views(parse(json.dumps({k: v for k, v in event.items() if v is not None}).encode()))
+    first, *rest = hook_views(parse_json_bytes(json.dumps({k: v for k, v in event.items() if v is not None}).encode()))
     assert isinstance(first, Observation)
     return rest
 
@@ -83,13 +83,13 @@ def test_sessions_prompts_and_their_models() -> None:
     assert isinstance(ended, Session) and ended.ended_ns is not None
 
 
-def test_what_an_editor_puts_above_a_prompt_was_not_typed() -> None:
+def test_an_editors_context_is_not_part_of_the_prompt() -> None:
     said = "# Context from my IDE setup:\n\n## Active file: a.py\n\n## My request for Codex:\nmend it\n"
     (prompt,) = of(seen(a_codex_event("UserPromptSubmit", ROOT, prompt=said)), Prompt)
     assert prompt.text.content == "mend it"
 
 
-def test_what_a_subagent_is_asked_was_not_typed_and_its_calls_are_its_own() -> None:
+def test_a_subagents_prompt_is_not_a_persons_and_its_calls_are_its_own() -> None:
     inside = {"agent_id": "0199-child", "agent_type": "explorer"}
     assert seen(a_codex_event("UserPromptSubmit", ROOT, prompt="look", **inside)) == []
     assert seen(a_codex_event("SubagentStart", ROOT, **inside)) == []
@@ -97,7 +97,7 @@ def test_what_a_subagent_is_asked_was_not_typed_and_its_calls_are_its_own() -> N
     assert (call.session, call.subagent, call.prompt, call.model) == (THREAD, "0199-child", TURN, MODEL)
 
 
-def test_a_call_begins_and_ends() -> None:
+def test_a_call_starts_and_ends() -> None:
     (begun,) = seen(a_codex_patch("PreToolUse", ROOT, patch_text(added("a.py", "x\n"))))
     assert isinstance(begun, ToolCall)
     assert (begun.name, begun.status, begun.ended_ns) == ("apply_patch", CallStatus.RUNNING, None)
@@ -106,15 +106,21 @@ def test_a_call_begins_and_ends() -> None:
 
 
 @pytest.mark.parametrize("name", "Bash exec_command shell shell_command functions.exec_command functions.shell".split())
-def test_shell_tools_have_one_name_and_are_looked_around(name: str) -> None:
+def test_shell_tools_have_one_name_and_snapshots(name: str) -> None:
     given: dict[str, Any] = {"cmd": "ls -l"} if "exec" in name else {"command": ["bash", "-lc", "ls -l"]}
     (call,) = of(seen(a_command("", tool_name=name, tool_input=given)), ToolCall)
     assert (call.name, call.about) == ("Bash", "ls -l")
-    assert (phase_of("PreToolUse", name), phase_of("PostToolUse", name)) == ("before", "after")
+    assert (choose_snapshot_phase("PreToolUse", name), choose_snapshot_phase("PostToolUse", name)) == (
+        "before",
+        "after",
+    )
 
 
-def test_files_around_a_patch_are_looked_at() -> None:
-    assert (phase_of("PreToolUse", "apply_patch"), phase_of("PostToolUse", "apply_patch")) == ("before", "after")
+def test_snapshots_are_taken_around_a_patch() -> None:
+    assert (
+        choose_snapshot_phase("PreToolUse", "apply_patch"),
+        choose_snapshot_phase("PostToolUse", "apply_patch"),
+    ) == ("before", "after")
 
 
 def test_a_patch_is_edits_of_pieces_and_of_whole_files() -> None:
@@ -133,7 +139,7 @@ def test_a_patch_is_edits_of_pieces_and_of_whole_files() -> None:
     assert {edit.call for edit in (new, old, gone, moved)} == {"call_01"}
 
 
-def test_paths_are_below_the_folder_in_which_codex_works() -> None:
+def test_paths_are_relative_to_codexs_folder() -> None:
     said = a_codex_patch("PostToolUse", ROOT / "sub", patch_text(added("a.py", "x\n")))
     (edit,) = of(seen(said, folder=f"{ROOT}/sub"), FileEdit)
     assert edit.path == RepoPath(b"sub/a.py")
@@ -145,7 +151,7 @@ def test_a_patch_that_failed_edits_nothing() -> None:
     assert ([call.status for call in of(views, ToolCall)], of(views, FileEdit)) == ([CallStatus.FAILED], [])
 
 
-def test_a_patch_that_a_command_hands_over() -> None:
+def test_a_patch_that_a_command_applies() -> None:
     command = f"cd sub && apply_patch <<'EOF'\n{patch_text(added('a.py', 'x'))}\nEOF\n"
     (edit,) = of(seen(a_command(command)), FileEdit)
     assert (edit.path, edit.after.content) == (RepoPath(b"sub/a.py"), "x\n")
@@ -181,7 +187,7 @@ def test_sources_that_commands_read(command: str, printed: str, read: list[tuple
     assert len({one.id for one in found}) == len(found)
 
 
-def test_a_file_that_could_not_be_read_was_tried() -> None:
+def test_an_unreadable_file_is_an_attempt() -> None:
     said = {"output": "cat: a.py: No such file", "metadata": {"exit_code": 1, "duration_seconds": 0.1}}
     (read,) = of(seen(a_command("cat a.py", said)), SourceAccess)
     assert (read.reading, read.failed) == (Reading.ATTEMPTED, True)
@@ -194,7 +200,7 @@ def test_tools_of_servers_open_pages() -> None:
     assert (read.locator, read.reading, read.text.content) == ("https://example.org/a", Reading.EXCERPT, "words")
 
 
-def test_commits_are_linked_by_whole_ids_alone_and_pull_requests_by_their_address() -> None:
+def test_commits_are_linked_by_full_ids_only_and_pull_requests_by_url() -> None:
     made = seen(a_command("git commit -m x", f"[main {'b' * 40}] x\n"))
     assert [link.commit for link in of(made, CommitLink)] == ["b" * 40]
     assert of(seen(a_command("git commit -m x", "[main bbbbbbb] x\n")), CommitLink) == []
@@ -203,7 +209,7 @@ def test_commits_are_linked_by_whole_ids_alone_and_pull_requests_by_their_addres
     assert (fact.number, fact.repository, fact.action) == (7, "o/r", "created")
 
 
-def test_unknown_fields_and_events_are_passed_over() -> None:
+def test_unknown_fields_and_events_are_ignored() -> None:
     plain = a_codex_patch("PostToolUse", ROOT, patch_text(added("a.py", "x\n")))
     assert seen({**plain, "hologram": {"x": [1]}, "version": 99}) == seen(plain)
     assert seen(a_codex_event("Hologram", ROOT, x=1)) == []
@@ -219,6 +225,6 @@ TOOLS = st.sampled_from(["apply_patch", "Bash", "functions.exec_command", "mcp__
     st.dictionaries(st.sampled_from(FIELDS), json_values),
     st.dictionaries(st.sampled_from(("command", "cmd", "input", "url", "workdir")), json_values),
 )
-def test_odd_shapes_never_raise(event: str, tool: str, fields: dict[str, Any], given: dict[str, Any]) -> None:
+def test_invalid_shapes_never_raise(event: str, tool: str, fields: dict[str, Any], given: dict[str, Any]) -> None:
     said = a_codex_event(event, ROOT, **{"tool_name": tool, "tool_use_id": "c", "tool_input": given, **fields})
     assert isinstance(seen(said), list)

@@ -1,4 +1,4 @@
-"""Codex's work from end to end: real repositories, rollouts and hooks as Codex writes them, and whose each line is."""
+"""Codex's work from end to end: real repositories, rollouts and hooks as Codex writes them, and each line's author."""
 
 import json
 import time
@@ -9,14 +9,14 @@ import pytest
 
 from custody.attribution.app.blame import blame
 from custody.capture import TRANSCRIPT_READERS
-from custody.cli.import_ import ImportKind, what_is
+from custody.cli.import_ import ImportKind, detect_import_kind
 from custody.core.paths import RepoPath
-from custody.core.view_merge import merge_calls, merge_session
+from custody.core.view_merge import merge_call_views, merge_session_views
 from custody.core.views import CallStatus, CommitLink, FileEdit, Prompt, Session, ToolCall, View
 from custody.core.wire.report import ImportTranscriptsReport
-from custody.core.wire.time import text_from
+from custody.core.wire.time import format_timestamp
 from custody.intake.import_transcripts import import_transcripts
-from custody.ledger.sessions import log_session
+from custody.ledger.sessions import show_session_log
 from custody.workspace.workspace import Workspace
 from tests.builders import transcripts
 from tests.builders.codex import (
@@ -67,7 +67,7 @@ def views(built: Built, kind: type[V]) -> list[V]:
 
 
 def answers(built: Built) -> list[tuple[Any, ...]]:
-    """Whose each stretch of the file is, and how sure that is."""
+    """Return the author of each line range of the file, and the evidence for it."""
     found = blame(Workspace(built.path), "src/app.py").report.attributions
     return [(one.start_line, one.end_line, one.kind, one.agent, one.tier, one.grade, one.session_id) for one in found]
 
@@ -81,7 +81,7 @@ def wrote(built: Built, text: str = NEW) -> None:
 
 
 def as_claude_code_is(tmp_path: Path, *, hooked: bool) -> list[tuple[Any, ...]]:
-    """What is said of the same edit when Claude Code made it: tier and grade of each stretch."""
+    """Return tier and grade of each line range if Claude Code makes the same edit."""
     other = a_repository(tmp_path / "other")
     other.commit({b"src/app.py": OLD.encode(), b"README.md": b"read me\n"})
     other.checkout()
@@ -90,14 +90,14 @@ def as_claude_code_is(tmp_path: Path, *, hooked: bool) -> list[tuple[Any, ...]]:
     if hooked:
         run_hook(installed(other.path), an_edit(other.path, "src/app.py", OLD, last, new))
     else:
-        session = transcripts.a_transcript(THREAD, other.path, at=text_from(time.time_ns()))
+        session = transcripts.a_transcript(THREAD, other.path, at=format_timestamp(time.time_ns()))
         session.prompt("go").edit("src/app.py", OLD, last, new).put(tmp_path / "claude")
         import_transcripts(Workspace(other.path), TRANSCRIPT_READERS["claude-code"], tmp_path / "claude")
     wrote(other)
     return [(one[:3], one[4:6]) for one in answers(other)]
 
 
-# --- whose lines they are ---------------------------------------------------------------------------------------------
+# --- authors ----------------------------------------------------------------------------------------------------------
 
 
 def hooked(built: Built, call: str = "call_01") -> None:
@@ -110,11 +110,13 @@ def hooked(built: Built, call: str = "call_01") -> None:
 
 
 def a_session(built: Built, told: dict[str, Any] | None = None, **fields: Any) -> Rollout:
-    made = a_rollout(built.path, at=text_from(time.time_ns()), **fields).prompt("add a discount")
+    made = a_rollout(built.path, at=format_timestamp(time.time_ns()), **fields).prompt("add a discount")
     return made.patch(PATCH, told)
 
 
-def test_lines_that_a_hook_saw_are_codexs_as_they_would_be_claude_codes(built: Built, tmp_path: Path) -> None:
+def test_lines_recorded_by_a_hook_are_codexs_with_the_same_evidence_as_claude_codes(
+    built: Built, tmp_path: Path
+) -> None:
     hooked(built)
     none, agent = answers(built)
     assert (none[:3], agent[:4], agent[6]) == ((1, 3, "none"), (4, 5, "agent", "codex"), THREAD)
@@ -122,7 +124,7 @@ def test_lines_that_a_hook_saw_are_codexs_as_they_would_be_claude_codes(built: B
     assert agent[5] == "recorded"
 
 
-def test_a_patch_whose_effect_no_look_saw_is_told_by_its_text(built: Built) -> None:
+def test_a_patch_without_a_snapshot_is_read_from_its_text(built: Built) -> None:
     run_codex_hook(installed(built.path), a_codex_patch("PostToolUse", built.path, PATCH))
     wrote(built)
     assert [one[:4] for one in answers(built)] == [(1, 3, "none", None), (4, 5, "agent", "codex")]
@@ -130,9 +132,7 @@ def test_a_patch_whose_effect_no_look_saw_is_told_by_its_text(built: Built) -> N
 
 @pytest.mark.parametrize("paginated", [False, True])
 @pytest.mark.parametrize("told", [False, True])
-def test_lines_that_a_rollout_tells_are_codexs(
-    built: Built, home: Path, tmp_path: Path, told: bool, paginated: bool
-) -> None:
+def test_lines_of_a_rollout_are_codexs(built: Built, home: Path, tmp_path: Path, told: bool, paginated: bool) -> None:
     a_session(built, changes(built) if told else None, paginated=paginated).put(home)
     report = imported(built)
     wrote(built)
@@ -145,22 +145,20 @@ def test_lines_that_a_rollout_tells_are_codexs(
 
 @pytest.mark.parametrize("down", [True, False])
 @pytest.mark.parametrize("captured", [True, False])
-def test_a_block_that_one_piece_takes_out_and_another_puts_in_keeps_its_writer(
-    built: Built, home: Path, *, down: bool, captured: bool
-) -> None:
+def test_a_block_moved_by_a_patch_keeps_its_author(built: Built, home: Path, *, down: bool, captured: bool) -> None:
     block = [f"def checked_{n}(order): return order.checked_by({n})" for n in range(5)]
     rest = [f"the_rest_of_the_module_{n} = settings[{n}]" for n in range(20)]
     old, new = ([*block, *rest], [*rest, *block]) if down else ([*rest, *block], [*block, *rest])
     new.insert(12, "def brought(order): return order.brought_by_the_agent")
     before, after = "\n".join(old) + "\n", "\n".join(new) + "\n"
     now = time.time_ns()
-    if captured:  # the lines are of an earlier session, of which the whole text is known
-        earlier = a_rollout(built.path, thread=EARLIER, at=text_from(now - 60 * 10**9))
+    if captured:  # the lines belong to an earlier session with a known text
+        earlier = a_rollout(built.path, thread=EARLIER, at=format_timestamp(now - 60 * 10**9))
         earlier.patch(patch_text(added("src/app.py", before))).put(home)
     else:
         built.commit({b"src/app.py": before.encode()}, built.head())
         built.checkout()
-    a_rollout(built.path, at=text_from(now)).patch(patch_text(updated("src/app.py", before, after))).put(home)
+    a_rollout(built.path, at=format_timestamp(now)).patch(patch_text(updated("src/app.py", before, after))).put(home)
     imported(built)
     wrote(built, after)
     whose = [one[6] for one in answers(built) for _ in range(one[0], one[1] + 1)]
@@ -175,12 +173,12 @@ def test_a_rollout_of_what_a_hook_recorded_changes_neither_the_answer_nor_the_co
     session.put(home)
     imported(built)
     assert answers(built) == before
-    assert len(merge_calls(views(built, ToolCall))) == 1
-    told = log_session(Workspace(built.path), THREAD)
+    assert len(merge_call_views(views(built, ToolCall))) == 1
+    told = show_session_log(Workspace(built.path), THREAD)
     assert len(told.prompts) == 1
 
 
-def test_a_shell_command_that_a_hook_saw_is_codexs(built: Built) -> None:
+def test_a_shell_command_recorded_by_a_hook_is_codexs(built: Built) -> None:
     installed(built.path)
     said = {"tool_name": "Bash", "tool_use_id": "call_02", "tool_input": {"command": "python fix.py"}}
     run_codex_hook(built.path, a_codex_event("PreToolUse", built.path, **said))
@@ -189,24 +187,24 @@ def test_a_shell_command_that_a_hook_saw_is_codexs(built: Built) -> None:
     assert [one[:4] for one in answers(built)] == [(1, 3, "none", None), (4, 5, "agent", "codex")]
 
 
-# --- what a rollout says ----------------------------------------------------------------------------------------------
+# --- content of a rollout ---------------------------------------------------------------------------------------------
 
 
 def test_a_session_its_prompt_its_calls_and_its_edits(built: Built, home: Path) -> None:
     a_session(built, changes(built)).says("done").put(home)
     imported(built)
-    session = merge_session(views(built, Session))
+    session = merge_session_views(views(built, Session))
     assert session is not None and (session.id, session.model, session.worktree) == (THREAD, MODEL, str(built.path))
     (prompt,) = views(built, Prompt)
     assert (prompt.id, prompt.text.content) == (TURN, "add a discount")
-    (call,) = merge_calls(views(built, ToolCall))
+    (call,) = merge_call_views(views(built, ToolCall))
     assert (call.name, call.status, call.model, call.prompt) == ("apply_patch", CallStatus.OK, MODEL, TURN)
     assert call.ended_ns is not None and call.ended_ns > call.started_ns
     (edit,) = views(built, FileEdit)
     assert (edit.path, edit.call, edit.part) == (RepoPath(b"src/app.py"), call.id, True)
 
 
-def test_a_second_import_changes_nothing_and_a_rollout_that_grew_brings_its_new_lines(built: Built, home: Path) -> None:
+def test_a_second_import_changes_nothing_and_a_grown_rollout_adds_its_new_lines(built: Built, home: Path) -> None:
     session = a_session(built)
     session.put(home)
     first, second = imported(built), imported(built)
@@ -215,14 +213,14 @@ def test_a_second_import_changes_nothing_and_a_rollout_that_grew_brings_its_new_
     assert imported(built).new == 2
 
 
-def test_a_fork_repeats_lines_and_they_count_once_for_the_session_that_they_are_of(built: Built, home: Path) -> None:
+def test_lines_repeated_by_a_fork_count_once_for_their_own_session(built: Built, home: Path) -> None:
     first = a_session(built, changes(built))
     fork = first.forked("0199a213-81c0-7800-8aa1-aaaaaaaaaaaa").prompt("go on").shell("ls", "src")
-    # The first session went on after it was forked: its file changed last.
+    # The first session continued after the fork: its file changed last.
     fork.put(home)
     first.wait(500).shell("pwd", "/").put(home)
     report = imported(built)
-    calls = {call.id: call.session for call in merge_calls(views(built, ToolCall))}
+    calls = {call.id: call.session for call in merge_call_views(views(built, ToolCall))}
     assert sorted(calls.values()) == sorted([THREAD, THREAD, fork.thread])
     assert {(prompt.session, prompt.text.content) for prompt in views(built, Prompt)} == {
         (THREAD, "add a discount"),
@@ -232,7 +230,7 @@ def test_a_fork_repeats_lines_and_they_count_once_for_the_session_that_they_are_
     assert report.repeated > 0
 
 
-def test_only_sessions_of_this_repository_are_taken(built: Built, home: Path, tmp_path: Path) -> None:
+def test_only_sessions_of_this_repository_are_imported(built: Built, home: Path, tmp_path: Path) -> None:
     a_session(built).put(home)
     a_rollout(tmp_path / "repository-beside", thread="0199a213-81c0-7800-8aa1-000000000000").prompt("no").put(home)
     old = Rollout(built.path, thread="0199a213-81c0-7800-8aa1-111111111111", enveloped=False).begun().prompt("old one")
@@ -261,12 +259,12 @@ def test_a_subagents_calls_know_who_started_it(built: Built, home: Path) -> None
     parent.put(home)
     agent.put(home)
     report = imported(built)
-    found = [one for one in merge_calls(views(built, ToolCall)) if one.subagent is not None]
+    found = [one for one in merge_call_views(views(built, ToolCall)) if one.subagent is not None]
     assert [(one.session, one.subagent, one.parent, one.name) for one in found] == [(THREAD, child, call, "Bash")]
     assert (views(built, Prompt), report.subagents, report.subagents_unattached) == ([], 1, 0)
 
 
-def test_secrets_are_taken_out_before_anything_is_written(built: Built, home: Path) -> None:
+def test_secrets_are_redacted_before_anything_is_written(built: Built, home: Path) -> None:
     secret = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
     a_rollout(built.path).patch(patch_text(added("src/new.py", f'token = "{secret}"\n'))).put(home)
     imported(built)
@@ -277,7 +275,7 @@ def test_secrets_are_taken_out_before_anything_is_written(built: Built, home: Pa
     assert edit.after is not None and "[redacted:" in (edit.after.content or "")
 
 
-def test_what_cannot_be_read_is_named_and_the_rest_is_used(built: Built, home: Path) -> None:
+def test_unreadable_parts_are_reported_and_the_rest_is_used(built: Built, home: Path) -> None:
     session = a_session(built).line("holograms", {"x": 1}).event("sang", what="a song").response("dance")
     file = session.put(home)
     with file.open("ab") as end:
@@ -291,9 +289,9 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_used(built: Built, home: P
     assert "compressed" in packed.what
 
 
-def test_a_rollout_and_a_folder_of_them_are_told_by_what_is_in_them(built: Built, home: Path) -> None:
+def test_a_rollout_and_a_folder_of_rollouts_are_recognized_by_content(built: Built, home: Path) -> None:
     file = a_session(built).put(home)
-    assert [what_is(path) for path in (Path("codex"), file, home)] == [
+    assert [detect_import_kind(path) for path in (Path("codex"), file, home)] == [
         (ImportKind.AGENT, TRANSCRIPT_READERS["codex"]),
         (ImportKind.TRANSCRIPTS, TRANSCRIPT_READERS["codex"]),
         (ImportKind.TRANSCRIPTS, TRANSCRIPT_READERS["codex"]),

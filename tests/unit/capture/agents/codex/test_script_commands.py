@@ -1,4 +1,4 @@
-"""Scripts that a model wrote for Codex: the commands that certainly ran are read, and nothing is guessed."""
+"""Scripts that a model wrote for Codex: only commands that certainly ran are read."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.capture import TranscriptLine
-from custody.capture.agents.codex.line_shapes import CHARS_MAX, ran_in
+from custody.capture.agents.codex.line_shapes import CHARS_MAX, parse_script_command
 from custody.core.views import CallStatus, FileEdit, Reading, SourceAccess
 from tests.builders.codex import Rollout, a_rollout
 from tests.builders.codex_told import ended, of, read, told
@@ -18,7 +18,7 @@ BOTH = 'const both = [tools.exec_command({cmd: "a"}), tools.exec_command({cmd: "
 
 
 def scripted(script: str, printed: str, *, how: str = "completed") -> Rollout:
-    """A session with one script, and what it printed."""
+    """Return a session with one script, and its output."""
     made = a_rollout("/w")
     made.response("custom_tool_call", call_id="call_1", name="exec", status="completed", input=script)
     head = {"type": "input_text", "text": f"Script {how}\nWall time 0.2 seconds\nOutput:\n"}
@@ -38,10 +38,10 @@ def scripted(script: str, printed: str, *, how: str = "completed") -> Rollout:
         ('await tools.exec_command({cmd: "\\u00e9\\ud83d\\ude00\\x41\\t"}) // if not', "\u00e9\U0001f600A\t", None),
     ],
 )
-def test_a_command_that_stands_in_a_script(script: str, command: str, folder: str | None) -> None:
-    ran = ran_in(script)
+def test_a_command_in_a_script_is_read(script: str, command: str, folder: str | None) -> None:
+    ran = parse_script_command(script)
     assert ran is not None
-    assert (ran.command, ran.folder) == (command, folder)
+    assert (ran.tool, ran.input, ran.folder) == ("Bash", {"command": command}, folder)
 
 
 @pytest.mark.parametrize(
@@ -67,14 +67,14 @@ def test_a_command_that_stands_in_a_script(script: str, command: str, folder: st
         "tools.exec_command({cmd: 'x'})" + " " * CHARS_MAX,
     ],
 )
-def test_what_a_script_does_not_tell_is_not_guessed(script: str) -> None:
-    assert ran_in(script) is None
+def test_an_unclear_script_gives_no_command(script: str) -> None:
+    assert parse_script_command(script) is None
 
 
 @given(st.text(alphabet=st.sampled_from("tools.exec_command({cmd:'\"`$\\u}])+,;\n/*if =>"), max_size=80))
 def test_any_script_is_read_without_an_error(script: str) -> None:
-    ran_in(f"tools.exec_command({script}")
-    ran_in(script + "tools.")
+    parse_script_command(f"tools.exec_command({script}")
+    parse_script_command(script + "tools.")
 
 
 def test_what_a_script_writes_shows_and_commits() -> None:
@@ -98,7 +98,7 @@ def test_what_a_script_writes_shows_and_commits() -> None:
         ("failed", "Script error:\nTypeError: x is not a function\nPermission denied", CallStatus.FAILED),
     ],
 )
-def test_how_the_command_of_a_script_ended(how: str, printed: str, status: CallStatus) -> None:
+def test_the_exit_code_of_a_scripts_command(how: str, printed: str, status: CallStatus) -> None:
     views = told(scripted(f"text(await tools.shell_command({{command: {json.dumps(WRITE)}}}))", printed, how=how))
     assert [call.status for call in ended(views)] == [status]
     assert len(of(views, FileEdit)) == (status is CallStatus.OK)
@@ -108,7 +108,7 @@ def test_a_script_that_still_runs_has_not_ended() -> None:
     assert ended(told(scripted("text(1)", "", how="running with cell ID 33"))) == []
 
 
-def test_a_patch_of_a_script_has_an_event_of_its_own() -> None:
+def test_a_patch_in_a_script_has_its_own_event() -> None:
     change: dict[str, Any] = {"/w/a.py": {"type": "add", "content": "x\n"}}
     made = a_rollout("/w")
     made.response("custom_tool_call", call_id="call_1", name="exec", input='await tools.apply_patch("*** Begin")')

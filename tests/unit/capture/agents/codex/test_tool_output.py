@@ -1,4 +1,4 @@
-"""What Codex says in the place of an output, and how calls ended by it: shapes that real rollouts have."""
+"""Codex's texts in place of an output, and the status of calls by them, in the shapes of real rollouts."""
 
 import json
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from custody.capture import TranscriptLine
-from custody.capture.agents.codex.tool_calls import answer_of
+from custody.capture.agents.codex.tool_calls import parse_tool_output
 from custody.core.views import CallStatus, FileEdit, Prompt, SourceAccess
 from tests.builders.codex import THREAD, Rollout, a_rollout, added, patch_text, updated
 from tests.builders.codex_told import begun_in, ended, of, read, told
@@ -17,7 +17,7 @@ LONG = "x" * 100_000
 
 
 def called(name: str, given: Any, output: Any) -> Rollout:
-    """A session with one call of a tool, and what it gave back."""
+    """Return a session with one call of a tool, and its output."""
     made = a_rollout("/w")
     kind, at = ("custom_tool_call", "input") if name == "apply_patch" else ("function_call", "arguments")
     made.response(kind, call_id="call_1", name=name, **{at: given if isinstance(given, str) else json.dumps(given)})
@@ -31,10 +31,10 @@ def called(name: str, given: Any, output: Any) -> Rollout:
         "patch rejected by user",
         "execution error: Io(Os { code: 2, kind: NotFound })",
         "error: invalid hunk at line 2, 'x' is not a valid hunk header.",
-        "a way of saying no that nobody has seen yet",
+        "an unknown kind of refusal",
     ],
 )
-def test_a_patch_that_codex_does_not_say_it_applied_edits_nothing(said: str) -> None:
+def test_a_patch_that_codex_did_not_apply_edits_nothing(said: str) -> None:
     views = told(called("apply_patch", PATCH, said))
     assert of(views, FileEdit) == []
     assert [call.status for call in ended(views)] == [CallStatus.FAILED]
@@ -48,7 +48,7 @@ def test_a_patch_that_codex_does_not_say_it_applied_edits_nothing(said: str) -> 
         json.dumps({"output": "Success. Updated the following files:\nM a.py\n", "metadata": {"exit_code": 0}}),
     ],
 )
-def test_a_patch_that_codex_says_it_applied_is_an_edit(said: str) -> None:
+def test_a_patch_that_codex_applied_is_an_edit(said: str) -> None:
     views = told(called("apply_patch", PATCH, said))
     assert [edit.after.content for edit in of(views, FileEdit)] == ["two\n"]
     assert [call.status for call in ended(views)] == [CallStatus.OK]
@@ -68,19 +68,19 @@ def test_a_patch_that_codex_says_it_applied_is_an_edit(said: str) -> None:
         f"failed in sandbox LinuxSeccomp with execution error: sandbox denied exec error, exit code: 2, {LONG}",
     ],
 )
-def test_a_command_that_was_not_done_failed_and_wrote_nothing(said: str) -> None:
+def test_a_command_that_did_not_run_failed_and_wrote_nothing(said: str) -> None:
     views = told(called("exec_command", {"cmd": WRITE}, said))
     assert of(views, FileEdit) == []
     assert [call.status for call in ended(views)] == [CallStatus.FAILED]
 
 
-def test_what_a_command_prints_is_no_refusal() -> None:
+def test_a_commands_output_is_not_a_refusal() -> None:
     said = "Exit code: 0\nWall time: 0.1 seconds\nOutput:\nexecution error: expected by the test\n"
     views = told(called("shell_command", {"command": WRITE}, said))
     assert ([call.status for call in ended(views)], len(of(views, FileEdit))) == ([CallStatus.OK], 1)
 
 
-def test_a_patch_that_a_command_could_not_hand_over_edits_nothing() -> None:
+def test_a_patch_of_a_failed_command_edits_nothing() -> None:
     command = f"apply_patch <<'EOF'\n{PATCH}\nEOF"
     views = told(called("shell", {"command": ["bash", "-lc", command]}, "error: Failed to find expected lines in a.py"))
     assert (of(views, FileEdit), [call.status for call in ended(views)]) == ([], [CallStatus.FAILED])
@@ -96,8 +96,8 @@ def test_a_patch_in_a_here_document_without_its_end() -> None:
 def test_lines_above_an_output_may_begin_with_the_command() -> None:
     command = "cat a.py # \nWall time\nOutput:\n"
     head = f"Command: /bin/bash -lc '{command}'\nChunk ID: 91\nWall time: 0.1 seconds\nProcess exited with code 3\n"
-    answer = answer_of(f"{head}Original token count: 2\nOutput:\nno\n")
-    assert (answer.words, answer.code) == ("no\n", 3)
+    answer = parse_tool_output(f"{head}Original token count: 2\nOutput:\nno\n")
+    assert (answer.text, answer.code) == ("no\n", 3)
     (read,) = of(told(called("exec_command", {"cmd": "cat a.py"}, f"{head}Output:\nno\n")), SourceAccess)
     assert (read.locator, read.failed) == ("/w/a.py", True)
 
@@ -105,7 +105,7 @@ def test_lines_above_an_output_may_begin_with_the_command() -> None:
 # --- prompts ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_prompt_that_is_told_before_the_first_event_counts_once() -> None:
+def test_a_prompt_before_the_first_event_counts_once() -> None:
     made = Rollout("/w").begun()
     made.lines = [line for line in made.lines if line["type"] == "session_meta"]
     made.prompt("do it").turned()
@@ -115,20 +115,20 @@ def test_a_prompt_that_is_told_before_the_first_event_counts_once() -> None:
 ABOVE = "# Context from my IDE setup:\n\n## Active file: a.py\n\n## Open tabs:\n- a.py: a.py\n\n"
 
 
-def test_what_an_editor_puts_above_a_prompt_was_not_typed() -> None:
+def test_an_editors_context_is_not_part_of_the_prompt() -> None:
     made = a_rollout("/w").prompt(f"{ABOVE}## My request for Codex:\nmend it\nplease\n")
     assert [one.text.content for one in of(told(made), Prompt)] == ["mend it\nplease"]
 
 
-def test_nothing_typed_below_what_an_editor_says_is_no_prompt() -> None:
+def test_an_editors_context_without_a_prompt_is_not_a_prompt() -> None:
     assert of(told(a_rollout("/w").prompt(f"{ABOVE}## My request for Codex:\n \n")), Prompt) == []
 
 
-# --- threads that the program began -----------------------------------------------------------------------------------
+# --- threads that the program started ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("source", [{"subagent": "review"}, {"sub_agent": {"other": "guardian"}}])
-def test_what_the_program_asks_in_a_thread_of_its_own_was_not_typed(source: dict[str, Any]) -> None:
+def test_the_programs_own_threads_have_no_typed_prompts(source: dict[str, Any]) -> None:
     assert of(told(Rollout("/w").begun(source=source).prompt("Review the changes")), Prompt) == []
 
 

@@ -1,4 +1,4 @@
-"""Codex's rollouts, in every shape and however odd: read, passed over or named, never a crash."""
+"""Codex's rollouts, in every shape and however invalid: read, skipped or reported, never a crash."""
 
 import gzip
 import json
@@ -17,7 +17,7 @@ from custody.capture import line_reader as lines
 from custody.capture.agent_event import PendingCalls
 from custody.core.errors import InputError
 from custody.core.views import CallStatus, FileEdit, Prompt, Reading, Session, SourceAccess, ToolCall
-from custody.core.wire.canonical import parse
+from custody.core.wire.canonical import parse_json_bytes
 from tests.builders.codex import (
     MODEL,
     THREAD,
@@ -71,25 +71,25 @@ PLACES = [(number, place) for number, line in enumerate(LINES) for place in path
 
 
 @given(st.sampled_from(PLACES), json_values)
-def test_a_line_with_anything_in_any_place_is_read_or_named(where: tuple[int, tuple[Any, ...]], odd: Any) -> None:
+def test_a_line_with_arbitrary_fields_is_read_or_reported(where: tuple[int, tuple[Any, ...]], odd: Any) -> None:
     number, place = where
     for item in read(*LINES[:number], changed(LINES[number], place, odd), *LINES[number + 1 :]):
         if isinstance(item, TranscriptLine):
             try:
-                transcript_views(parse(json.dumps(an_event(item)).encode()))
+                transcript_views(parse_json_bytes(json.dumps(an_event(item)).encode()))
             except InputError:
-                pass  # such a line is named by its number, and not kept
+                pass  # such a line is reported by its number, not stored
 
 
 @given(st.lists(json_values, max_size=5), st.binary(max_size=40))
-def test_lines_of_any_json_and_of_none_are_passed_over_or_named(values: list[Any], data: bytes) -> None:
+def test_lines_of_any_json_or_other_text_are_skipped_or_reported(values: list[Any], data: bytes) -> None:
     assert len(read(*values)) >= sum(value != "" for value in values)
     READER.knows(data)
     (item,) = READER.read(ANY_FILE, [FileLine(1, b"[" + data, len(data), False)], {})
     assert isinstance(item, LineProblem)
 
 
-def test_every_line_has_a_name_of_its_own_and_the_same_every_time() -> None:
+def test_every_line_has_a_unique_and_stable_id() -> None:
     lines = a_long_session().prompt("again").prompt("again").lines
     names = [[item.id for item in read(*lines) if isinstance(item, TranscriptLine)] for _ in range(2)]
     assert names[0] == names[1] and len(set(names[0])) == len(names[0])
@@ -103,7 +103,7 @@ def test_all_types_of_a_session_are_known() -> None:
 
 
 @pytest.mark.parametrize("way", "exec_command shell shell_command local_shell functions.exec_command".split())
-def test_commands_in_every_way_in_which_codex_had_them(way: str) -> None:
+def test_commands_in_every_shape_of_codex(way: str) -> None:
     views = told(a_rollout("/w").shell("cat a.py", "two\n", way=way).shell("make", "no", 2, way=way))
     assert [(call.name, call.about) for call in of(views, ToolCall) if call.about] == [
         ("Bash", "cat a.py"),
@@ -122,7 +122,7 @@ def test_a_command_that_still_runs_has_not_ended() -> None:
     assert (ended(views), of(views, SourceAccess)) == ([], [])
 
 
-def test_the_same_command_told_by_an_event_and_by_its_output_counts_once() -> None:
+def test_a_command_reported_by_an_event_and_by_its_output_counts_once() -> None:
     made = a_rollout("/w")
     made.response("function_call", name="exec_command", arguments='{"cmd":"cat a.py"}', call_id="call_1")
     said = {"command": ["bash", "-lc", "cat a.py"], "cwd": "file:///w", "exit_code": 0, "aggregated_output": "two\n"}
@@ -132,19 +132,19 @@ def test_the_same_command_told_by_an_event_and_by_its_output_counts_once() -> No
     assert {call.id for call in of(views, ToolCall)} == {"call_1"}
 
 
-def test_what_a_person_ran_is_not_the_agents() -> None:
+def test_a_persons_command_is_not_the_agents() -> None:
     said = {"command": ["bash", "-lc", "echo x > c"], "cwd": "/w", "exit_code": 0, "source": "user_shell"}
     assert of(told(a_rollout("/w").event("exec_command_end", call_id="call_1", **said)), ToolCall) == []
 
 
 @pytest.mark.parametrize("paginated", [False, True])
-def test_a_patch_told_by_its_text_and_by_its_event_is_one_edit(paginated: bool) -> None:
+def test_a_patch_reported_by_its_text_and_by_its_event_is_one_edit(paginated: bool) -> None:
     (edit,) = of(told(a_rollout("/w", paginated=paginated).patch(PATCH, CHANGES)), FileEdit)
     assert (edit.before.content, edit.after.content, edit.part) == ("one\n", "two\n", True)
     assert [(piece.first, piece.last) for piece in edit.lines] == [(1, 1)]
 
 
-def test_a_patch_in_the_ways_of_older_versions() -> None:
+def test_patches_in_the_shapes_of_older_versions() -> None:
     made = a_rollout("/w")
     made.response("function_call", name="apply_patch", arguments=json.dumps({"input": PATCH}), call_id="call_1")
     made.response("function_call_output", call_id="call_1", output='{"output":"Success.","metadata":{"exit_code":0}}')
@@ -162,12 +162,12 @@ def test_a_patch_that_failed_edits_nothing(changes: dict[str, Any] | None, pagin
     assert {call.status for call in ended(views)} == {CallStatus.FAILED}
 
 
-def test_what_a_command_writes_by_its_own_text() -> None:
+def test_files_that_a_command_writes_by_its_own_text() -> None:
     (edit,) = of(told(a_rollout("/w").shell("cat > a.py <<'EOF'\nx\nEOF")), FileEdit)
     assert (edit.after.content, ":shell:" in edit.id) == ("x\n", True)
 
 
-def test_a_search_once_its_hits_and_the_page_that_was_opened() -> None:
+def test_a_search_counts_once_with_its_hits_and_the_opened_page() -> None:
     found = [{"url": "https://example.org/a", "title": "A"}]
     made, action = a_rollout("/w"), {"type": "search", "query": "q"}
     made.event("web_search_end", call_id="ws_1", query="q", action=action, results=found)
@@ -192,12 +192,12 @@ def test_calls_that_wait_for_results_are_bounded(monkeypatch: pytest.MonkeyPatch
 # --- sessions ---------------------------------------------------------------------------------------------------------
 
 
-def test_prompts_and_what_the_program_put_in_their_place() -> None:
+def test_prompts_and_the_programs_texts_in_their_place() -> None:
     made = a_rollout("/w").prompt("<environment_context>x</environment_context>").prompt("first").prompt("first")
     assert [(one.id, one.text.content) for one in of(told(made), Prompt)] == [(TURN, "first"), (f"{TURN}:1", "first")]
 
 
-def test_an_erased_prompt_is_known_to_have_been_there() -> None:
+def test_an_erased_prompt_is_reported_as_erased() -> None:
     (found,) = [
         item for item in read(*a_rollout("/w").prompt("x").lines) if isinstance(item, TranscriptLine) and not item.opens
     ]
@@ -207,7 +207,7 @@ def test_an_erased_prompt_is_known_to_have_been_there() -> None:
     assert prompt.text.content is None
 
 
-def test_a_model_that_changes_is_news() -> None:
+def test_a_changed_model_is_reported() -> None:
     made = a_rollout("/w").turned().turned(model="gpt-6").says("x")
     assert [one.model for one in of(told(made), Session)] == [None, MODEL, "gpt-6"]
 
@@ -224,7 +224,7 @@ def test_rollouts_without_envelopes() -> None:
     assert READER.knows(json.dumps(made.lines[0]).encode())
 
 
-def test_lines_that_a_subagent_inherited_are_passed_over() -> None:
+def test_lines_that_a_subagent_inherited_are_skipped() -> None:
     source = {"subagent": {"thread_spawn": {"parent_thread_id": THREAD, "depth": 1}}}
     made = Rollout("/w", thread="child").begun(session_id=THREAD, source=source, subagent_history_start_ordinal=5)
     made.line("response_item", {"type": "function_call", "name": "x", "arguments": "{}", "call_id": "c1"}, ordinal=4)
@@ -232,13 +232,13 @@ def test_lines_that_a_subagent_inherited_are_passed_over() -> None:
     assert [(call.id, call.session, call.subagent) for call in of(told(made), ToolCall)] == [("c2", THREAD, "child")]
 
 
-def test_what_was_summed_up_is_not_said_again() -> None:
+def test_summarized_lines_are_not_repeated() -> None:
     again = {"type": "function_call", "name": "apply_patch", "arguments": json.dumps({"input": PATCH}), "call_id": "c"}
     made = a_rollout("/w").line("compacted", {"message": "x", "replacement_history": [again]})
     assert of(told(made), ToolCall) == []
 
 
-def test_unknown_fields_pass_and_a_newer_version_is_named_and_read() -> None:
+def test_unknown_fields_are_ignored_and_a_newer_version_is_reported_and_read() -> None:
     plain = a_rollout("/w").patch(PATCH, CHANGES)
     newer = Rollout("/w", version="9.1.0").begun(hologram=1).patch(PATCH, CHANGES)
     for line in newer.lines:
@@ -250,7 +250,7 @@ def test_unknown_fields_pass_and_a_newer_version_is_named_and_read() -> None:
     assert not [item for item in read(*plain.lines) if isinstance(item, LineProblem)]
 
 
-def test_outputs_are_cut_and_patches_are_not_and_thoughts_are_not_kept() -> None:
+def test_outputs_are_cut_patches_are_not_and_thinking_is_not_stored() -> None:
     long = "x" * 100_000
     made = a_rollout("/w").says("well").shell("make", long, 2).patch(patch_text(added("a.py", f"{long}\n")))
     kept = [an_event(item) for item in read(*made.lines) if isinstance(item, TranscriptLine)]
@@ -266,11 +266,11 @@ def test_outputs_are_cut_and_patches_are_not_and_thoughts_are_not_kept() -> None
 @pytest.mark.parametrize(
     ("environment", "home"), [({"HOME": "/home/a"}, "/home/a/.codex"), ({"HOME": "/home/a", "CODEX_HOME": "/c"}, "/c")]
 )
-def test_where_rollouts_are_kept(environment: dict[str, str], home: str) -> None:
+def test_where_rollouts_are_stored(environment: dict[str, str], home: str) -> None:
     assert READER.home(environment) == Path(home)
 
 
-def test_archived_rollouts_are_found_and_those_begun_first_come_first(tmp_path: Path) -> None:
+def test_archived_rollouts_are_found_and_the_oldest_come_first(tmp_path: Path) -> None:
     late = a_rollout("/w/sub", at="2026-02-01T12:00:00Z").put(tmp_path / "sessions")
     early = a_rollout("/w").put(tmp_path / "archived_sessions")
     a_rollout("/w2", thread="other").put(tmp_path / "sessions")
@@ -280,14 +280,14 @@ def test_archived_rollouts_are_found_and_those_begun_first_come_first(tmp_path: 
 def test_compressed_rollouts_are_read_where_python_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "rollout-2026-01-31T12-00-00-x.jsonl.zst"
     file.write_bytes(gzip.compress(a_rollout("/w").text().encode()))
-    # Python has zstd from 3.14 on; what stands in for it here has the same two names.
+    # Python has zstd from 3.14 on; this stand-in has the same two names.
     monkeypatch.setitem(sys.modules, "a_zstd", SimpleNamespace(open=gzip.open, ZstdError=gzip.BadGzipFile))
     monkeypatch.setattr(lines, "DECOMPRESSORS", ("no_zstd", "a_zstd"))
     assert READER.of_trees(tmp_path, ["/w"]) == [] and READER.files(tmp_path) == [file]
-    assert [line.number for line in lines.lines_of(file)] == [1, 2, 3]
+    assert [line.number for line in lines.read_jsonl_lines(file)] == [1, 2, 3]
     file.write_bytes(b"nonsense")
-    with pytest.raises(OSError, match="compressed and damaged"):
-        list(lines.lines_of(file))
+    with pytest.raises(OSError, match="the compressed data is damaged"):
+        list(lines.read_jsonl_lines(file))
     monkeypatch.setattr(lines, "DECOMPRESSORS", ())
-    with pytest.raises(OSError, match="no zstd"):
-        list(lines.lines_of(file))
+    with pytest.raises(OSError, match="which this Python cannot read"):
+        list(lines.read_jsonl_lines(file))

@@ -1,4 +1,4 @@
-"""Copilot's hook events, of VS Code and of the CLI, become views; what is odd is passed over, never guessed."""
+"""Copilot's hook events, of VS Code and of the CLI, become views; invalid content is ignored, never guessed."""
 
 import json
 from pathlib import Path
@@ -10,9 +10,15 @@ from hypothesis import strategies as st
 
 from custody.capture import hook_views
 from custody.capture.agents.copilot.hook_events import EVENTS
-from custody.capture.agents.copilot.tool_calls import EDITING, changes_by, plain
-from custody.capture.hook.call_name import COPILOTS, copilot_call, copilot_call_in, copilot_files, strip_call_number
-from custody.capture.hook.snapshot import phase_of
+from custody.capture.agents.copilot.tool_calls import EDITING, extract_file_changes, normalize_tool_name
+from custody.capture.hook.call_name import (
+    COPILOTS,
+    find_copilot_call_id,
+    list_copilot_edited_files,
+    make_copilot_call_id,
+    strip_tool_call_number,
+)
+from custody.capture.hook.snapshot import choose_snapshot_phase
 from custody.core.paths import RepoPath
 from custody.core.views import (
     CallStatus,
@@ -26,8 +32,8 @@ from custody.core.views import (
     ToolCall,
     View,
 )
-from custody.core.wire.body import OUTPUT_BYTES_MAX, trim_event
-from custody.core.wire.canonical import parse
+from custody.core.wire.body import OUTPUT_BYTES_MAX, trim_event_output
+from custody.core.wire.canonical import parse_json_bytes
 from tests.builders.copilot import MODEL, SESSION, TOOLS, Copilot
 
 ROOT = Path("/work tree")
@@ -37,7 +43,7 @@ SURFACES = ["cli", "vscode"]
 
 
 def seen(payload: dict[str, Any], **around: Any) -> list[View]:
-    """The views of one event, without the observation that every event leaves; its call named as the hook does."""
+    """Return the views of one event, without the observation that every event has; the call is named as by the hook."""
     named = payload.get("tool_use_id")
     event = payload.get("hook_event_name", "unknown")
     told = {
@@ -48,20 +54,20 @@ def seen(payload: dict[str, Any], **around: Any) -> list[View]:
         "id": "e1",
         "at": AT,
         "session": payload.get("session_id", payload.get("sessionId")),
-        "call": strip_call_number(named) if isinstance(named, str) else None,
+        "call": strip_tool_call_number(named) if isinstance(named, str) else None,
         "head": "a" * 40,
         "worktree": str(ROOT),
         "folder": str(ROOT),
         "payload": payload,
         **around,
     }
-    first, *rest = hook_views(parse(json.dumps({k: v for k, v in told.items() if v is not None}).encode()))
+    first, *rest = hook_views(parse_json_bytes(json.dumps({k: v for k, v in told.items() if v is not None}).encode()))
     assert isinstance(first, Observation)
     return rest
 
 
 def last(session: Copilot, **around: Any) -> list[View]:
-    """The views of what the last hook was told."""
+    """Return the views of the last hook event."""
     return seen(session.hooks[-1], **around)
 
 
@@ -83,17 +89,17 @@ def test_a_replacement_is_the_piece_that_was_replaced(surface: str) -> None:
     edit, call = one(views, FileEdit), one(views, ToolCall)
     assert (edit.path, edit.part, edit.call) == (RepoPath(b"src/a.py"), True, call.id)
     assert (edit.before.content, edit.after.content) == ("one\n", "1\n")
-    assert (call.name, call.status) == (plain(TOOLS[surface]["replace"]), CallStatus.OK)
+    assert (call.name, call.status) == (normalize_tool_name(TOOLS[surface]["replace"]), CallStatus.OK)
     assert ":shell:" in edit.id, "what a look at the disk shows says more"
 
 
 @pytest.mark.parametrize("surface", SURFACES)
-def test_a_file_that_was_made_had_nothing_before(surface: str) -> None:
+def test_a_created_file_has_no_previous_text(surface: str) -> None:
     edit = one(last(Copilot(ROOT, surface).create("a.py", "one\n")), FileEdit)
     assert (edit.before, edit.after.content, edit.part) == (None, "one\n", False)
 
 
-def test_several_replacements_are_as_many_pieces() -> None:
+def test_several_replacements_are_several_pieces() -> None:
     pieces = [{"filePath": f"{ROOT}/{name}", "oldString": "one", "newString": "1"} for name in ("a.py", "b.py", "a.py")]
     views = last(Copilot(ROOT).call("multi_replace_string_in_file", {"explanation": "x", "replacements": pieces}))
     edits = [view for view in views if isinstance(view, FileEdit)]
@@ -130,7 +136,7 @@ def test_the_editor_of_older_versions(given_: dict[str, Any], expected: list[tup
     assert told == expected
 
 
-def test_a_hint_is_no_edit() -> None:
+def test_a_hint_is_not_an_edit() -> None:
     code = {"filePath": f"{ROOT}/a.py", "code": "// ...existing code...\nnew()\n// ...existing code..."}
     views = last(Copilot(ROOT).call("insert_edit_into_file", code, "ok"))
     assert [type(view) for view in views] == [ToolCall]
@@ -144,21 +150,21 @@ def test_a_file_outside_the_repository_gives_a_call_and_no_edit(surface: str, na
     assert [type(view) for view in last(session)] == [ToolCall]
 
 
-def test_an_edit_that_went_wrong_changed_nothing() -> None:
+def test_a_failed_edit_changes_nothing() -> None:
     session = Copilot(ROOT, "cli").replace("a.py", "one", "1", failed=True)
     assert session.hooks[-1]["hook_event_name"] == "PostToolUseFailure"
     assert one(last(session), ToolCall).status is CallStatus.FAILED
     assert not [view for view in last(session) if isinstance(view, FileEdit)]
 
 
-def test_a_refused_call_changed_nothing() -> None:
+def test_a_refused_call_changes_nothing() -> None:
     session = Copilot(ROOT, "cli").replace("a.py", "one", "1")
     session.hooks[-1]["tool_result"]["result_type"] = "rejected"
     assert one(last(session), ToolCall).status is CallStatus.FAILED
     assert not [view for view in last(session) if isinstance(view, FileEdit)]
 
 
-def test_an_erased_text_is_known_to_have_been_there() -> None:
+def test_an_erased_text_is_reported_as_erased() -> None:
     session = Copilot(ROOT).replace("a.py", "one", "1")
     session.hooks[-1]["tool_input"]["oldString"] = {"$erased": f"sha256:{'0' * 64}"}
     edit = one(last(session), FileEdit)
@@ -169,13 +175,13 @@ def test_an_erased_text_is_known_to_have_been_there() -> None:
 
 
 @pytest.mark.parametrize("surface", SURFACES)
-def test_a_call_has_one_name_from_its_beginning_to_its_end(surface: str) -> None:
+def test_a_call_has_one_name_from_start_to_end(surface: str) -> None:
     begun, ended = (seen(said) for said in Copilot(ROOT, surface).create("a.py", "x\n").hooks[-2:])
     assert one(begun, ToolCall).id == one(ended, ToolCall).id
     assert one(begun, ToolCall).status is CallStatus.RUNNING
 
 
-def test_vscodes_number_is_no_part_of_a_calls_name() -> None:
+def test_vscodes_number_is_not_part_of_a_calls_name() -> None:
     session = Copilot(ROOT).read("a.py")
     assert "__vscode-" in session.hooks[-1]["tool_use_id"]
     assert "__vscode-" not in one(last(session), ToolCall).id
@@ -184,20 +190,24 @@ def test_vscodes_number_is_no_part_of_a_calls_name() -> None:
 def test_a_command_of_the_cli_is_named_when_it_has_ended() -> None:
     session = Copilot(ROOT, "cli").shell("make", "made")
     assert seen(session.hooks[-2]) == []
-    assert one(last(session), ToolCall).id == copilot_call(
+    assert one(last(session), ToolCall).id == make_copilot_call_id(
         "bash", {"command": "make", "description": "Run it"}, "made\n<exited with exit code 0>"
     )
 
 
 @pytest.mark.parametrize("shown", ["x" * 5000, "Output too large to read at once (43 KB). Saved to: /tmp/1"])
 def test_a_long_output_does_not_name_a_command(shown: str) -> None:
-    assert copilot_call("bash", {"command": "make"}, shown) == copilot_call("Bash", '{"command":"make"}', None)
+    assert make_copilot_call_id("bash", {"command": "make"}, shown) == make_copilot_call_id(
+        "Bash", '{"command":"make"}', None
+    )
 
 
 def test_the_names_of_both_spellings_are_one() -> None:
     for tool, other in (("edit", "Edit"), ("apply_patch", "Edit"), ("create", "Write"), ("own_tool", "own_tool")):
-        assert copilot_call(tool, {"a": 1, "b": 2}, "words") == copilot_call(other, json.dumps({"b": 2, "a": 1}), None)
-    assert copilot_call("edit", {"a": 1}, None) != copilot_call("edit", {"a": 2}, None)
+        assert make_copilot_call_id(tool, {"a": 1, "b": 2}, "words") == make_copilot_call_id(
+            other, json.dumps({"b": 2, "a": 1}), None
+        )
+    assert make_copilot_call_id("edit", {"a": 1}, None) != make_copilot_call_id("edit", {"a": 2}, None)
 
 
 def test_the_cli_in_its_own_spelling() -> None:
@@ -223,12 +233,12 @@ def test_the_cli_in_its_own_spelling() -> None:
         ("<command started in background with shellId: 0>", CallStatus.OK),
     ],
 )
-def test_a_command_says_in_its_last_words_how_it_ended(words: str, status: CallStatus) -> None:
+def test_a_commands_last_line_has_its_exit_code(words: str, status: CallStatus) -> None:
     views = last(Copilot(ROOT, "cli").call("bash", {"command": "make"}, words))
     assert one(views, ToolCall).status is status
 
 
-def test_what_a_subagent_of_the_cli_is_told_nobody_typed_and_its_calls_are_its_own() -> None:
+def test_a_cli_subagents_prompt_is_not_a_persons_and_its_calls_are_its_own() -> None:
     session = Copilot(ROOT, "cli").prompt("look around").create("a.py", "one\n")
     own = {"session_id": "agent-1", "agent_id": "agent-1", "agent_type": "explore", "parent_agent_id": SESSION}
     asked, ended = ({**session.hooks[n], **own} for n in (1, -1))
@@ -240,7 +250,7 @@ def test_what_a_subagent_of_the_cli_is_told_nobody_typed_and_its_calls_are_its_o
     assert seen(started) == [], "this one does not say which event it is"
 
 
-def test_what_the_cli_puts_into_its_own_prompt_nobody_typed() -> None:
+def test_the_clis_own_prompts_are_not_a_persons() -> None:
     notice = '<system_notification>\nShell command "build" (shellId: 0) has completed.\n</system_notification>'
     assert seen(Copilot(ROOT, "cli").prompt(notice).hooks[-1]) == []
 
@@ -255,7 +265,7 @@ def test_sessions_and_prompts() -> None:
     assert seen(session.hook("SubagentStart", agent_id="a", agent_type="Plan").hooks[-1]) == []
 
 
-def test_a_model_is_taken_where_a_later_version_tells_it() -> None:
+def test_the_model_is_read_from_versions_that_report_it() -> None:
     session = Copilot(ROOT).read("a.py")
     session.hooks[-1]["model"] = MODEL
     assert one(last(session), ToolCall).model == MODEL
@@ -299,21 +309,21 @@ def test_each_source_has_its_reading(tool: str, given_: dict[str, Any], words: s
     assert [f"{reading.value} {name}{' failed' * failed}" for name, reading, failed in told] == expected
 
 
-# --- what the hook does -----------------------------------------------------------------------------------------------
+# --- the hook's own work ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "tool", ["create", "Edit", "Write", "run_in_terminal", "bash", "apply_patch", *sorted(EDITING)]
 )
-def test_the_disk_is_looked_at_around_what_copilot_writes(tool: str) -> None:
-    assert phase_of("PreToolUse", tool, "copilot") == "before"
-    assert phase_of("PostToolUse", tool, "copilot") == "after"
-    assert phase_of("PreToolUse", "view", "copilot") is None
+def test_snapshots_are_taken_around_copilots_writes(tool: str) -> None:
+    assert choose_snapshot_phase("PreToolUse", tool, "copilot") == "before"
+    assert choose_snapshot_phase("PostToolUse", tool, "copilot") == "after"
+    assert choose_snapshot_phase("PreToolUse", "view", "copilot") is None
 
 
-def test_no_other_agent_pays_for_it() -> None:
-    assert phase_of("PreToolUse", "Edit", "claude-code") is None
-    assert phase_of("PreToolUse", "Edit") is None
+def test_other_agents_do_not_load_these_modules() -> None:
+    assert choose_snapshot_phase("PreToolUse", "Edit", "claude-code") is None
+    assert choose_snapshot_phase("PreToolUse", "Edit") is None
 
 
 @pytest.mark.parametrize(
@@ -332,22 +342,22 @@ def test_no_other_agent_pays_for_it() -> None:
         ({}, []),
     ],
 )
-def test_the_files_that_a_call_is_about_to_edit(said: dict[str, Any], files: list[str]) -> None:
-    assert copilot_files(said) == files
+def test_files_that_a_call_is_about_to_edit_are_stored(said: dict[str, Any], files: list[str]) -> None:
+    assert list_copilot_edited_files(said) == files
 
 
 def test_long_answers_are_cut_in_every_spelling() -> None:
     long = "x" * (OUTPUT_BYTES_MAX + 1)
     for name, value in (("tool_result", {"text_result_for_llm": long}), ("toolResult", long), ("tool_response", long)):
         event: dict[str, Any] = {"kind": "hook", "event": "PostToolUse", "payload": {"tool_name": "Bash", name: value}}
-        assert len(json.dumps(trim_event(event))) < OUTPUT_BYTES_MAX
+        assert len(json.dumps(trim_event_output(event))) < OUTPUT_BYTES_MAX
 
 
-# --- what is odd ------------------------------------------------------------------------------------------------------
+# --- invalid content --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("surface", SURFACES)
-def test_fields_and_events_of_a_newer_version_are_passed_over(surface: str) -> None:
+def test_fields_and_events_of_a_newer_version_are_ignored(surface: str) -> None:
     session = Copilot(ROOT, surface).replace("a.py", "one", "1")
     plainly = last(session)
     session.hooks[-1] |= {"schema": 9, "extra": {"deep": [1]}}
@@ -373,12 +383,12 @@ ODD = st.recursive(
         ODD,
     ),
 )
-def test_no_shape_breaks_the_reader(event: str, tool: str, said: dict[str, Any]) -> None:
+def test_arbitrary_shapes_do_not_break_the_reader(event: str, tool: str, said: dict[str, Any]) -> None:
     payload = {"session_id": SESSION, "cwd": str(ROOT), "tool_name": tool, **said}
     assert isinstance(seen(payload, event=event), list)
-    assert copilot_call_in(event, payload) == copilot_call_in(event, payload)
+    assert find_copilot_call_id(event, payload) == find_copilot_call_id(event, payload)
 
 
 @given(tool=st.sampled_from(sorted(EDITING)), said=st.dictionaries(st.text(max_size=9), ODD, max_size=4))
 def test_changes_name_their_files(tool: str, said: dict[str, Any]) -> None:
-    assert all(isinstance(name, str) for change in changes_by(tool, said) for name in change.names)
+    assert all(isinstance(name, str) for change in extract_file_changes(tool, said) for name in change.names)

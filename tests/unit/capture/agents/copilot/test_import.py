@@ -9,11 +9,11 @@ import pytest
 
 from custody.attribution.app.blame import blame
 from custody.capture import TRANSCRIPT_READERS
-from custody.cli.import_ import ImportKind, what_is
-from custody.core.view_merge import merge_calls
+from custody.cli.import_ import ImportKind, detect_import_kind
+from custody.core.view_merge import merge_call_views
 from custody.core.views import FileEdit, FileState, Prompt, Session, ToolCall
 from custody.core.wire.report import ImportTranscriptsReport
-from custody.core.wire.time import text_from
+from custody.core.wire.time import format_timestamp
 from custody.intake.import_transcripts import import_transcripts
 from custody.workspace.workspace import Workspace
 from tests.builders.captured import views
@@ -38,18 +38,18 @@ def built(tmp_path: Path) -> Built:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The user's home, where both programs keep their sessions."""
+    """Return the user's home, where both programs store their sessions."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("COPILOT_HOME", raising=False)
     return tmp_path / "home"
 
 
 def a_session(built: Built, surface: str, **more: Any) -> Copilot:
-    return Copilot(built.path, surface, at=text_from(time.time_ns()), **more).prompt("give a discount")
+    return Copilot(built.path, surface, at=format_timestamp(time.time_ns()), **more).prompt("give a discount")
 
 
 def hooked(built: Built, session: Copilot) -> None:
-    """Run the hook on all that it was told and has not been yet."""
+    """Run the hook on all events that it has not recorded yet."""
     installed(built.path)
     for said in session.hooks:
         ran = run_copilot_hook(built.path, said)
@@ -63,7 +63,7 @@ def imported(built: Built, place: Path | None = None) -> ImportTranscriptsReport
 
 def calls(built: Built) -> dict[str, ToolCall]:
     return {
-        call.id: merge_calls([one for one in views(built, ToolCall) if one.id == call.id])[0]
+        call.id: merge_call_views([one for one in views(built, ToolCall) if one.id == call.id])[0]
         for call in views(built, ToolCall)
     }
 
@@ -82,7 +82,7 @@ def put(built: Built, text: str, path: str = "src/app.py") -> None:
 
 
 @pytest.mark.parametrize(("surface", "shape"), WAYS)
-def test_the_agents_lines_are_the_agents(built: Built, home: Path, surface: str, shape: str) -> None:
+def test_the_agents_lines_are_attributed_to_the_agent(built: Built, home: Path, surface: str, shape: str) -> None:
     session = a_session(built, surface).replace("src/app.py", LINE, PIECE)
     if shape == "hooks":
         hooked(built, session)
@@ -101,7 +101,7 @@ def test_the_agents_lines_are_the_agents(built: Built, home: Path, surface: str,
 
 
 @pytest.mark.parametrize(("surface", "shape"), WAYS)
-def test_a_file_that_was_made_is_the_agents(built: Built, home: Path, surface: str, shape: str) -> None:
+def test_a_created_file_is_attributed_to_the_agent(built: Built, home: Path, surface: str, shape: str) -> None:
     text = "The price of an item\n\nIs what it costs.\n"
     session = a_session(built, surface).create("README.md", text)
     if shape == "hooks":
@@ -113,7 +113,7 @@ def test_a_file_that_was_made_is_the_agents(built: Built, home: Path, surface: s
     assert {1, 3} <= set(agents_lines(built, "README.md"))
 
 
-def test_vscode_tells_of_an_edit_before_the_file_is_written(built: Built) -> None:
+def test_vscode_reports_an_edit_before_the_file_is_written(built: Built) -> None:
     session = a_session(built, "vscode").replace("src/app.py", LINE, PIECE)
     hooked(built, session)  # the file is as it was when the hook says that the edit ended
     put(built, OWN)
@@ -124,7 +124,7 @@ def test_vscode_tells_of_an_edit_before_the_file_is_written(built: Built) -> Non
     assert agents_lines(built) == [2, 6]
 
 
-def test_what_a_person_writes_between_two_edits_is_not_the_agents(built: Built) -> None:
+def test_a_persons_lines_between_two_edits_are_not_the_agents(built: Built) -> None:
     hooked(built, a_session(built, "vscode").replace("src/app.py", LINE, PIECE))
     persons = OWN.replace("def total", "ROUNDING_OF_THE_SHOP = 2\n\n\ndef total")
     put(built, persons)
@@ -137,7 +137,7 @@ def test_what_a_person_writes_between_two_edits_is_not_the_agents(built: Built) 
 
 
 @pytest.mark.parametrize("surface", ["cli", "vscode"])
-def test_what_a_command_wrote_is_seen_on_disk(built: Built, surface: str) -> None:
+def test_a_commands_writes_are_found_by_snapshots(built: Built, surface: str) -> None:
     session = a_session(built, surface).shell("python generate.py", "done")
     *before, after = session.hooks
     session.hooks = before
@@ -149,14 +149,14 @@ def test_what_a_command_wrote_is_seen_on_disk(built: Built, surface: str) -> Non
     assert {state.call for state in views(built, FileState) if state.phase == "after"} <= set(calls(built))
 
 
-def test_the_same_command_twice_is_two_calls_where_it_prints_something_else(built: Built) -> None:
+def test_the_same_command_with_other_output_is_another_call(built: Built) -> None:
     session = a_session(built, "cli").shell("make", "made 1").shell("make", "made 2").shell("make", "made 2")
     hooked(built, session)
     assert len(calls(built)) == 2
 
 
 @pytest.mark.parametrize("shape", ["stream", "log"])
-def test_a_file_that_a_command_wrote_by_its_own_text_is_the_agents(built: Built, home: Path, shape: str) -> None:
+def test_a_file_written_by_a_commands_own_text_is_the_agents(built: Built, home: Path, shape: str) -> None:
     surface = "cli" if shape == "stream" else "vscode"
     text = "the first long line\nthe second long line\n"
     a_session(built, surface).shell(f"cat > README.md <<'EOF'\n{text}EOF").put(home, shape)
@@ -165,7 +165,7 @@ def test_a_file_that_a_command_wrote_by_its_own_text_is_the_agents(built: Built,
     assert agents_lines(built, "README.md") == [1, 2]
 
 
-def test_a_patch_is_read_wherever_it_stands(built: Built, home: Path) -> None:
+def test_a_patch_is_read_in_every_field(built: Built, home: Path) -> None:
     patch = f"*** Begin Patch\n*** Update File: {built.path}/src/app.py\n@@\n-{LINE}+{PIECE}*** End Patch"
     a_session(built, "vscode").call("apply_patch", {"input": patch, "explanation": "x"}).put(home, "log")
     hooked(built, a_session(built, "cli", session="s-cli").call("apply_patch", patch, "Patched"))
@@ -180,7 +180,7 @@ def test_a_patch_is_read_wherever_it_stands(built: Built, home: Path) -> None:
 
 @pytest.mark.parametrize(("surface", "shape"), [way for way in WAYS if way[1] not in ("hooks", "legacy")])
 @pytest.mark.parametrize("hooks_first", [True, False])
-def test_hooks_and_files_tell_of_one_call_once(
+def test_a_call_in_hooks_and_files_counts_once(
     built: Built, home: Path, surface: str, shape: str, hooks_first: bool
 ) -> None:
     session = a_session(built, surface).replace("src/app.py", LINE, PIECE).shell("git status", "clean")
@@ -205,7 +205,7 @@ def test_hooks_and_files_tell_of_one_call_once(
     assert agents_lines(built) == [2]
 
 
-def test_a_chat_and_a_transcript_of_one_session_are_one(built: Built, home: Path) -> None:
+def test_a_chat_and_a_transcript_of_one_session_count_once(built: Built, home: Path) -> None:
     session = a_session(built, "vscode").replace("src/app.py", LINE, PIECE).read("README.md")
     for shape in ("transcript", "log", "document"):
         session.put(home, shape)
@@ -224,7 +224,7 @@ def test_importing_twice_changes_nothing(built: Built, home: Path) -> None:
     assert file.is_file()
 
 
-def test_a_call_under_way_is_told_again_when_it_has_ended(built: Built, home: Path) -> None:
+def test_an_unfinished_call_is_updated_when_it_ends(built: Built, home: Path) -> None:
     session = a_session(built, "cli").create("src/new.py", "new\n")
     whole, session.events = session.events, session.events[:-1]
     session.put(home, "stream")
@@ -240,7 +240,7 @@ def test_a_call_under_way_is_told_again_when_it_has_ended(built: Built, home: Pa
 
 
 @pytest.mark.parametrize(("surface", "shape"), [way for way in WAYS if way[1] != "hooks"])
-def test_only_sessions_of_this_repository_are_taken(
+def test_only_sessions_of_this_repository_are_imported(
     built: Built, home: Path, tmp_path: Path, surface: str, shape: str
 ) -> None:
     other = Copilot(tmp_path / "elsewhere", surface, session="other").prompt("hi").create("a.py", "a\n")
@@ -251,7 +251,7 @@ def test_only_sessions_of_this_repository_are_taken(
     assert imported(built).files == 1
 
 
-def test_a_window_without_a_folder_is_taken_where_it_speaks_of_a_file_here(built: Built, home: Path) -> None:
+def test_a_window_without_a_folder_is_imported_if_it_names_a_file_here(built: Built, home: Path) -> None:
     folder = home / ".config/Code - Insiders/User/globalStorage/emptyWindowChatSessions"
     folder.mkdir(parents=True)
     ours, others = Copilot(built.path), Copilot("/elsewhere")
@@ -271,7 +271,7 @@ def test_a_window_without_a_folder_is_taken_where_it_speaks_of_a_file_here(built
 def test_a_chat_that_was_exported_on_another_machine(
     built: Built, tmp_path: Path, root: str, folders: list[str]
 ) -> None:
-    session = Copilot(root, at=text_from(time.time_ns())).prompt("explain it").opened(*folders)
+    session = Copilot(root, at=format_timestamp(time.time_ns())).prompt("explain it").opened(*folders)
     text = "The price of an item\n\nIs what it costs.\n"
     named = f"{root}\\README.md" if "\\" in root else f"{root}/README.md"
     session.call("create_file", {"filePath": named, "content": text}, "Created")
@@ -285,7 +285,7 @@ def test_a_chat_that_was_exported_on_another_machine(
     assert agents_lines(built) == [2]
 
 
-def test_a_readme_of_a_folder_that_is_not_told_is_nobodys(built: Built, tmp_path: Path) -> None:
+def test_a_file_of_an_unknown_folder_is_not_attributed(built: Built, tmp_path: Path) -> None:
     session = Copilot("/elsewhere/shop").prompt("explain it").create("README.md", "The price of an item\n")
     (tmp_path / "chat.json").write_text(session.exported(), encoding="utf-8")
     assert imported(built, tmp_path / "chat.json").edits_without_file == 1
@@ -301,16 +301,16 @@ def test_copilots_folder_may_be_elsewhere(built: Built, home: Path, monkeypatch:
 
 
 @pytest.mark.parametrize(("surface", "shape"), [way for way in WAYS if way[1] != "hooks"])
-def test_import_knows_its_files_by_name_and_by_content(
+def test_import_recognizes_files_by_name_and_by_content(
     built: Built, home: Path, tmp_path: Path, surface: str, shape: str
 ) -> None:
     file = a_session(built, surface).replace("src/app.py", LINE, PIECE).put(home, shape)
     moved = tmp_path / f"moved{file.suffix}"
     moved.write_bytes(file.read_bytes())
     reader = TRANSCRIPT_READERS["copilot"]
-    assert what_is(Path("copilot")) == (ImportKind.AGENT, reader)
-    assert what_is(moved) == (ImportKind.TRANSCRIPTS, reader)
-    assert what_is(file.parent) == (ImportKind.TRANSCRIPTS, reader)
+    assert detect_import_kind(Path("copilot")) == (ImportKind.AGENT, reader)
+    assert detect_import_kind(moved) == (ImportKind.TRANSCRIPTS, reader)
+    assert detect_import_kind(file.parent) == (ImportKind.TRANSCRIPTS, reader)
     ran = custody(built.path, "import", str(moved), "--json")
     assert ran.status == 0
     assert json.loads(ran.out)["edits"] == 1
@@ -325,7 +325,7 @@ def test_custody_import_copilot(built: Built, home: Path) -> None:
 # --- the hook ---------------------------------------------------------------------------------------------------------
 
 
-def test_claude_codes_hook_leaves_copilots_events_to_copilots(built: Built) -> None:
+def test_claude_codes_hook_leaves_copilots_events_to_copilots_hook(built: Built) -> None:
     installed(built.path)
     for session in (Copilot(built.path, "vscode"), Copilot(built.path, "cli")):
         for said in session.prompt("hi").read("README.md").hooks:

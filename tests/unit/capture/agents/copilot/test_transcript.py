@@ -1,4 +1,4 @@
-"""Sessions of Copilot in each of their shapes: what is kept of them, and what is damaged, odd or newer."""
+"""Sessions of Copilot in each of their shapes: what is stored, and what is damaged, invalid or newer."""
 
 import json
 from collections.abc import Iterator
@@ -15,15 +15,15 @@ from custody.capture import (
     LineProblem,
     SkippedLine,
     TranscriptLine,
-    lines_of,
+    read_jsonl_lines,
     transcript_views,
 )
-from custody.capture.agents.copilot.kept_record import EVENTS, folder_of, is_opening
-from custody.capture.agents.copilot.request import extract_part_text, path_of
-from custody.capture.hook.call_name import copilot_call
+from custody.capture.agents.copilot.request import extract_chat_part_text, path_from_vscode_uri
+from custody.capture.agents.copilot.session_record import EVENTS, is_copilot_session_opening, read_vscode_storage_folder
+from custody.capture.hook.call_name import make_copilot_call_id
 from custody.core.views import CallStatus, FileEdit, Prompt, Reading, Session, SourceAccess, ToolCall, View
 from custody.core.wire.body import OUTPUT_BYTES_MAX
-from custody.core.wire.canonical import parse
+from custody.core.wire.canonical import parse_json_bytes
 from tests.builders.copilot import MODEL, SESSION, SHAPES, Copilot
 
 READER = TRANSCRIPT_READERS["copilot"]
@@ -33,8 +33,8 @@ CHATS = ["log", "document"]
 
 
 def read(file: Path) -> list[TranscriptLine | SkippedLine | LineProblem]:
-    starts = {(one.session, one.subagent): one.call for one in READER.starts(file, lines_of(file))}
-    return list(READER.read(file, lines_of(file), starts))
+    starts = {(one.session, one.subagent): one.call for one in READER.starts(file, read_jsonl_lines(file))}
+    return list(READER.read(file, read_jsonl_lines(file), starts))
 
 
 def found(file: Path) -> list[TranscriptLine]:
@@ -46,7 +46,7 @@ def troubles(file: Path) -> list[str]:
 
 
 def views(file: Path) -> list[View]:
-    """What all that is kept says; every file that is named is one of the repository."""
+    """Return the views of all stored records; every named file is in the repository."""
     return [view for item in found(file) for view in _views(item)]
 
 
@@ -67,7 +67,7 @@ def _views(item: TranscriptLine) -> Iterator[View]:
         "opens": item.opens,
     }
     kept = READER.trimmed({name: value for name, value in event.items() if value})
-    yield from transcript_views(parse(json.dumps(kept).encode()))[1:]
+    yield from transcript_views(parse_json_bytes(json.dumps(kept).encode()))[1:]
 
 
 def some(said: list[View], kind: type[View]) -> list[Any]:
@@ -83,7 +83,7 @@ def a_session(surface: str) -> Copilot:
 
 
 @pytest.mark.parametrize(("surface", "shape"), WAYS)
-def test_each_shape_tells_the_same(tmp_path: Path, surface: str, shape: str) -> None:
+def test_each_shape_gives_the_same_views(tmp_path: Path, surface: str, shape: str) -> None:
     file = a_session(surface).put(tmp_path, shape)
     assert troubles(file) == []
     said = views(file)
@@ -108,7 +108,7 @@ def test_models(tmp_path: Path, surface: str, shape: str) -> None:
 
 
 @pytest.mark.parametrize(("surface", "shape"), WAYS)
-def test_ids_are_there_once_and_stay_the_same(tmp_path: Path, surface: str, shape: str) -> None:
+def test_ids_are_unique_and_stable(tmp_path: Path, surface: str, shape: str) -> None:
     file = a_session(surface).put(tmp_path, shape)
     ids = [item.id for item in found(file)]
     assert len(set(ids)) == len(ids)
@@ -119,7 +119,7 @@ def test_ids_are_there_once_and_stay_the_same(tmp_path: Path, surface: str, shap
 def test_a_call_is_named_as_hooks_name_it(tmp_path: Path) -> None:
     given_ = {"path": f"{ROOT}/a.py", "old_str": "one\n", "new_str": "1\n"}
     first = next(item for item in found(a_session("cli").put(tmp_path, "stream")) if item.calls)
-    assert first.calls[0]["id"] == copilot_call("Edit", given_, None)
+    assert first.calls[0]["id"] == make_copilot_call_id("Edit", given_, None)
     for shape in SHAPES["vscode"]:
         first = next(item for item in found(a_session("vscode").put(tmp_path, shape)) if item.calls)
         assert str(first.calls[0]["id"]).startswith("call_")
@@ -129,14 +129,14 @@ def test_a_call_is_named_as_hooks_name_it(tmp_path: Path) -> None:
 # --- event streams ----------------------------------------------------------------------------------------------------
 
 
-def test_a_session_begins_in_a_folder_at_a_commit(tmp_path: Path) -> None:
+def test_a_session_starts_in_a_folder_at_a_commit(tmp_path: Path) -> None:
     file = Copilot(ROOT, "cli").put(tmp_path, "stream")
     (item,) = found(file)
     assert (item.cwd, item.version) == (ROOT, "1.0.62")
     assert some(views(file), Session)[0].revision == "b" * 40
 
 
-def test_another_model_is_told_once(tmp_path: Path) -> None:
+def test_another_model_is_reported_once(tmp_path: Path) -> None:
     session = Copilot(ROOT, "cli").event("session.model_change", {"newModel": "gpt-5"})
     session.event("session.model_change", {"newModel": "gpt-5"}).event("session.model_change", {"newModel": "auto"})
     session.model = "gpt-5"
@@ -169,10 +169,10 @@ def test_a_subagent_of_older_versions_is_named_after_its_call(tmp_path: Path) ->
     session.event("tool.execution_start", told)
     session.event("tool.execution_complete", {"toolCallId": "t2", "success": True, "parentToolCallId": "t1"})
     inner = some(views(session.put(tmp_path, "stream")), ToolCall)[0]
-    assert (inner.subagent, inner.parent) == ("t1", copilot_call("task", {}, None))
+    assert (inner.subagent, inner.parent) == ("t1", make_copilot_call_id("task", {}, None))
 
 
-def test_what_a_person_ran_or_the_program_said_is_not_kept(tmp_path: Path) -> None:
+def test_a_persons_commands_and_the_programs_messages_are_not_stored(tmp_path: Path) -> None:
     session = Copilot(ROOT, "cli")
     session.event("tool.user_requested", {"toolCallId": "u1", "toolName": "local_shell", "arguments": {}})
     session.event("tool.execution_start", {"toolCallId": "u1", "toolName": "bash", "arguments": {"command": "ls"}})
@@ -183,9 +183,9 @@ def test_what_a_person_ran_or_the_program_said_is_not_kept(tmp_path: Path) -> No
     assert len(found(session.put(tmp_path, "stream"))) == 1
 
 
-def test_what_a_person_typed_is_a_prompt_whatever_else_the_message_says(tmp_path: Path) -> None:
+def test_typed_text_is_a_prompt_whatever_else_the_message_contains(tmp_path: Path) -> None:
     session = Copilot(ROOT, "cli")
-    # Since 1.0.64 every message names the task that its telemetry is told under.
+    # Since 1.0.64 every message names its telemetry's task.
     session.event("user.message", {"content": "go", "parentAgentTaskId": "5c1d7a90-0000-4000-8000-000000000001"})
     session.event("user.message", {"content": "on", "source": "user", "delivery": "idle"})
     session.event("user.message", {"content": "psst", "source": "agent-7"})
@@ -202,7 +202,7 @@ def test_a_tool_of_a_server_has_the_servers_name(tmp_path: Path) -> None:
     assert [source.locator for source in some(said, SourceAccess)] == ["https://example.org"]
 
 
-def test_a_call_that_has_not_ended_is_running(tmp_path: Path) -> None:
+def test_an_unfinished_call_is_running(tmp_path: Path) -> None:
     session = Copilot(ROOT, "cli").read("a.py").create("b.py", "x\n")
     session.events.pop()
     said = views(session.put(tmp_path, "stream"))
@@ -210,7 +210,7 @@ def test_a_call_that_has_not_ended_is_running(tmp_path: Path) -> None:
     assert some(said, FileEdit) == []
 
 
-def test_transcripts_of_0_37_told_no_ends(tmp_path: Path) -> None:
+def test_transcripts_of_0_37_have_no_ends_of_calls(tmp_path: Path) -> None:
     session = Copilot(ROOT).create("b.py", "x\n")
     session.events = [event for event in session.events if event["type"] != "tool.execution_complete"]
     assert [call.status for call in some(views(session.put(tmp_path, "transcript")), ToolCall)] == [CallStatus.RUNNING]
@@ -228,7 +228,7 @@ def test_a_result_of_1_0_45(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", ["made\n<shellId: 0 completed with exit code 2>", "made\n<ended in other words>"])
-def test_a_stream_of_1_0_102_tells_how_a_command_ended(tmp_path: Path, words: str) -> None:
+def test_a_stream_of_1_0_102_has_exit_codes(tmp_path: Path, words: str) -> None:
     session = Copilot(ROOT, "cli").call("bash", {"command": "make"}, words)
     session.events[-1]["data"] |= {"shellExecution": {"exitCode": 2}, "rte": False}
     session.event("session.usage_record", {"usage": {"model": "m"}})
@@ -236,16 +236,16 @@ def test_a_stream_of_1_0_102_tells_how_a_command_ended(tmp_path: Path, words: st
     assert not [item for item in items if isinstance(item, SkippedLine) and not item.known]
     said = [view for item in items if isinstance(item, TranscriptLine) for view in _views(item)]
     (call,) = some(said, ToolCall)
-    assert (call.status, call.id) == (CallStatus.FAILED, copilot_call("bash", {"command": "make"}, words))
+    assert (call.status, call.id) == (CallStatus.FAILED, make_copilot_call_id("bash", {"command": "make"}, words))
 
 
-def test_what_a_command_that_goes_on_would_write_is_not_counted(tmp_path: Path) -> None:
+def test_writes_of_a_background_command_do_not_count(tmp_path: Path) -> None:
     words = "<command with shellId: 0 is still running after 30 seconds. You will be automatically notified.>"
     session = Copilot(ROOT, "cli").call("bash", {"command": "sleep 50; echo late > late.txt"}, words)
     assert some(views(session.put(tmp_path, "stream")), FileEdit) == []
 
 
-def test_a_transcript_that_begins_late_repeats_what_was_before(tmp_path: Path) -> None:
+def test_a_transcript_that_starts_late_repeats_earlier_content(tmp_path: Path) -> None:
     session = Copilot(ROOT)
     request = {"toolCallId": "call_old", "name": "create_file", "type": "function"}
     request["arguments"] = json.dumps({"filePath": f"{ROOT}/old.py", "content": "old\n"})
@@ -262,7 +262,7 @@ def test_a_transcript_that_begins_late_repeats_what_was_before(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("shape", CHATS)
-def test_a_request_that_has_not_ended_waits_for_the_next_import(tmp_path: Path, shape: str) -> None:
+def test_an_unfinished_request_waits_for_the_next_import(tmp_path: Path, shape: str) -> None:
     session = Copilot(ROOT).prompt("one").read("a.py").prompt("two").read("b.py")
     result = session.requests[1].pop("result")
     session.requests[1]["result"] = None
@@ -273,7 +273,7 @@ def test_a_request_that_has_not_ended_waits_for_the_next_import(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("shape", CHATS)
-def test_a_cancelled_request_is_of_the_session_before_it(tmp_path: Path, shape: str) -> None:
+def test_a_cancelled_request_belongs_to_the_session_before_it(tmp_path: Path, shape: str) -> None:
     session = Copilot(ROOT).prompt("one").prompt("two")
     session.requests[1] |= {"result": None, "modelState": {"value": 2}, "modelId": "copilot/auto"}
     session.requests[0]["result"]["metadata"]["sessionId"] = "copilots-own"
@@ -286,7 +286,7 @@ def test_the_model_that_was_chosen_for_the_user(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shown", ["Auto • 5 credits", "Auto • 0.9x", "", "GPT"])
-def test_a_model_that_is_not_told_is_none(tmp_path: Path, shown: str) -> None:
+def test_an_unreported_model_is_none(tmp_path: Path, shown: str) -> None:
     session = Copilot(ROOT, model="auto").prompt("go")
     session.requests[-1]["result"]["details"] = shown
     assert [one.model for one in some(views(session.put(tmp_path, "document")), Session)] == [None]
@@ -299,7 +299,7 @@ def test_the_model_that_answered_is_the_one_that_was_chosen(tmp_path: Path) -> N
     assert [one.model for one in some(views(session.put(tmp_path, "document")), Session)] == ["gpt-5.2"]
 
 
-def test_a_button_and_what_the_program_sends_are_no_prompts(tmp_path: Path) -> None:
+def test_buttons_and_the_programs_requests_are_not_prompts(tmp_path: Path) -> None:
     session = Copilot(ROOT).prompt("go").prompt('@agent Continue: "Continue to iterate?"').create("a.py", "x\n")
     session.requests[-1]["confirmation"] = "Continue"
     session.prompt("a command has ended")
@@ -309,7 +309,7 @@ def test_a_button_and_what_the_program_sends_are_no_prompts(tmp_path: Path) -> N
     assert len(some(said, FileEdit)) == 1
 
 
-def test_lines_that_were_put_in_belong_to_the_call_that_hints_at_them(tmp_path: Path) -> None:
+def test_inserted_lines_belong_to_the_call_that_hints_at_them(tmp_path: Path) -> None:
     session = Copilot(ROOT).prompt("go").call("insert_edit_into_file", {"filePath": f"{ROOT}/a.py", "code": "x"}, "ok")
     session.inserted("a.py", 3, "new line\n").inserted("b.py", 1, "other line\n")
     said = views(session.put(tmp_path, "log"))
@@ -321,19 +321,19 @@ def test_lines_that_were_put_in_belong_to_the_call_that_hints_at_them(tmp_path: 
     ]
 
 
-def test_lines_that_were_replaced_are_not_claimed(tmp_path: Path) -> None:
+def test_replaced_lines_are_not_claimed(tmp_path: Path) -> None:
     session = Copilot(ROOT).prompt("go").inserted("a.py", 3, "new line\n")
     session.requests[-1]["response"][-1]["edits"][0][0]["range"]["endLineNumber"] = 9
     assert some(views(session.put(tmp_path, "log")), FileEdit) == []
 
 
-def test_what_a_calls_input_tells_is_not_told_again_by_the_answer(tmp_path: Path) -> None:
+def test_edits_in_a_calls_input_are_not_repeated_by_the_answer(tmp_path: Path) -> None:
     session = Copilot(ROOT).prompt("go").replace("a.py", "one", "1").inserted("a.py", 1, "1")
     (edit,) = some(views(session.put(tmp_path, "log")), FileEdit)
     assert edit.before.content == "one"
 
 
-def test_a_window_on_another_system_spells_paths_otherwise(tmp_path: Path) -> None:
+def test_paths_of_a_window_on_another_system_are_normalized(tmp_path: Path) -> None:
     session = Copilot(ROOT).prompt("go").create("src/app.py", "x = 1\n").inserted("src/app.py", 1, "x = 1\n")
     group = session.requests[-1]["response"][-1]
     group["uri"] = {**group["uri"], "fsPath": f"{ROOT}/src/app.py".replace("/", "\\"), "scheme": "vscode-remote"}
@@ -341,7 +341,7 @@ def test_a_window_on_another_system_spells_paths_otherwise(tmp_path: Path) -> No
     assert (edit.after.content if edit.after else None, edit.part) == ("x = 1\n", False)
 
 
-def test_a_subagents_calls_of_2025_are_the_last_ones_that_was_started(tmp_path: Path) -> None:
+def test_a_subagents_calls_of_2025_belong_to_the_last_started_subagent(tmp_path: Path) -> None:
     session = Copilot(ROOT).prompt("go").call("runSubagent", {"prompt": "look"}, "done")
     session.part(kind="toolInvocationSerialized", toolId="runSubagent", toolCallId="p1", isComplete=True)
     session.part(
@@ -355,7 +355,7 @@ def test_a_subagents_calls_of_2025_are_the_last_ones_that_was_started(tmp_path: 
     assert (inner.name, inner.subagent, inner.parent) == ("copilot_githubRepo", "p1", outer.id)
 
 
-def test_what_a_subagents_part_shows_is_what_its_call_was_given(tmp_path: Path) -> None:
+def test_a_subagents_input_is_read_from_its_part(tmp_path: Path) -> None:
     session = Copilot(ROOT).prompt("go")
     part = {"kind": "toolInvocationSerialized", "isComplete": True, "subAgentInvocationId": "a1"}
     link = {"value": f"Read [](file://{quote(ROOT)}/src/app.py#3-9)"}
@@ -391,13 +391,13 @@ def test_calls_of_a_subagent_in_vscode(tmp_path: Path) -> None:
     assert [edit.call for edit in some(said, FileEdit)] == [own.id]
 
 
-def test_requests_to_others_are_not_copilots(tmp_path: Path) -> None:
+def test_requests_to_other_participants_are_not_copilots(tmp_path: Path) -> None:
     session = Copilot(ROOT).prompt("go").read("a.py")
     session.requests[0]["agent"] = {"id": "acme.helper", "extensionId": {"value": "acme.helper"}}
     assert found(session.put(tmp_path, "log")) == []
 
 
-def test_a_cancelled_call_was_left_undone(tmp_path: Path) -> None:
+def test_a_cancelled_call_is_abandoned(tmp_path: Path) -> None:
     session = Copilot(ROOT).prompt("go").create("a.py", "x\n")
     metadata = session.requests[0]["result"]["metadata"]
     (named,) = metadata["toolCallResults"]
@@ -407,26 +407,24 @@ def test_a_cancelled_call_was_left_undone(tmp_path: Path) -> None:
     assert some(said, FileEdit) == []
 
 
-def test_words_and_addresses() -> None:
+def test_texts_and_uris() -> None:
     node = {"content": [{"value": {"node": {"children": [{"text": "a"}, {"children": [{"text": "b"}]}]}}}]}
-    assert extract_part_text(node) == "ab"
-    assert path_of("file:///a%20b/c.py") == "/a b/c.py"
-    assert path_of({"path": "/c.py", "scheme": "file"}) == "/c.py"
-    assert path_of("https://example.org/c.py") is None
+    assert extract_chat_part_text(node) == "ab"
+    assert path_from_vscode_uri("file:///a%20b/c.py") == "/a b/c.py"
+    assert path_from_vscode_uri({"path": "/c.py", "scheme": "file"}) == "/c.py"
+    assert path_from_vscode_uri("https://example.org/c.py") is None
     deep: Any = "x"
     for _ in range(500):
         deep = [deep]
-    assert extract_part_text(deep) == ""
+    assert extract_chat_part_text(deep) == ""
 
 
-# --- what is damaged, odd or newer ------------------------------------------------------------------------------------
+# --- damaged, invalid or newer content --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("surface", "shape"), WAYS)
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8, 0.97])
-def test_of_a_file_that_is_cut_off_what_is_whole_is_used(
-    tmp_path: Path, surface: str, shape: str, share: float
-) -> None:
+def test_the_complete_part_of_a_truncated_file_is_used(tmp_path: Path, surface: str, shape: str, share: float) -> None:
     session = a_session(surface).prompt("again").create("c.py", "c\n")
     file = session.put(tmp_path, shape)
     whole, ids = file.read_bytes(), [item.id for item in found(file)]
@@ -451,7 +449,7 @@ def test_unknown_fields_change_nothing(tmp_path: Path, surface: str, shape: str)
 
 
 @pytest.mark.parametrize("shape", ["stream", "transcript", "log", "document"])
-def test_a_newer_version_is_named_and_read(tmp_path: Path, shape: str) -> None:
+def test_a_newer_version_is_reported_and_read(tmp_path: Path, shape: str) -> None:
     session = a_session("cli" if shape == "stream" else "vscode")
     session.events[0]["data"]["version"] = 2
     file = session.put(tmp_path, shape)
@@ -463,14 +461,14 @@ def test_a_newer_version_is_named_and_read(tmp_path: Path, shape: str) -> None:
     assert len(some(views(file), FileEdit)) == 1
 
 
-def test_types_of_events_that_nobody_knows_are_counted(tmp_path: Path) -> None:
+def test_unknown_event_types_are_counted(tmp_path: Path) -> None:
     session = Copilot(ROOT, "cli").event("session.teleported", {}).event("session.idle", {})
     told = [item for item in read(session.put(tmp_path, "stream")) if isinstance(item, SkippedLine)]
     assert [(item.kind, item.known) for item in told] == [("session.teleported", False), ("session.idle", True)]
     assert "tool.execution_complete" in EVENTS
 
 
-def test_lines_that_cannot_be_used_are_named(tmp_path: Path) -> None:
+def test_unusable_lines_are_reported(tmp_path: Path) -> None:
     file = a_session("cli").put(tmp_path, "stream")
     lines = file.read_bytes().splitlines(keepends=True)
     odd = [b"not json\n", b"[1]\n", b"\n", b'{"type":"user.message","timestamp":"yesterday","data":{"content":"x"}}\n']
@@ -490,7 +488,7 @@ def test_lines_that_cannot_be_used_are_named(tmp_path: Path) -> None:
         [1],
     ],
 )
-def test_a_change_that_does_not_fit_is_named(tmp_path: Path, change: Any) -> None:
+def test_a_change_that_does_not_fit_is_reported(tmp_path: Path, change: Any) -> None:
     file = a_session("vscode").put(tmp_path, "log")
     with file.open("a") as log:
         log.write(f"{json.dumps(change)}\n")
@@ -498,7 +496,7 @@ def test_a_change_that_does_not_fit_is_named(tmp_path: Path, change: Any) -> Non
     assert len(some(views(file), FileEdit)) == 1
 
 
-def test_long_outputs_are_cut_and_the_texts_of_edits_are_whole(tmp_path: Path) -> None:
+def test_long_outputs_are_cut_and_the_texts_of_edits_stay_whole(tmp_path: Path) -> None:
     long = "x" * (OUTPUT_BYTES_MAX * 2)
     session = Copilot(ROOT, "cli").shell("make", long).create("a.py", f"{long}\n")
     shell, made = (item for item in found(session.put(tmp_path, "stream")) if item.calls)
@@ -515,9 +513,9 @@ def test_the_folder_of_a_workspace(tmp_path: Path) -> None:
         ([], None),
     ):
         (tmp_path / "workspace.json").write_text(json.dumps(said))
-        assert folder_of(tmp_path) == folder
+        assert read_vscode_storage_folder(tmp_path) == folder
     (tmp_path / "workspace.json").write_bytes(b"{")
-    assert folder_of(tmp_path) is None
+    assert read_vscode_storage_folder(tmp_path) is None
 
 
 def test_files_of_other_programs_are_not_copilots(tmp_path: Path) -> None:
@@ -525,7 +523,7 @@ def test_files_of_other_programs_are_not_copilots(tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text('{"requests": 3, "kind": 0}')
     (tmp_path / "c.jsonl").write_text('{"kind": 1, "v": {"requests": []}}\n')
     assert READER.files(tmp_path) == []
-    assert not is_opening(b"\xff")
+    assert not is_copilot_session_opening(b"\xff")
 
 
 ODD = st.recursive(
@@ -542,7 +540,7 @@ ODD = st.recursive(
     result=ODD,
     response=ODD,
 )
-def test_no_shape_breaks_the_reader(
+def test_arbitrary_shapes_do_not_break_the_reader(
     tmp_path: Path, events: list[tuple[str, dict[str, Any]]], requests: list[Any], result: Any, response: Any
 ) -> None:
     session = Copilot(ROOT, "cli")

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from custody.attribution.app.blame import blame
-from custody.core.view_merge import merge_calls, merge_session
+from custody.core.view_merge import merge_call_views, merge_session_views
 from custody.core.views import CommitLink, FileEdit, FileState, Session, SourceAccess, ToolCall
-from custody.ledger.sessions import log_session
+from custody.ledger.sessions import show_session_log
 from custody.workspace.workspace import Workspace
 from tests.builders.cursor import MODEL, SESSION
 from tests.builders.cursor_sessions import (
@@ -39,7 +39,7 @@ def built(tmp_path: Path) -> Built:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The user's home, in which Cursor keeps what it has."""
+    """Return the user's home, where Cursor stores its data."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("CURSOR_CONFIG_DIR", raising=False)
     return tmp_path / "home"
@@ -50,7 +50,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("tool", ["StrReplace", "Write", "ApplyPatch"])
-def test_the_agents_lines_are_the_agents(built: Built, home: Path, way: str, tool: str) -> None:
+def test_the_agents_lines_are_attributed_to_the_agent(built: Built, home: Path, way: str, tool: str) -> None:
     session = a_session(built)
     if tool == "StrReplace":
         session.replace(APP, OLD, "    return item.cost\n", f"{PIECE}\n")
@@ -67,10 +67,10 @@ def test_the_agents_lines_are_the_agents(built: Built, home: Path, way: str, too
 
 
 @pytest.mark.parametrize("edit_last", [False, True])
-def test_one_edit_that_two_events_tell_counts_once(built: Built, edit_last: bool) -> None:
+def test_an_edit_reported_by_two_events_counts_once(built: Built, edit_last: bool) -> None:
     session = a_session(built).replace(APP, OLD, "    return item.cost\n", f"{PIECE}\n", edit_last=edit_last)
     happened(built, session)
-    (call,) = merge_calls(views(built, ToolCall))
+    (call,) = merge_call_views(views(built, ToolCall))
     assert call.name == "StrReplace"
     seen = [state for state in views(built, FileState) if state.phase == "after"]
     assert {state.call for state in seen} == {call.id}
@@ -78,7 +78,7 @@ def test_one_edit_that_two_events_tell_counts_once(built: Built, edit_last: bool
     assert agents_lines(built) == [2]
 
 
-def test_what_a_person_changed_before_is_not_the_agents(built: Built) -> None:
+def test_a_persons_earlier_changes_are_not_the_agents(built: Built) -> None:
     by_hand = BY_HAND + OLD
     session = a_session(built).read(APP, OLD).person(APP, by_hand).person("notes.md", "written by hand\n")
     session.replace(APP, by_hand, "    return item.cost\n", f"{PIECE}\n").person("notes.md", "written by hand too\n")
@@ -88,7 +88,7 @@ def test_what_a_person_changed_before_is_not_the_agents(built: Built) -> None:
     assert agents_lines(built, "notes.md") == []
 
 
-def test_an_edit_that_is_told_alone_is_seen_on_disk_and_the_persons_lines_are_not_its(built: Built) -> None:
+def test_an_edit_with_a_single_event_is_found_by_snapshots_without_the_persons_lines(built: Built) -> None:
     by_hand = BY_HAND + OLD
     edits = [{"old_string": "    return item.cost\n", "new_string": f"{PIECE}\n"}]
     session = a_session(built).person(APP, by_hand).person("notes.md", "written by hand\n")
@@ -99,10 +99,10 @@ def test_an_edit_that_is_told_alone_is_seen_on_disk_and_the_persons_lines_are_no
     assert agents_lines(built) == [6]
     assert agents_lines(built, "notes.md") == []
     assert agents_lines(built, "new.py") == [1]
-    assert {call.name for call in merge_calls(views(built, ToolCall))} == {"Edit"}
+    assert {call.name for call in merge_call_views(views(built, ToolCall))} == {"Edit"}
 
 
-def test_a_completion_is_the_agents_and_the_rest_of_what_was_saved_is_not(built: Built) -> None:
+def test_a_completion_is_the_agents_and_other_saved_lines_are_not(built: Built) -> None:
     typed = f"{OLD}\n\ndef tax(item):\n    ret"
     saved = f"{OLD}\n\ndef tax(item):\n    return item.cost * item.tax_rate\n"
     where = {"start_line_number": 10, "start_column": 8, "end_line_number": 10, "end_column": 8}
@@ -112,7 +112,7 @@ def test_a_completion_is_the_agents_and_the_rest_of_what_was_saved_is_not(built:
     assert agents_lines(built) == [10]
 
 
-def test_a_completion_in_a_file_that_was_not_saved_yet_is_known_when_it_is(built: Built) -> None:
+def test_a_completion_in_an_unsaved_file_is_attributed_once_it_is_saved(built: Built) -> None:
     where = {"start_line_number": 8, "start_column": 5, "end_line_number": 8, "end_column": 5}
     edit = {"old_string": "", "new_string": "rate = item.tax_rate_of_its_country", "range": where, "old_line": "    "}
     happened(built, a_session(built).tab(APP, edit))
@@ -123,18 +123,18 @@ def test_a_completion_in_a_file_that_was_not_saved_yet_is_known_when_it_is(built
 # --- commands ---------------------------------------------------------------------------------------------------------
 
 
-def test_what_commands_changed_is_seen_on_disk_each_time(built: Built) -> None:
+def test_each_commands_changes_are_found_by_snapshots(built: Built) -> None:
     session = a_session(built)
     for text in ("first_run = 1\n", "first_run = 1\nsecond_run = 2\n"):
         session.shell("make it", changing=(built.path / "made.py", text))
     happened(built, session)
     seen = [state for state in views(built, FileState) if state.phase == "after"]
     assert len({state.call for state in seen}) == 2
-    assert {state.call for state in seen} == {call.id for call in merge_calls(views(built, ToolCall))}
+    assert {state.call for state in seen} == {call.id for call in merge_call_views(views(built, ToolCall))}
     assert agents_lines(built, "made.py") == [1, 2]
 
 
-def test_commands_of_versions_that_name_no_calls_are_calls_all_the_same(built: Built) -> None:
+def test_commands_of_versions_without_call_names_are_calls(built: Built) -> None:
     session = a_session(built)
     for text in ("first_run = 1\n", "first_run = 1\nsecond_run = 2\n"):
         session.shell("make it", changing=(built.path / "made.py", text))
@@ -142,12 +142,12 @@ def test_commands_of_versions_that_name_no_calls_are_calls_all_the_same(built: B
         step for step in session.told if not isinstance(step, dict) or "ToolUse" not in step["hook_event_name"]
     ]
     happened(built, session)
-    calls = merge_calls(views(built, ToolCall))
+    calls = merge_call_views(views(built, ToolCall))
     assert [(call.name, call.about, call.ended_ns is not None) for call in calls] == [("Shell", "make it", True)] * 2
     assert agents_lines(built, "made.py") == [1, 2]
 
 
-def test_what_a_command_wrote_by_its_own_text_and_the_commit_that_it_made(built: Built, home: Path) -> None:
+def test_a_commands_writes_by_its_own_text_and_its_commit(built: Built, home: Path) -> None:
     head = built.head()
     session = a_session(built).shell("cat > src/made.py <<'EOF'\nmade_by_a_command = True\nEOF\n")
     session.shell("git add -A && git commit -qm x", f"[main {head[:7]}] x\n 1 file changed")
@@ -174,14 +174,14 @@ def test_hooks_database_and_transcript_together_count_once(built: Built, home: P
     after = blame(Workspace(built.path), APP).report.attributions
     assert [(one.kind, one.tier, one.grade) for one in after] == [(one.kind, one.tier, one.grade) for one in before]
     assert {call.id for call in views(built, ToolCall)} == calls
-    assert len(merge_calls(views(built, ToolCall))) == 4
+    assert len(merge_call_views(views(built, ToolCall))) == 4
     assert len({read.id for read in views(built, SourceAccess)}) == 1
-    assert len(log_session(Workspace(built.path), SESSION).prompts) == 1
-    whole = merge_session(views(built, Session))
+    assert len(show_session_log(Workspace(built.path), SESSION).prompts) == 1
+    whole = merge_session_views(views(built, Session))
     assert whole is not None and whole.model == MODEL
 
 
-def test_names_of_calls_under_way_are_kept_for_their_owner_alone(built: Built) -> None:
+def test_names_of_open_calls_are_readable_by_their_owner_only(built: Built) -> None:
     happened(built, a_session(built).read("README.md", "read me\n"))
     kept = list((home_of(built.path) / "hook" / "open").iterdir())
     assert kept and all(path.stat().st_mode & 0o077 == 0 for path in kept)

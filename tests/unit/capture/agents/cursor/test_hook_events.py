@@ -1,4 +1,4 @@
-"""Cursor's hook events become views; what is odd is passed over, never guessed."""
+"""Cursor's hook events become views; invalid content is ignored, never guessed."""
 
 import json
 from pathlib import Path
@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from custody.capture import TranscriptLine, hook_views
 from custody.capture.agents.cursor.hook_events import EVENTS
-from custody.capture.agents.cursor.tool_calls import answer_of, given_of, kind_of
+from custody.capture.agents.cursor.tool_calls import merge_call_input, parse_tool_output, tool_kind_from_name
 from custody.capture.agents.cursor.transcript import ConversationState as Conversation
 from custody.capture.hook.call_match import OWN
-from custody.capture.hook.snapshot import phase_of
-from custody.capture.line_reader import lines_of
-from custody.capture.transcripts import read_objects
+from custody.capture.hook.snapshot import choose_snapshot_phase
+from custody.capture.line_reader import read_jsonl_lines
+from custody.capture.transcripts import read_transcript_objects
 from custody.core.paths import Lines, RepoPath
 from custody.core.views import (
     CallStatus,
@@ -29,7 +29,7 @@ from custody.core.views import (
     ToolCall,
     View,
 )
-from custody.core.wire.canonical import parse
+from custody.core.wire.canonical import parse_json_bytes
 from tests.builders.cursor import MODEL, SESSION, Cursor
 from tests.builders.drawn import json_values
 
@@ -40,7 +40,7 @@ ALONE = f"{OWN}0123"
 
 
 def seen(payload: dict[str, Any], **around: Any) -> list[View]:
-    """The views of one event, without the observation that every event leaves."""
+    """Return the views of one event, without the observation that every event has."""
     event = {
         "custody": 1,
         "kind": "hook",
@@ -56,13 +56,13 @@ def seen(payload: dict[str, Any], **around: Any) -> list[View]:
         "payload": payload,
         **around,
     }
-    first, *rest = hook_views(parse(json.dumps({k: v for k, v in event.items() if v is not None}).encode()))
+    first, *rest = hook_views(parse_json_bytes(json.dumps({k: v for k, v in event.items() if v is not None}).encode()))
     assert isinstance(first, Observation)
     return rest
 
 
 def last(at_work: Cursor, **around: Any) -> list[View]:
-    """The views of what the last hook was told."""
+    """Return the views of the last hook event."""
     return seen(at_work.hooks[-1], **around)
 
 
@@ -91,7 +91,7 @@ NOTICE = "<system_notification>\nThe following task has finished.\n</system_noti
 QUERY = "<user_query>\ngo\n</user_query>"
 
 
-def test_what_cursor_sends_itself_nobody_typed() -> None:
+def test_cursors_own_messages_are_not_prompts() -> None:
     session = Cursor(ROOT).prompt(f"<timestamp>Monday, Sep 7, 2026, 1:00 PM (UTC)</timestamp>\n{NOTICE}")
     assert not [view for view in seen(session.hooks[-1]) if isinstance(view, Prompt)]
 
@@ -113,26 +113,28 @@ def test_what_cursor_sends_itself_nobody_typed() -> None:
     ],
 )
 @pytest.mark.parametrize("plainly", [False, True])
-def test_a_line_of_a_transcript_tells_what_was_typed_and_when(
+def test_a_transcript_line_has_the_typed_text_and_its_time(
     tmp_path: Path, said: str, at: str | None, typed: str | None, *, plainly: bool
 ) -> None:
     file = tmp_path / "conversation.jsonl"
     content = said if plainly else [{"type": "text", "text": said}]
     file.write_text(json.dumps({"role": "user", "message": {"content": content}}) + "\n")
     found = [
-        item for item in read_objects(lines_of(file), Conversation({}, file).line) if isinstance(item, TranscriptLine)
+        item
+        for item in read_transcript_objects(read_jsonl_lines(file), Conversation({}, file).line)
+        if isinstance(item, TranscriptLine)
     ]
     told = [(item.at[:16], item.payload) for item in found]
     assert told == ([] if typed is None else [(f"2026-06-29T{at}", {"role": "user", "text": typed})])
 
 
 @pytest.mark.parametrize("name", ["", "default", "inherit", "Auto"])
-def test_a_model_that_cursor_chose_itself_is_not_known(name: str) -> None:
+def test_a_model_that_cursor_chose_is_unknown(name: str) -> None:
     assert one(last(Cursor(ROOT, model=name).hook("sessionStart")), Session).model is None
     assert one(last(Cursor(ROOT, model=name).shell("ls")), ToolCall).model is None
 
 
-def test_a_call_begins_and_ends_and_says_its_prompt_and_model() -> None:
+def test_a_call_starts_and_ends_with_its_prompt_and_model() -> None:
     session = Cursor(ROOT).prompt("do it").write("a.py", None, "one\n")
     begun, ended = (one(seen(session.hooks[n]), ToolCall) for n in (1, -1))
     assert (begun.name, begun.status, begun.ended_ns) == ("Write", CallStatus.RUNNING, None)
@@ -149,7 +151,7 @@ def test_a_call_that_failed_edits_nothing() -> None:
     assert (one(views, ToolCall).status, of(views, FileEdit)) == (CallStatus.FAILED, [])
 
 
-def test_a_subagents_calls_are_its_own_and_of_the_session_that_the_hook_found() -> None:
+def test_a_subagents_calls_are_its_own_in_the_session_that_the_hook_found() -> None:
     child = Cursor(ROOT).subagent("child-1").shell("ls")
     call = one(last(child, session=SESSION), ToolCall)
     assert (call.session, call.subagent, call.prompt, call.model) == (SESSION, "child-1", None, "cursor-grok-4.5")
@@ -185,10 +187,12 @@ def test_edits_in_every_shape(tool: str, given: Any, before: str | None, after: 
 
 
 @pytest.mark.parametrize("tool", "Write StrReplace Delete ApplyPatch EditNotebook Shell".split())
-def test_files_around_an_edit_and_a_command_are_looked_at(tool: str) -> None:
-    found = [phase_of(event, tool, "cursor") for event in ("preToolUse", "postToolUse", "postToolUseFailure")]
+def test_snapshots_are_taken_around_edits_and_commands(tool: str) -> None:
+    found = [
+        choose_snapshot_phase(event, tool, "cursor") for event in ("preToolUse", "postToolUse", "postToolUseFailure")
+    ]
     assert found == ["before", "after", "after"]
-    assert phase_of("preToolUse", "Read", "cursor") is None
+    assert choose_snapshot_phase("preToolUse", "Read", "cursor") is None
 
 
 @pytest.mark.parametrize("name", ["/elsewhere/a.py", "../a.py", "C:\\a.py", "/work tree/../a.py"])
@@ -197,7 +201,7 @@ def test_a_file_outside_the_repository_gives_a_call_and_no_edit(name: str) -> No
     assert [type(view) for view in views] == [ToolCall]
 
 
-def test_an_edit_that_is_of_a_call_is_told_by_the_end_of_that_one() -> None:
+def test_the_edit_of_a_call_is_reported_by_the_calls_end() -> None:
     session = Cursor(ROOT).replace("a.py", "one\n", "one", "1")
     told = next(said for said in session.hooks if said["hook_event_name"] == "afterFileEdit")
     assert seen(told, call="toolu_1") == []
@@ -207,14 +211,14 @@ def test_an_edit_that_is_of_a_call_is_told_by_the_end_of_that_one() -> None:
     assert (one(views, ToolCall).name, one(views, ToolCall).id) == ("Edit", edit.call)
 
 
-def test_what_a_hook_kept_before_calls_were_paired_is_read_too() -> None:
+def test_events_recorded_before_calls_were_matched_are_read_too() -> None:
     session = Cursor(ROOT).replace("a.py", "one\n", "one", "1")
     told = next(said for said in session.hooks if said["hook_event_name"] == "afterFileEdit")
     first, second = (one(seen(told, id=name), FileEdit) for name in ("e1", "e2"))
     assert first.call != second.call
 
 
-def test_a_path_through_a_link_is_that_of_the_file() -> None:
+def test_a_path_through_a_link_is_resolved() -> None:
     session = Cursor("/linked/tree").replace("a.py", "one\n", "one", "1")
     told = next(said for said in session.hooks if said["hook_event_name"] == "afterFileEdit")
     assert one(seen(told, call=ALONE), FileEdit).path == RepoPath(b"a.py")
@@ -238,7 +242,7 @@ def test_a_path_through_a_link_is_that_of_the_file() -> None:
         ({"old_string": "", "new_string": "b\n", "range": {"start_line_number": -1}}, "", "b\n", ()),
     ],
 )
-def test_a_completion_comes_with_its_line_and_its_place(
+def test_a_completion_has_its_whole_line_and_position(
     edit: dict[str, Any], before: str, after: str, place: tuple[Lines, ...]
 ) -> None:
     views = last(Cursor(ROOT).tab("a.py", edit), call=ALONE)
@@ -247,7 +251,7 @@ def test_a_completion_comes_with_its_line_and_its_place(
     assert one(views, ToolCall).name == "Tab"
 
 
-def test_a_completion_that_only_deletes_brings_nothing() -> None:
+def test_a_completion_that_only_deletes_gives_no_edit() -> None:
     assert of(last(Cursor(ROOT).tab("a.py", {"old_string": "a", "new_string": ""}), call=ALONE), FileEdit) == []
 
 
@@ -264,7 +268,7 @@ def test_a_command_without_a_name_is_a_call_with_its_command() -> None:
     assert [one(named, ToolCall).status, of(named, CommitLink)] == [CallStatus.RUNNING, []]
 
 
-def test_a_command_that_went_wrong_failed_and_its_commit_is_linked_by_a_whole_id_alone() -> None:
+def test_a_failed_commands_commit_is_linked_by_a_full_id_only() -> None:
     assert one(last(Cursor(ROOT).shell("make", "no", 2)), ToolCall).status is CallStatus.FAILED
     assert one(last(Cursor(ROOT).shell("git commit -m x", f"[main {'b' * 40}] x\n")), CommitLink).commit == "b" * 40
     assert of(last(Cursor(ROOT).shell("git commit -m x", "[main bbbbbbb] x\n")), CommitLink) == []
@@ -289,24 +293,24 @@ HITS = json.dumps({"references": [{"title": "A page", "url": PAGE}]})
         ("Glob", {"glob_pattern": "*.py"}, "a.py", []),
     ],
 )
-def test_sources_are_told_with_their_reading(
+def test_sources_have_their_reading(
     tool: str, given: dict[str, Any], answer: str, found: list[tuple[str, Reading, str | None]]
 ) -> None:
     told = of(last(Cursor(ROOT).call(tool, given, answer)), SourceAccess)
     assert [(read.locator, read.reading, read.text and read.text.content) for read in told] == found
 
 
-def test_a_file_that_is_about_to_be_read_counts_where_no_call_tells_of_it() -> None:
+def test_a_file_that_is_about_to_be_read_counts_without_a_call() -> None:
     told = Cursor(ROOT).read("a.py", "text").hooks[1]
     assert seen(told, call="toolu_1") == []
     read = one(seen(told, call=ALONE), SourceAccess)
     assert (read.locator, read.reading, read.text.content) == (f"{ROOT}/a.py", Reading.VERBATIM, "text")
 
 
-# --- the odd ----------------------------------------------------------------------------------------------------------
+# --- invalid content --------------------------------------------------------------------------------------------------
 
 
-def test_unknown_events_fields_and_versions_pass() -> None:
+def test_unknown_events_fields_and_versions_are_ignored() -> None:
     session = Cursor(ROOT).replace("a.py", "one\n", "one", "1")
     plain = last(session)
     session.hooks[-1] |= {"cursor_version": "99.0.0", "new": {"deep": [1]}}
@@ -316,17 +320,21 @@ def test_unknown_events_fields_and_versions_pass() -> None:
     assert [call.name for call in of(last(Cursor(ROOT).call("Teleport", {"x": 1}, "ok")), ToolCall)] == ["Teleport"]
 
 
-def test_what_a_tool_is_given_and_gives_back_in_each_shape() -> None:
-    assert given_of('{"path": "a"}', {"relativeWorkspacePath": "b"}) == (
-        {"path": "a", "relativeWorkspacePath": "b"},
-        None,
-    )
-    assert given_of("*** Begin Patch") == ({}, "*** Begin Patch")
-    assert [answer_of(said).words for said in ("x", {"output": "x"}, '{"stdout": "x"}', None, [1])] == [
+def test_a_tools_input_and_output_in_each_shape() -> None:
+    assert merge_call_input('{"path": "a"}', {"relativeWorkspacePath": "b"}) == {
+        "path": "a",
+        "relativeWorkspacePath": "b",
+    }
+    assert merge_call_input("*** Begin Patch") == {"patch": "*** Begin Patch"}
+    assert [parse_tool_output(said).text for said in ("x", {"output": "x"}, '{"stdout": "x"}', None, [1])] == [
         *("x", "x", "x"),
         *("", ""),
     ]
-    assert [kind_of(name) for name in ("run_terminal_command_v2", "rg", "Hologram")] == ["shell", "grep", None]
+    assert [tool_kind_from_name(name) for name in ("run_terminal_command_v2", "rg", "Hologram")] == [
+        "shell",
+        "grep",
+        None,
+    ]
 
 
 NAMES = (
@@ -345,7 +353,7 @@ TOOLS = st.sampled_from("Write StrReplace Delete ApplyPatch Shell Read Grep WebF
     FIELDS,
     st.booleans(),
 )
-def test_whatever_is_said_nothing_breaks(
+def test_arbitrary_payloads_do_not_break_the_reader(
     event: str, tool: Any, asked: Any, answer: Any, more: Any, alone: bool
 ) -> None:
     said = {"conversation_id": "s", "hook_event_name": event, "tool_name": tool, "tool_input": asked, **more}

@@ -1,4 +1,4 @@
-"""Cursor's database and transcripts are found, read and brought in; what cannot be read is named."""
+"""Cursor's database and transcripts are found, read and imported; unreadable parts are reported."""
 
 import json
 import sqlite3
@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from custody.cli.import_ import ImportKind, what_is
-from custody.core.view_merge import merge_calls
+from custody.cli.import_ import ImportKind, detect_import_kind
+from custody.core.view_merge import merge_call_views
 from custody.core.views import CallStatus, FileEdit, Prompt, Reading, SourceAccess, ToolCall
 from custody.why.report import SubagentLink
 from custody.why.why import why
@@ -39,13 +39,13 @@ def built(tmp_path: Path) -> Built:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The user's home, in which Cursor keeps what it has."""
+    """Return the user's home, where Cursor stores its data."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("CURSOR_CONFIG_DIR", raising=False)
     return tmp_path / "home"
 
 
-def test_a_conversation_that_grew_brings_what_is_new_and_twice_brings_nothing(built: Built, home: Path) -> None:
+def test_a_grown_conversation_adds_what_is_new_and_a_second_import_nothing(built: Built, home: Path) -> None:
     session = a_session(built).replace(APP, OLD, "    return item.cost\n", f"{PIECE}\n")
     session.put_database(home)
     first = imported(built)
@@ -55,7 +55,7 @@ def test_a_conversation_that_grew_brings_what_is_new_and_twice_brings_nothing(bu
     assert imported(built).new == 0
 
 
-def test_files_whose_lines_a_search_showed_were_read_in_part(built: Built, home: Path) -> None:
+def test_files_with_lines_shown_by_a_search_are_excerpts(built: Built, home: Path) -> None:
     hits = {"matches": [{"file": "./src/app.py", "matches": [{"lineNumber": 2, "content": "    return item.cost"}]}]}
     found = {str(built.path): {"content": hits}, "/elsewhere": {"files": {"files": ["only/named.py"]}}}
     answer = {"success": {"pattern": "cost", "outputMode": "content", "workspaceResults": found}}
@@ -67,7 +67,7 @@ def test_files_whose_lines_a_search_showed_were_read_in_part(built: Built, home:
     ]
 
 
-def test_a_call_under_way_is_taken_up_once_it_has_ended(built: Built, home: Path) -> None:
+def test_an_unfinished_call_is_imported_once_it_ends(built: Built, home: Path) -> None:
     session = a_session(built).shell("make")
     session.bubbles[-1]["toolFormerData"]["status"] = "loading"
     session.put_database(home)
@@ -79,7 +79,7 @@ def test_a_call_under_way_is_taken_up_once_it_has_ended(built: Built, home: Path
 
 @pytest.mark.parametrize("joined", [False, True])
 @pytest.mark.parametrize("way", ["hooks", "database"])
-def test_a_subagents_edits_are_its_own_and_of_the_call_that_started_it(
+def test_a_subagents_edits_are_its_own_under_the_call_that_started_it(
     built: Built, home: Path, way: str, joined: bool
 ) -> None:
     session = a_session(built)
@@ -87,7 +87,7 @@ def test_a_subagents_edits_are_its_own_and_of_the_call_that_started_it(
     child = session.subagent(CHILD)
     child.replace(APP, OLD, "    return item.cost\n", f"{PIECE}\n")
     known_by(way, built, home, session)
-    calls = {call.name: call for call in merge_calls(views(built, ToolCall))}
+    calls = {call.name: call for call in merge_call_views(views(built, ToolCall))}
     edit = calls["StrReplace" if way == "hooks" else "edit_file_v2"]
     assert (edit.session, edit.subagent, edit.model) == (SESSION, CHILD, "cursor-grok-4.5")
     assert agents_lines(built) == [2]
@@ -129,7 +129,7 @@ def test_a_subagents_transcript_is_part_of_the_session_and_the_database_knows_it
         ({"userDecision": "rejected"}, CallStatus.ABANDONED),
     ],
 )
-def test_an_edit_that_was_refused_or_failed_changed_nothing(
+def test_a_refused_or_failed_edit_changes_nothing(
     built: Built, home: Path, told: dict[str, Any], status: CallStatus
 ) -> None:
     session = a_session(built).replace(APP, OLD, "    return item.cost\n", f"{PIECE}\n")
@@ -143,19 +143,19 @@ def test_an_edit_that_was_refused_or_failed_changed_nothing(
 # --- bad input --------------------------------------------------------------------------------------------------------
 
 
-def test_a_locked_database_is_said_in_words_and_nothing_is_written_to_it(built: Built, home: Path) -> None:
+def test_a_locked_database_is_reported_and_not_written_to(built: Built, home: Path) -> None:
     file = a_session(built).shell("make").put_database(home)
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         report = imported(built)
     assert [problem.what for problem in report.problems] == [
-        "cannot be read: it is locked by another program: import again when that is closed (database is locked)"
+        "cannot read: locked by another program: close it and import again (database is locked)"
     ]
     assert imported(built).new == 2
     assert [path.name for path in file.parent.iterdir()] == ["state.vscdb"]
 
 
-def test_a_database_in_use_is_read_and_left_as_it_is(built: Built, home: Path) -> None:
+def test_a_database_in_use_is_read_and_not_changed(built: Built, home: Path) -> None:
     file = a_session(built).shell("make").put_database(home, "wal")
     with closing(sqlite3.connect(file, isolation_level=None)) as running:
         running.execute("INSERT INTO cursorDiskKV VALUES ('later', 'x')")
@@ -164,19 +164,19 @@ def test_a_database_in_use_is_read_and_left_as_it_is(built: Built, home: Path) -
         assert {path.name: path.read_bytes() for path in file.parent.iterdir() if path.name in before} == before
 
 
-def test_a_damaged_database_gives_what_is_whole_and_names_the_rest(built: Built, home: Path) -> None:
+def test_the_complete_part_of_a_damaged_database_is_read_and_the_rest_reported(built: Built, home: Path) -> None:
     session = a_session(built).shell("make")
     file = session.put_database(home)
     put_rows(file, {f"bubbleId:{SESSION}:odd": '{"type": 2, "toolForm', f"bubbleId:{SESSION}:none": ""})
     report = imported(built)
     assert (report.new, report.problem_count) == (2, 2)
-    assert all("is no whole JSON object" in problem.what for problem in report.problems)
+    assert all("is not a complete JSON object" in problem.what for problem in report.problems)
     file.write_bytes(file.read_bytes()[:5000])
     cut = imported(built)
-    assert cut.problem_count == 1 and cut.problems[0].what.startswith("cannot be read: ")
+    assert cut.problem_count == 1 and cut.problems[0].what.startswith("cannot read: ")
 
 
-def test_a_transcript_that_is_cut_off_gives_its_whole_lines(built: Built, home: Path) -> None:
+def test_the_complete_lines_of_a_truncated_transcript_are_read(built: Built, home: Path) -> None:
     file = a_session(built).shell("make").put_transcript(home)
     with file.open("a", encoding="utf-8") as open_file:
         open_file.write('\n{"role":"assistant","message":{"cont')
@@ -184,11 +184,11 @@ def test_a_transcript_that_is_cut_off_gives_its_whole_lines(built: Built, home: 
     assert (report.new, [problem.line for problem in report.problems]) == (2, [3])
 
 
-def test_unknown_fields_types_and_versions_pass(built: Built, home: Path) -> None:
+def test_unknown_fields_types_and_versions_are_ignored(built: Built, home: Path) -> None:
     session = a_session(built).shell("make")
     for bubble in session.bubbles:
         bubble |= {"_v": 99, "hologram": {"deep": [1]}}
-    session.bubble(7, text="of a kind that nobody knows")
+    session.bubble(7, text="of an unknown kind")
     rows = session.rows()
     rows[f"composerData:{SESSION}"] = json.dumps({**session.composer(), "_v": 99, "novel": {}})
     put_rows(session.put_database(home), rows)
@@ -228,7 +228,7 @@ def test_a_conversation_that_only_its_workspace_lists_is_found(built: Built, hom
     assert imported(built).new == 2
 
 
-def test_the_verb_takes_the_agents_name_or_a_path(built: Built, home: Path) -> None:
+def test_import_accepts_the_agents_name_or_a_path(built: Built, home: Path) -> None:
     session = a_session(built).replace(APP, OLD, "    return item.cost\n", f"{PIECE}\n")
     file = session.put_database(home)
     ran = custody(built.path, "import", "cursor", "--json")
@@ -238,20 +238,20 @@ def test_the_verb_takes_the_agents_name_or_a_path(built: Built, home: Path) -> N
     assert (again["agent"], again["new"], again["known"]) == ("cursor", 0, 2)
 
 
-def test_what_is_given_is_known_by_what_is_in_it(built: Built, tmp_path: Path) -> None:
+def test_a_file_is_recognized_by_its_content(built: Built, tmp_path: Path) -> None:
     session = a_session(built).shell("make")
     text = tmp_path / "t" / "agent-transcripts" / "a.txt"
     text.parent.mkdir(parents=True)
     text.write_text("user:\n<user_query>\nhello\n</user_query>\n")
     database, transcript = session.put_database(tmp_path / "d"), session.put_transcript(tmp_path / "l")
     for place in (database, tmp_path / "d", transcript, tmp_path / "l", text, text.parent):
-        what, reader = what_is(place)
+        what, reader = detect_import_kind(place)
         assert (what, reader and reader.agent) == (ImportKind.TRANSCRIPTS, "cursor"), place
-    what, reader = what_is(Path("cursor"))
+    what, reader = detect_import_kind(Path("cursor"))
     assert (what, reader and reader.agent) == (ImportKind.AGENT, "cursor")
 
 
-def test_a_text_tells_prompts_calls_and_files_read(built: Built, home: Path) -> None:
+def test_a_text_transcript_has_prompts_calls_and_files_read(built: Built, home: Path) -> None:
     folder = home / ".cursor" / "projects" / "x" / "agent-transcripts"
     folder.mkdir(parents=True)
     said = (

@@ -1,4 +1,4 @@
-"""Gemini CLI's hook events become views; what is odd is passed over, never guessed."""
+"""Gemini CLI's hook events become views; invalid content is ignored, never guessed."""
 
 import json
 from pathlib import Path
@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from custody.capture import hook_views
 from custody.capture.agents.gemini.hook_events import EVENTS
-from custody.capture.agents.gemini.tool_calls import extract_command_output, place_edit
-from custody.capture.hook.call_name import call_of
-from custody.core.ids import whole_hash
+from custody.capture.agents.gemini.tool_calls import extract_command_output, place_proposed_edit
+from custody.capture.hook.call_name import make_gemini_call_id
+from custody.core.ids import content_hash_from_text
 from custody.core.paths import RepoPath
 from custody.core.views import (
     CallStatus,
@@ -25,7 +25,7 @@ from custody.core.views import (
     ToolCall,
     View,
 )
-from custody.core.wire.canonical import parse
+from custody.core.wire.canonical import parse_json_bytes
 from tests.builders.gemini import MODEL, Gemini
 
 ROOT = Path("/work tree")
@@ -34,7 +34,7 @@ PAGE = "https://example.org/page"
 
 
 def seen(payload: dict[str, Any], **around: Any) -> list[View]:
-    """The views of one event, without the observation that every event leaves."""
+    """Return the views of one event, without the observation that every event has."""
     event = {
         "custody": 1,
         "kind": "hook",
@@ -48,13 +48,13 @@ def seen(payload: dict[str, Any], **around: Any) -> list[View]:
         "payload": payload,
         **around,
     }
-    first, *rest = hook_views(parse(json.dumps({k: v for k, v in event.items() if v is not None}).encode()))
+    first, *rest = hook_views(parse_json_bytes(json.dumps({k: v for k, v in event.items() if v is not None}).encode()))
     assert isinstance(first, Observation)
     return rest
 
 
 def last(session: Gemini) -> list[View]:
-    """The views of what the last hook was told."""
+    """Return the views of the last hook event."""
     return seen(session.hooks[-1])
 
 
@@ -75,17 +75,17 @@ def test_a_replacement_has_the_whole_file_before_and_after() -> None:
     edit = one(views, FileEdit)
     assert (edit.path, edit.part, edit.proposed) == (RepoPath(b"src/a.py"), False, None)
     assert (edit.before.content, edit.after.content) == ("one\ntwo\n", "1\ntwo\n")
-    assert edit.hashes == (whole_hash(b"1\ntwo\n"),)
+    assert edit.hashes == (content_hash_from_text(b"1\ntwo\n"),)
     call = one(views, ToolCall)
     assert (call.name, call.status, call.id) == ("replace", CallStatus.OK, edit.call)
 
 
-def test_a_new_file_had_nothing_before() -> None:
+def test_a_new_file_has_no_previous_text() -> None:
     edit = one(last(Gemini(ROOT).write("a.py", None, "one\n")), FileEdit)
     assert (edit.before, edit.after.content) == (None, "one\n")
 
 
-def test_a_replacement_of_nothing_makes_the_file() -> None:
+def test_a_replacement_of_nothing_creates_the_file() -> None:
     given = {"file_path": str(ROOT / "a.py"), "old_string": "", "new_string": "one\n"}
     edit = one(last(Gemini(ROOT).call("replace", given, "Created new file", "Created a.py")), FileEdit)
     assert (edit.before, edit.after.content, edit.part) == (None, "one\n", False)
@@ -98,7 +98,7 @@ def test_an_edit_without_a_display_is_the_piece_that_was_replaced() -> None:
     assert (edit.path, edit.before.content, edit.after.content, edit.part) == (RepoPath(b"a.py"), "one", "1", True)
 
 
-def test_a_display_of_0_9_that_does_not_name_its_file_is_of_the_file_that_was_given() -> None:
+def test_a_display_of_0_9_without_a_file_is_of_the_inputs_file() -> None:
     session = Gemini(ROOT).replace("a.py", "one\n", "one", "1")
     for gone in ("filePath", "isNewFile", "diffStat"):
         del session.hooks[-1]["tool_response"]["returnDisplay"][gone]
@@ -113,7 +113,7 @@ def test_a_file_outside_the_repository_gives_a_call_and_no_edit(name: str) -> No
     assert [type(view) for view in last(session)] == [ToolCall]
 
 
-def test_an_edit_that_went_wrong_changed_nothing() -> None:
+def test_a_failed_edit_changes_nothing() -> None:
     session = Gemini(ROOT).call("replace", {"file_path": "a.py"}, "0 occurrences", "Error", status="error")
     assert one(last(session), ToolCall).status is CallStatus.FAILED
     assert not [view for view in last(session) if isinstance(view, FileEdit)]
@@ -122,7 +122,7 @@ def test_an_edit_that_went_wrong_changed_nothing() -> None:
 # --- the person's share -----------------------------------------------------------------------------------------------
 
 
-def test_what_a_person_made_of_a_written_file_is_kept_beside_what_was_proposed() -> None:
+def test_a_persons_version_of_a_written_file_is_stored_beside_the_proposal() -> None:
     edit = one(last(Gemini(ROOT).write("a.py", None, "agent\nmine\n", proposed="agent\n")), FileEdit)
     assert (edit.proposed.content, edit.after.content) == ("agent\n", "agent\nmine\n")
 
@@ -141,25 +141,25 @@ def test_the_proposed_piece_is_put_where_the_person_left_it() -> None:
         ("a\nb\n", "", "a\nmine\n", "a\n"),
     ],
 )
-def test_a_piece_repeats_nothing_that_stands_around_it(before: str, piece: str, after: str, made: str) -> None:
-    assert place_edit(before, piece, after) == made
+def test_a_placed_piece_does_not_repeat_lines_around_it(before: str, piece: str, after: str, made: str) -> None:
+    assert place_proposed_edit(before, piece, after) == made
 
 
 @given(st.text("ab\n"), st.text("ab\n"), st.text("ab\n"))
-def test_what_is_before_and_behind_a_change_stays(before: str, piece: str, after: str) -> None:
-    said = set(place_edit(before, piece, after).split("\n"))
+def test_lines_before_and_after_a_change_stay(before: str, piece: str, after: str) -> None:
+    said = set(place_proposed_edit(before, piece, after).split("\n"))
     assert said <= {*before.split("\n"), *piece.split("\n")}
 
 
 @pytest.mark.parametrize("told", [{"modified_by_user": True}, {}])
-def test_of_a_change_that_does_not_say_what_was_proposed_nothing_is_the_agents(told: dict[str, Any]) -> None:
+def test_a_persons_change_without_a_known_proposal_is_not_the_agents(told: dict[str, Any]) -> None:
     session = Gemini(ROOT).replace("a.py", "one\n", "one", "1")
     session.hooks[-1]["tool_input"] |= told
     session.hooks[-1]["tool_response"]["returnDisplay"]["diffStat"]["user_added_lines"] = 0 if told else 3
     assert one(last(session), FileEdit).proposed.content == "one\n"
 
 
-def test_accepted_in_an_ide_the_proposal_is_what_was_accepted_and_says_nothing_of_the_person() -> None:
+def test_an_edit_accepted_in_an_ide_has_no_separate_proposal() -> None:
     session = Gemini(ROOT).replace("a.py", "one\nend\n", "one", "two\nend\n", applied="two\nend\n")
     assert one(last(session), FileEdit).proposed is None
     assert one(last(Gemini(ROOT).write("a.py", None, "one\n", proposed="one\n")), FileEdit).proposed is None
@@ -168,26 +168,28 @@ def test_accepted_in_an_ide_the_proposal_is_what_was_accepted_and_says_nothing_o
 # --- calls, prompts, sessions -----------------------------------------------------------------------------------------
 
 
-def test_a_call_is_named_by_what_it_was_given_and_a_command_by_its_process_too() -> None:
+def test_a_call_is_named_by_its_input_and_a_command_also_by_its_process() -> None:
     session = Gemini(ROOT).read("a", "x").read("a", "x").read("b", "x").shell("make").shell("make")
     ends = [said for said in session.hooks if said["hook_event_name"] == "AfterTool"]
     first, again, other, made, anew = (one(seen(said), ToolCall).id for said in ends)
     assert first == again
     assert len({first, other, made, anew}) == 4
-    assert call_of("t", {"a": 1, "b": [{"d": 2, "c": 3}]}, None) == call_of("t", {"b": [{"c": 3, "d": 2}], "a": 1}, "")
+    assert make_gemini_call_id("t", {"a": 1, "b": [{"d": 2, "c": 3}]}, None) == make_gemini_call_id(
+        "t", {"b": [{"c": 3, "d": 2}], "a": 1}, ""
+    )
 
 
-def test_what_the_hook_named_is_not_named_again() -> None:
+def test_a_call_named_by_the_hook_keeps_its_name() -> None:
     said = Gemini(ROOT).read("a", "x").hooks[-1]
     assert one(seen(said, call="content-1"), ToolCall).id == "content-1"
 
 
-def test_before_a_call_nothing_is_said_yet() -> None:
+def test_an_event_before_a_call_gives_no_views() -> None:
     session = Gemini(ROOT).read("a", "x")
     assert seen(session.hooks[0]) == []
 
 
-def test_a_session_begins_and_ends_and_its_prompts_are_told_by_their_words() -> None:
+def test_a_session_starts_and_ends_and_its_prompts_are_named_by_their_text() -> None:
     start = one(last(Gemini(ROOT).hook("SessionStart", source="startup")), Session)
     assert (start.revision, start.worktree, start.model) == ("a" * 40, str(ROOT), None)
     assert one(last(Gemini(ROOT).hook("SessionEnd", reason="exit")), Session).ended_ns is not None
@@ -197,7 +199,7 @@ def test_a_session_begins_and_ends_and_its_prompts_are_told_by_their_words() -> 
 
 
 @pytest.mark.parametrize("event", ["BeforeModel", "AfterModel", "BeforeToolSelection"])
-def test_who_has_the_hooks_around_models_set_up_learns_the_model(event: str) -> None:
+def test_hooks_around_model_calls_report_the_model(event: str) -> None:
     told = last(Gemini(ROOT).hook(event, llm_request={"model": MODEL, "messages": []}))
     assert one(told, Session).model == MODEL
     assert last(Gemini(ROOT).hook(event, llm_request={"messages": []})) == []
@@ -278,13 +280,13 @@ CITED = "Summed up [1]\n\nSources:\n[1] A page (https://example.org/page)\n[2] B
         ("list_directory", {"dir_path": "src"}, "a.py", "", []),
     ],
 )
-def test_sources_are_told_with_their_reading(
+def test_sources_have_their_reading(
     tool: str, asked: dict[str, Any], words: Any, display: Any, found: list[tuple[str, Reading, bool]]
 ) -> None:
     assert reads(last(Gemini(ROOT).call(tool, asked, words, display))) == found
 
 
-def test_what_a_source_said_is_kept_without_what_was_put_around_it() -> None:
+def test_a_sources_text_is_stored_without_the_programs_additions() -> None:
     found = "\n\n--- Newly Discovered Project Context ---\nbe kind\n--- End Project Context ---"
     whole = one(last(Gemini(ROOT).call("read_file", {"file_path": "a"}, f"text\n{found}")), SourceAccess)
     assert whole.text.content == "text\n"
@@ -297,7 +299,7 @@ def test_what_a_source_said_is_kept_without_what_was_put_around_it() -> None:
     )
 
 
-def test_a_tool_of_a_server_is_known_by_its_context_too() -> None:
+def test_a_servers_tool_is_recognized_by_its_context_too() -> None:
     session = Gemini(ROOT).call("fetch", {"url": PAGE}, "the page")
     session.hooks[-1]["mcp_context"] = {"server_name": "web", "tool_name": "fetch"}
     assert reads(last(session)) == [(PAGE, Reading.EXCERPT, False)]
@@ -317,14 +319,14 @@ def test_a_read_that_failed_is_an_attempt() -> None:
         ("words", "words"),
     ],
 )
-def test_what_a_command_printed_in_either_shape(shown: str, said: str) -> None:
+def test_a_commands_output_in_either_shape(shown: str, said: str) -> None:
     assert extract_command_output(shown) == said
 
 
-# --- the odd ----------------------------------------------------------------------------------------------------------
+# --- invalid content --------------------------------------------------------------------------------------------------
 
 
-def test_unknown_events_fields_and_versions_pass() -> None:
+def test_unknown_events_fields_and_versions_are_ignored() -> None:
     session = Gemini(ROOT).replace("a.py", "one\n", "one", "1")
     plain = last(session)
     session.hooks[-1] |= {"version": "99.0", "new": {"deep": [1]}}
@@ -357,6 +359,6 @@ TOOLS = st.sampled_from(
 
 
 @given(st.sampled_from(sorted(EVENTS)), TOOLS | VALUES, FIELDS | VALUES, FIELDS | VALUES, VALUES)
-def test_whatever_is_said_nothing_breaks(event: str, tool: Any, asked: Any, answer: Any, more: Any) -> None:
+def test_arbitrary_payloads_do_not_break_the_reader(event: str, tool: Any, asked: Any, answer: Any, more: Any) -> None:
     said = {"session_id": "s", "hook_event_name": event, "tool_name": tool, "tool_input": asked}
     seen({**said, "tool_response": answer, "prompt": more, "llm_request": more, "cwd": more, "mcp_context": more})

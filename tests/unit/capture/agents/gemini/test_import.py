@@ -8,14 +8,14 @@ import pytest
 
 from custody.attribution.app.blame import blame
 from custody.capture import TRANSCRIPT_READERS
-from custody.cli.import_ import ImportKind, what_is
+from custody.cli.import_ import ImportKind, detect_import_kind
 from custody.core.paths import RepoPath
-from custody.core.view_merge import merge_calls, merge_session
+from custody.core.view_merge import merge_call_views, merge_session_views
 from custody.core.views import CommitLink, FileState, Session, SourceAccess, ToolCall
 from custody.core.wire.report import ImportTranscriptsReport
-from custody.core.wire.time import text_from
+from custody.core.wire.time import format_timestamp
 from custody.intake.import_transcripts import import_transcripts
-from custody.ledger.sessions import log, log_session
+from custody.ledger.sessions import list_session_log, show_session_log
 from custody.workspace.workspace import Workspace
 from tests.builders.captured import lines, views
 from tests.builders.gemini import MODEL, SESSION, Gemini, run_gemini_hook
@@ -39,17 +39,17 @@ def built(tmp_path: Path) -> Built:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where Gemini CLI keeps its chats."""
+    """Return where Gemini CLI stores its chats."""
     monkeypatch.setenv("GEMINI_CLI_HOME", str(tmp_path / "g"))
     return tmp_path / "g" / ".gemini" / "tmp"
 
 
 def a_session(built: Built) -> Gemini:
-    return Gemini(built.path, at=text_from(time.time_ns())).prompt("give a discount")
+    return Gemini(built.path, at=format_timestamp(time.time_ns())).prompt("give a discount")
 
 
 def hooked(built: Built, session: Gemini) -> None:
-    """Run the hook on all that it was told."""
+    """Run the hook on all its events."""
     installed(built.path)
     for said in session.hooks:
         ran = run_gemini_hook(built.path, said)
@@ -66,7 +66,7 @@ def put(built: Built, text: str, path: str = "src/app.py") -> None:
 
 
 @pytest.mark.parametrize("way", ["hooks", "document", "lines"])
-def test_the_agents_lines_are_the_agents(built: Built, home: Path, way: str) -> None:
+def test_the_agents_lines_are_attributed_to_the_agent(built: Built, home: Path, way: str) -> None:
     session = a_session(built).replace("src/app.py", OLD, "    return item.cost\n", f"{PIECE}\n")
     if way == "hooks":
         hooked(built, session)
@@ -117,16 +117,16 @@ def test_hooks_and_chat_together_count_once(built: Built, home: Path) -> None:
         (one.kind, one.tier, one.grade, one.signals) for one in before
     ]
     assert {call.id for call in views(built, ToolCall)} == calls
-    assert len(merge_calls(views(built, ToolCall))) == 4
+    assert len(merge_call_views(views(built, ToolCall))) == 4
     assert len({read.id for read in views(built, SourceAccess)}) == 1
-    shown = log(Workspace(built.path), limit=1).sessions[0]
+    shown = list_session_log(Workspace(built.path), limit=1).sessions[0]
     assert (shown.session, shown.prompts) == (SESSION, 1)
-    assert len(log_session(Workspace(built.path), SESSION).prompts) == 1
-    whole = merge_session(views(built, Session))
+    assert len(show_session_log(Workspace(built.path), SESSION).prompts) == 1
+    whole = merge_session_views(views(built, Session))
     assert whole is not None and whole.model == MODEL
 
 
-def test_a_chat_that_grew_brings_what_is_new_and_twice_brings_nothing(built: Built, home: Path) -> None:
+def test_a_grown_chat_adds_what_is_new_and_a_second_import_nothing(built: Built, home: Path) -> None:
     session = a_session(built).replace("src/app.py", OLD, "    return item.cost\n", f"{PIECE}\n")
     session.put(home)
     first = imported(built)
@@ -134,13 +134,13 @@ def test_a_chat_that_grew_brings_what_is_new_and_twice_brings_nothing(built: Bui
     session.write("src/new.py", None, "a_new_file = True\n").put(home)
     assert imported(built).new == 1
     assert imported(built).new == 0
-    # The same chat in its older shape, as it was before it was resumed.
+    # The same chat in its older shape, before it was resumed.
     session.put(home, old=True)
     again = imported(built)
     assert (again.new, again.files) == (0, 2)
 
 
-def test_what_commands_changed_is_seen_on_disk_each_time(built: Built) -> None:
+def test_each_commands_changes_are_found_by_snapshots(built: Built) -> None:
     installed(built.path)
     for text in ("first_run = 1\n", "first_run = 1\nsecond_run = 2\n"):
         session = a_session(built)
@@ -155,7 +155,7 @@ def test_what_commands_changed_is_seen_on_disk_each_time(built: Built) -> None:
     assert set(lines(built, "made.py").values()) == {"agent"}
 
 
-def test_what_a_command_wrote_by_its_own_text_and_the_commit_that_it_made(built: Built, home: Path) -> None:
+def test_a_commands_writes_by_its_own_text_and_its_commit(built: Built, home: Path) -> None:
     head = built.head()
     session = a_session(built).shell("cat > src/made.py <<'EOF'\nmade_by_a_command = True\nEOF\n")
     session.shell("git add -A && git commit -qm x", f"[main {head[:7]}] x\n 1 file changed")
@@ -166,36 +166,38 @@ def test_what_a_command_wrote_by_its_own_text_and_the_commit_that_it_made(built:
     put(built, "made_by_a_command = True\n", "src/made.py")
     assert lines(built, "src/made.py") == {1: "agent"}
     assert [link.commit for link in views(built, CommitLink)] == [head]
-    assert [problem.what for problem in report.problems] == ["made a commit '1234567' that is not in this repository"]
+    assert [problem.what for problem in report.problems] == ["commit '1234567' is not in this repository"]
 
 
 @pytest.mark.parametrize("old", [False, True])
-def test_a_work_tree_is_known_by_its_hash_where_a_chat_names_no_whole_path(built: Built, home: Path, old: bool) -> None:
+def test_a_work_tree_is_recognized_by_its_hash_if_a_chat_names_no_full_path(
+    built: Built, home: Path, old: bool
+) -> None:
     a_session(built).shell("cat > notes.py <<'EOF'\nDISCOUNT = 0.19\nEOF").put(home, old=old)
     (built.path / "notes.py").write_text("DISCOUNT = 0.19\n", encoding="utf-8")
     imported(built)
     assert lines(built, "notes.py") == {1: "agent"}
 
 
-def test_a_subagents_edits_are_its_own_and_of_the_call_that_started_it(built: Built, home: Path) -> None:
+def test_a_subagents_edits_are_its_own_under_the_call_that_started_it(built: Built, home: Path) -> None:
     session, agent = a_session(built), "0f1e2d3c-1111-4222-8333-999988887777"
     session.subagent(agent).replace("src/app.py", OLD, "    return item.cost\n", f"{PIECE}\n")
     session.call("invoke_agent", {"agent_name": "x"}, "done", agentId=agent).put(home)
     report = imported(built)
     assert (report.files, report.sessions, report.subagents, report.subagents_unattached) == (2, 1, 1, 0)
-    calls = {call.name: call for call in merge_calls(views(built, ToolCall))}
+    calls = {call.name: call for call in merge_call_views(views(built, ToolCall))}
     assert (calls["replace"].subagent, calls["replace"].parent) == (agent, calls["invoke_agent"].id)
     put(built, OWN)
     assert lines(built)[2] == "agent"
 
 
-def test_secrets_are_taken_out_and_the_call_is_the_same_all_the_same(built: Built, home: Path) -> None:
+def test_secrets_are_redacted_and_the_call_keeps_its_name(built: Built, home: Path) -> None:
     secret = "ghp_" + "aZ3kQ9xW7vB2nM5cT8rY1uE4oP6sD0fGhJkL"[:36]
     session = a_session(built).write("src/key.py", None, f"TOKEN = '{secret}'\n").shell("env", f"TOKEN={secret}")
     hooked(built, session)
     session.put(home)
     imported(built)
-    assert len(merge_calls(views(built, ToolCall))) == 2
+    assert len(merge_call_views(views(built, ToolCall))) == 2
     with Workspace(built.path).reading() as store:
         digests = list(store.tables.body_digests())
         bodies = b"\n".join(body.data or b"" for body in store.tables.bodies(digests).values())
@@ -208,7 +210,7 @@ def test_the_chats_of_another_repository_are_left_alone(built: Built, home: Path
     assert imported(built).files == 0
 
 
-def test_the_verb_takes_the_agents_name_or_a_path(built: Built, home: Path) -> None:
+def test_import_accepts_the_agents_name_or_a_path(built: Built, home: Path) -> None:
     file = a_session(built).replace("src/app.py", OLD, "    return item.cost\n", f"{PIECE}\n").put(home)
     ran = custody(built.path, "import", "gemini", "--json")
     said = json.loads(ran.out)
@@ -217,11 +219,11 @@ def test_the_verb_takes_the_agents_name_or_a_path(built: Built, home: Path) -> N
     assert (again["agent"], again["new"], again["known"]) == ("gemini", 0, 2)
 
 
-def test_what_is_given_is_known_by_what_is_in_it(built: Built, tmp_path: Path) -> None:
+def test_a_file_is_recognized_by_its_content(built: Built, tmp_path: Path) -> None:
     for old in (True, False):
         file = a_session(built).put(tmp_path / f"{old}", old=old)
         for place in (file, tmp_path / f"{old}"):
-            what, reader = what_is(place)
+            what, reader = detect_import_kind(place)
             assert (what, reader and reader.agent) == (ImportKind.TRANSCRIPTS, "gemini")
-    what, reader = what_is(Path("gemini"))
+    what, reader = detect_import_kind(Path("gemini"))
     assert (what, reader and reader.agent) == (ImportKind.AGENT, "gemini")

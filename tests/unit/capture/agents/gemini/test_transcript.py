@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.capture import LineProblem, SkippedLine, SubagentLaunch, TranscriptLine, lines_of, transcript_views
+from custody.capture import LineProblem, SkippedLine, SubagentLaunch, TranscriptLine, read_jsonl_lines, transcript_views
 from custody.capture.agents.gemini.transcript import READER
-from custody.capture.hook.call_name import call_of
+from custody.capture.hook.call_name import make_gemini_call_id
 from custody.core.views import Session, ToolCall, View
-from custody.core.wire.canonical import dump, parse
+from custody.core.wire.canonical import dump_canonical_json, parse_json_bytes
 from tests.builders.gemini import SESSION, START, Gemini, project_hash
 
 ROOT = "/home/ana/shop"
@@ -24,7 +24,7 @@ ROOT = "/home/ana/shop"
 def read(
     file: Path, starts: dict[tuple[str, str], str] | None = None
 ) -> list[TranscriptLine | SkippedLine | LineProblem]:
-    return list(READER.read(file, lines_of(file), starts or {}))
+    return list(READER.read(file, read_jsonl_lines(file), starts or {}))
 
 
 def found(file: Path, starts: dict[tuple[str, str], str] | None = None) -> list[TranscriptLine]:
@@ -49,7 +49,7 @@ def views_of(item: TranscriptLine) -> tuple[View, ...]:
         "opens": item.opens,
     }
     kept = {name: value for name, value in event.items() if value is not None}
-    return transcript_views(parse(dump(READER.trimmed(kept))))
+    return transcript_views(parse_json_bytes(dump_canonical_json(READER.trimmed(kept))))
 
 
 def a_chat(root: Path | str = ROOT) -> Gemini:
@@ -59,7 +59,7 @@ def a_chat(root: Path | str = ROOT) -> Gemini:
 # --- shapes -----------------------------------------------------------------------------------------------------------
 
 
-def test_both_shapes_say_the_same(tmp_path: Path) -> None:
+def test_both_shapes_give_the_same_views(tmp_path: Path) -> None:
     old, new = (found(a_chat().put(tmp_path, old=shape)) for shape in (True, False))
     assert [(one.id, one.session, one.at, one.payload, one.calls) for one in old] == [
         (one.id, one.session, one.at, one.payload, one.calls) for one in new
@@ -78,18 +78,20 @@ def test_a_document_on_one_line_is_read_too(tmp_path: Path) -> None:
 def test_a_call_is_named_as_the_hook_names_it(tmp_path: Path) -> None:
     chat = a_chat()
     ends = [said for said in chat.hooks if said["hook_event_name"] == "AfterTool"]
-    named = [call_of(said["tool_name"], said["tool_input"], said["tool_response"]["llmContent"]) for said in ends]
+    named = [
+        make_gemini_call_id(said["tool_name"], said["tool_input"], said["tool_response"]["llmContent"]) for said in ends
+    ]
     assert [one.calls[0]["id"] for one in found(chat.put(tmp_path)) if one.calls] == named
 
 
-def test_thoughts_are_not_kept_and_nothing_is_kept_twice(tmp_path: Path) -> None:
+def test_thinking_is_not_stored_and_nothing_is_stored_twice(tmp_path: Path) -> None:
     kept = json.dumps([one.payload for one in found(a_chat().put(tmp_path))])
     assert "thinking of" not in kept and "Index: a.py" not in kept and "renderOutput" not in kept
     assert "Successfully modified" not in kept, "the display has the texts"
     assert kept.count("Process Group PGID") == 1
 
 
-def test_a_message_that_grew_brings_only_what_is_new(tmp_path: Path) -> None:
+def test_a_grown_message_adds_only_what_is_new(tmp_path: Path) -> None:
     chat = Gemini(ROOT).prompt("go").says("sure").shell("one")
     first = found(chat.put(tmp_path))
     again = found(chat.shell("two").put(tmp_path))
@@ -97,7 +99,7 @@ def test_a_message_that_grew_brings_only_what_is_new(tmp_path: Path) -> None:
     assert len(again) == 4
 
 
-def test_a_call_under_way_is_taken_up_when_it_has_ended(tmp_path: Path) -> None:
+def test_an_unfinished_call_is_imported_when_it_ends(tmp_path: Path) -> None:
     chat = Gemini(ROOT).prompt("go").call("run_shell_command", {"command": "make"}, "", status="executing")
     assert [one.begun for one in found(chat.put(tmp_path))] == [0]
     chat.messages[-1]["toolCalls"][0]["status"] = "success"
@@ -105,21 +107,21 @@ def test_a_call_under_way_is_taken_up_when_it_has_ended(tmp_path: Path) -> None:
     assert [one.begun for one in found(chat.put(tmp_path))] == [0, 1]
 
 
-def test_what_was_rewound_or_checkpointed_counts_once(tmp_path: Path) -> None:
+def test_rewound_or_checkpointed_messages_count_once(tmp_path: Path) -> None:
     chat = a_chat()
     chat.lines += [{"$rewindTo": chat.messages[0]["id"]}, {"$set": {"messages": chat.messages, "summary": "s"}}]
     assert len(found(chat.put(tmp_path))) == 4
     assert troubles(chat.put(tmp_path)) == []
 
 
-def test_a_session_that_goes_on_under_another_name(tmp_path: Path) -> None:
+def test_a_session_that_continues_under_another_id(tmp_path: Path) -> None:
     chat = a_chat()
     chat.lines.append({"$set": {"sessionId": "other"}})
     chat.prompt("more")
     assert [one.session for one in found(chat.put(tmp_path))] == [SESSION] * 4 + ["other"]
 
 
-def test_ids_that_other_chats_may_have_too_are_told_apart_by_their_session(tmp_path: Path) -> None:
+def test_ids_shared_by_chats_are_qualified_by_their_session(tmp_path: Path) -> None:
     ids = []
     for session in ("s1", "s2"):
         chat = Gemini(ROOT, session).prompt("go")
@@ -131,17 +133,17 @@ def test_ids_that_other_chats_may_have_too_are_told_apart_by_their_session(tmp_p
 # --- subagents --------------------------------------------------------------------------------------------------------
 
 
-def test_a_subagent_is_of_its_parents_session_and_of_the_call_that_started_it(tmp_path: Path) -> None:
+def test_a_subagent_belongs_to_its_parents_session_and_its_call(tmp_path: Path) -> None:
     chat, agent = Gemini(ROOT).prompt("look"), "0f1e2d3c-1111-4222-8333-999988887777"
     chat.subagent(agent).replace("a.py", "one\n", "one", "two")
     file = chat.call("invoke_agent", {"agent_name": "x"}, "looked", agentId=agent).put(tmp_path)
-    (started,) = READER.starts(file, lines_of(file))
+    (started,) = READER.starts(file, read_jsonl_lines(file))
     assert started == SubagentLaunch(SESSION, agent, str(found(file)[-1].calls[0]["id"]))
     (below,) = found(file.parent / SESSION / f"{agent}.jsonl", {(SESSION, agent): started.call})
     assert (below.session, below.subagent, below.parent_call, below.opens) == (SESSION, agent, started.call, "session")
 
 
-def test_a_subagents_chat_beside_its_parents_is_told_by_who_started_it(tmp_path: Path) -> None:
+def test_a_subagents_chat_beside_its_parents_is_assigned_by_its_call(tmp_path: Path) -> None:
     chat = Gemini(ROOT, "agent-1", kind="subagent").read("a.py", "x")
     (one,) = found(chat.put(tmp_path, old=True), {(SESSION, "agent-1"): "c1"})
     assert (one.session, one.subagent, one.parent_call) == (SESSION, "agent-1", "c1")
@@ -177,42 +179,42 @@ def test_the_home_is_the_users_unless_a_variable_moves_it() -> None:
 
 
 @pytest.mark.parametrize("old", [True, False])
-def test_a_chat_is_known_by_what_it_says_of_itself(tmp_path: Path, old: bool) -> None:
+def test_a_chat_is_recognized_by_its_metadata(tmp_path: Path, old: bool) -> None:
     file = a_chat().put(tmp_path, old=old)
-    assert any(READER.knows(line.data) for line in lines_of(file))
+    assert any(READER.knows(line.data) for line in read_jsonl_lines(file))
     loose = file.rename(tmp_path / f"loose{file.suffix}")
     (tmp_path / "settings.json").write_text('{"a": 1}', encoding="utf-8")
     assert READER.files(tmp_path) == [loose]
     assert not READER.knows(b'{"type": "user", "sessionId": "s"}')
 
 
-def test_the_root_is_told_by_the_hash_of_a_folder_above_an_edited_file(tmp_path: Path) -> None:
+def test_the_root_is_found_by_the_hash_of_a_folder_above_an_edited_file(tmp_path: Path) -> None:
     chat = Gemini("/home/ana/shop").replace("src/deep/a.py", "one\n", "one", "two").shell("echo 1 > b.txt")
     first, second = found(chat.put(tmp_path, project="shop"))
     assert (first.cwd, first.edits[0].name) == ("/home/ana/shop", "/home/ana/shop/src/deep/a.py")
     assert (second.cwd, second.edits[0].name, second.edits[0].cwd) == ("/home/ana/shop", "b.txt", "/home/ana/shop")
 
 
-def test_a_path_with_half_a_sign_in_it_is_of_no_project_and_the_rest_is_read(tmp_path: Path) -> None:
+def test_a_path_with_half_a_character_belongs_to_no_project_and_the_rest_is_read(tmp_path: Path) -> None:
     chat = Gemini(ROOT).write("/some/odd\ud800/a.py", None, "a\n").write("b.py", None, "b\n")
     file = tmp_path / "chat.jsonl"
     file.write_text("".join(f"{json.dumps(line)}\n" for line in (chat.about(), *chat.lines)))
     assert [len(item.edits) for item in found(file) if item.edits] == [1, 1]
 
 
-def test_a_whole_chat_tells_its_root_to_what_came_before(tmp_path: Path) -> None:
+def test_a_document_shows_its_root_for_earlier_calls_too(tmp_path: Path) -> None:
     chat = Gemini(ROOT).prompt("go").shell("echo 1 > b.txt").replace("src/a.py", "one\n", "one", "two")
     assert {one.cwd for one in found(chat.put(tmp_path, old=True, project="x"))} == {ROOT}
 
 
-def test_a_name_under_which_a_model_is_chosen_is_none(tmp_path: Path) -> None:
+def test_a_name_that_lets_gemini_choose_is_not_a_model(tmp_path: Path) -> None:
     chat = Gemini(ROOT, model="auto-gemini-3").prompt("go").shell("ls")
     chat.model = "gemini-3-flash"
     views = [view for one in found(chat.says("done").put(tmp_path)) for view in views_of(one)]
     assert [view.model for view in views if isinstance(view, Session | ToolCall)] == [None, None, "gemini-3-flash"]
 
 
-def test_a_command_in_a_folder_writes_there_and_one_behind_or_undone_nowhere(tmp_path: Path) -> None:
+def test_a_command_writes_in_its_folder_and_a_background_or_failed_one_nowhere(tmp_path: Path) -> None:
     command = "cat > a.txt <<'EOF'\nx\nEOF\n"
     chat = Gemini(ROOT).shell(command, given={"dir_path": "src"}).shell(command, given={"is_background": True})
     chat.shell(command, "bash: a.txt: Permission denied", 1).shell(command, status="cancelled")
@@ -220,10 +222,10 @@ def test_a_command_in_a_folder_writes_there_and_one_behind_or_undone_nowhere(tmp
     assert [[named.name for named in one.edits] for one in found(chat.put(tmp_path))] == [["src/a.txt"], [], [], [], []]
 
 
-# --- the odd ----------------------------------------------------------------------------------------------------------
+# --- invalid content --------------------------------------------------------------------------------------------------
 
 
-def test_a_line_that_is_cut_off_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
+def test_a_truncated_line_is_reported_and_the_rest_is_read(tmp_path: Path) -> None:
     file = a_chat().put(tmp_path)
     whole = file.read_bytes()
     file.write_bytes(whole[: -len(whole) // 20])
@@ -232,16 +234,16 @@ def test_a_line_that_is_cut_off_is_named_and_the_rest_is_read(tmp_path: Path) ->
     assert len(found(file)) == 3
 
 
-def test_of_a_document_that_is_cut_off_the_whole_messages_are_read(tmp_path: Path) -> None:
+def test_the_complete_messages_of_a_truncated_document_are_read(tmp_path: Path) -> None:
     file = a_chat().prompt("and now").put(tmp_path, old=True)
     whole = file.read_bytes()
     file.write_bytes(whole[: whole.rindex(b'"content"')])
     (what,) = troubles(file)
-    assert what.startswith("the chat is not whole: ")
+    assert what.startswith("the chat is incomplete: ")
     assert [one.session for one in found(file)] == [SESSION] * 4
 
 
-def test_unknown_types_are_counted_by_name_and_unknown_fields_and_versions_pass(tmp_path: Path) -> None:
+def test_unknown_types_are_counted_and_unknown_fields_and_versions_are_ignored(tmp_path: Path) -> None:
     chat = a_chat()
     plain = found(chat.put(tmp_path))
     for message in chat.lines:
@@ -256,7 +258,7 @@ def test_unknown_types_are_counted_by_name_and_unknown_fields_and_versions_pass(
     assert not any(isinstance(one, LineProblem) for one in items)
 
 
-def test_what_cannot_be_used_is_named_and_the_rest_is(tmp_path: Path) -> None:
+def test_unusable_parts_are_reported_and_the_rest_is_used(tmp_path: Path) -> None:
     chat = a_chat()
     chat.messages[1]["timestamp"] = chat.lines[2]["timestamp"] = "yesterday"
     chat.lines[-1]["toolCalls"] = ["x", {"id": "", "name": "n"}, *chat.lines[-1]["toolCalls"]]
@@ -275,13 +277,13 @@ def test_an_empty_chat_holds_nothing(tmp_path: Path) -> None:
         assert read(tmp_path / name) == []
 
 
-def test_a_document_that_is_too_long_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_document_over_the_limit_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("custody.capture.transcripts.WHOLE_BYTES_MAX", 100)
     (what,) = troubles(a_chat().put(tmp_path, old=True))
-    assert "may have 100 bytes" in what
+    assert "may have at most 100 bytes" in what
 
 
-def test_long_outputs_are_cut_and_the_texts_of_edits_are_not(tmp_path: Path) -> None:
+def test_long_outputs_are_cut_and_texts_of_edits_are_not(tmp_path: Path) -> None:
     long = "x" * 100_000
     chat = Gemini(ROOT).shell("make", long).write("a.py", None, long)
     shell, edit = (READER.trimmed({"payload": one.payload}) for one in found(chat.put(tmp_path)))
@@ -316,18 +318,18 @@ MESSAGES = st.fixed_dictionaries(
 
 
 @given(st.lists(LOOSE | MESSAGES, max_size=4), st.booleans())
-def test_whatever_a_chat_holds_nothing_breaks(said: list[Any], old: bool) -> None:
+def test_arbitrary_chats_do_not_break_the_reader(said: list[Any], old: bool) -> None:
     whole = json.dumps({"sessionId": "s", "projectHash": "h", "messages": said}, indent=2)
     data = whole if old else "".join(f"{json.dumps(one)}\n" for one in said)
     with a_file(data.encode(), old=old) as file:
-        list(READER.starts(file, lines_of(file)))
+        list(READER.starts(file, read_jsonl_lines(file)))
         kept = found(file)
     for item in kept:
         assert views_of(item)
 
 
 @given(st.binary(max_size=200), st.booleans())
-def test_whatever_bytes_a_chat_has_they_are_named(data: bytes, old: bool) -> None:
+def test_arbitrary_bytes_are_reported(data: bytes, old: bool) -> None:
     with a_file(data, old=old) as file:
         assert all(isinstance(item, LineProblem | SkippedLine) for item in read(file))
 

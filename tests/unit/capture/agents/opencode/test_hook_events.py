@@ -1,4 +1,4 @@
-"""opencode's events become views; what is odd is passed over, never guessed."""
+"""opencode's events become views; invalid content is ignored, never guessed."""
 
 import json
 import string
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from custody.capture import hook_views
 from custody.capture.hook.redact import redact_text
-from custody.capture.hook.snapshot import phase_of
+from custody.capture.hook.snapshot import choose_snapshot_phase
 from custody.core.paths import RepoPath
 from custody.core.views import (
     CallStatus,
@@ -25,7 +25,7 @@ from custody.core.views import (
     ToolCall,
     View,
 )
-from custody.core.wire.canonical import parse
+from custody.core.wire.canonical import parse_json_bytes
 from tests.builders.codex import added, deleted, patch_text, updated
 from tests.builders.drawn import json_values
 from tests.builders.opencode import MIDDLE, MODEL, NEW, OLD, SESSION, Opencode
@@ -41,7 +41,7 @@ AFTER = BEFORE.replace("item.cost", "item.cost * self.rate")
 
 
 def seen(payload: dict[str, Any], folder: str = str(ROOT)) -> list[View]:
-    """The views of one event, without the observation that every event leaves."""
+    """Return the views of one event, without the observation that every event has."""
     event = {
         "custody": 1,
         "kind": "hook",
@@ -56,7 +56,7 @@ def seen(payload: dict[str, Any], folder: str = str(ROOT)) -> list[View]:
         "folder": folder,
         "payload": payload,
     }
-    first, *rest = hook_views(parse(json.dumps({k: v for k, v in event.items() if v is not None}).encode()))
+    first, *rest = hook_views(parse_json_bytes(json.dumps({k: v for k, v in event.items() if v is not None}).encode()))
     assert isinstance(first, Observation)
     return rest
 
@@ -100,7 +100,7 @@ def test_sessions_prompts_and_their_models() -> None:
     assert isinstance(alone, Session), "a prompt that is only files has no words"
 
 
-def test_what_a_subagent_is_told_nobody_typed() -> None:
+def test_a_subagents_prompt_is_not_a_persons() -> None:
     more = {"agent_id": CHILD, "parent_id": SESSION, "parent_call": "toolu_1"}
     assert seen(said_by_plugin("chat.message", ROOT, prompt="look", prompt_id="msg_1", **more)) == []
     assert seen(said_by_plugin("session.created", ROOT, **more)) == []
@@ -110,7 +110,7 @@ def test_what_a_subagent_is_told_nobody_typed() -> None:
     assert (call.session, call.id, call.subagent, call.parent) == (SESSION, f"{CHILD}/call_1", CHILD, "toolu_1")
 
 
-def test_a_call_begins_and_ends() -> None:
+def test_a_call_starts_and_ends() -> None:
     said = {"tool_name": "edit", "tool_use_id": "c1", "tool_input": {"filePath": "/work tree/a.py"}}
     (begun,) = seen(said_by_plugin("tool.execute.before", ROOT, **said))
     assert isinstance(begun, ToolCall)
@@ -133,7 +133,7 @@ def test_a_call_begins_and_ends() -> None:
         (0, "Tool execution aborted", CallStatus.FAILED),
     ],
 )
-def test_how_a_command_ended(code: int | None, error: str | None, status: CallStatus) -> None:
+def test_a_commands_exit_code(code: int | None, error: str | None, status: CallStatus) -> None:
     (call,) = of(last(at_work().shell("make", "x\n", code=code, error=error)), ToolCall)
     assert call.status is status
 
@@ -141,7 +141,7 @@ def test_how_a_command_ended(code: int | None, error: str | None, status: CallSt
 # Edits.
 
 
-def test_an_edit_of_lines_is_told_as_it_was_given() -> None:
+def test_an_edit_of_whole_lines_is_stored_as_written() -> None:
     for version in (OLD, NEW):
         old, new = f"{LINE}\n", f"{LINE} * self.rate\n"
         (edit,) = edits(at_work(version).edit("src/shop.py", BEFORE, old, new))
@@ -151,7 +151,7 @@ def test_an_edit_of_lines_is_told_as_it_was_given() -> None:
         assert (edit.revision, edit.session, edit.call) == ("a" * 40, SESSION, edit.id.removesuffix(":shell:0"))
 
 
-def test_an_edit_inside_a_line_is_told_by_its_lines() -> None:
+def test_an_edit_inside_a_line_is_stored_as_whole_lines() -> None:
     for version in (OLD, NEW):
         (edit,) = edits(at_work(version).edit("src/shop.py", BEFORE, "item.cost", "item.cost * self.rate"))
         assert edit.after is not None and edit.after.content is not None
@@ -160,7 +160,7 @@ def test_an_edit_inside_a_line_is_told_by_its_lines() -> None:
         assert [(lines.first, lines.last) for lines in edit.lines] == [(1, 6)]
 
 
-def test_every_place_that_was_replaced_is_told() -> None:
+def test_every_replaced_place_is_stored() -> None:
     far = "x = 1\n" + "y = 2\n" * 30 + "x = 1\n"
     for version in (OLD, NEW):
         found = edits(at_work(version).edit("a.py", far, "x = 1", "x = one()", every=True))
@@ -168,13 +168,13 @@ def test_every_place_that_was_replaced_is_told() -> None:
         assert all("x = one()" in (texts(edit)[1] or "") for edit in found)
 
 
-def test_what_a_formatter_made_of_it_is_told() -> None:
+def test_a_formatters_changes_are_included() -> None:
     formatted = BEFORE.replace("item.cost", "(item.cost * self.rate)")
     (edit,) = edits(at_work().edit("a.py", BEFORE, f"{LINE}\n", f"{LINE}*self.rate\n", after=formatted))
     assert "return (item.cost * self.rate)" in (texts(edit)[1] or "")
 
 
-def test_the_whole_file_where_it_is_told() -> None:
+def test_the_whole_file_if_it_is_reported() -> None:
     (edit,) = edits(at_work(MIDDLE).edit("src/shop.py", BEFORE, "item.cost", "item.cost * self.rate"))
     assert texts(edit) == (BEFORE, AFTER)
     assert not edit.part
@@ -182,7 +182,7 @@ def test_the_whole_file_where_it_is_told() -> None:
     assert texts(made) == (None, "one\n")
 
 
-def test_an_edit_of_nothing_and_a_write_make_a_file() -> None:
+def test_an_edit_of_nothing_and_a_write_create_a_file() -> None:
     for session in (at_work().edit("new.py", "", "", "one\n"), at_work().write("new.py", "one\n")):
         (edit,) = edits(session)
         assert texts(edit) == (None, "one\n")
@@ -214,23 +214,23 @@ def test_a_patch(version: str) -> None:
     assert [texts(found[name])[1] for name in ("src/shop.py", "old.py")] == ["", ""]
 
 
-def test_a_patch_whose_text_is_gone_is_told_by_its_diffs() -> None:
+def test_a_patch_without_text_is_read_from_its_diffs() -> None:
     session = at_work().patch("", [{"path": "a.py", "type": "update", "before": BEFORE, "after": AFTER}], {})
     (edit,) = edits(session)
     assert "return item.cost * self.rate" in (texts(edit)[1] or "")
 
 
-def test_what_failed_changed_nothing() -> None:
+def test_a_failed_call_changes_nothing() -> None:
     assert edits(at_work().edit("a.py", "one\n", "one", "two", error="oldString not found")) == []
     assert edits(at_work().write("a.py", "one\n", error="rejected")) == []
 
 
-def test_a_file_outside_the_repository_is_nobodys() -> None:
+def test_a_file_outside_the_repository_gives_no_edit() -> None:
     assert edits(at_work().write("/elsewhere/a.py", "one\n")) == []
     assert edits(at_work().write("../a.py", "one\n")) == []
 
 
-def test_what_was_erased_is_known_to_have_been_there() -> None:
+def test_erased_content_is_reported_as_erased() -> None:
     said = told_of(at_work().write("a.py", "one\n"))[-1]
     said["tool_input"]["content"] = {"$erased": "sha256:" + "0" * 64}
     (edit,) = of(seen(said), FileEdit)
@@ -245,24 +245,24 @@ def test_what_was_erased_is_known_to_have_been_there() -> None:
 
 
 @pytest.mark.parametrize("tool", ["bash", "edit", "write", "multiedit", "patch", "apply_patch"])
-def test_files_are_looked_at_around_tools_that_change_them(tool: str) -> None:
-    assert phase_of("tool.execute.before", tool) == "before"
-    assert phase_of("tool.execute.after", tool) == "after"
-    assert phase_of("message.part.updated", tool) == "after"
-    assert phase_of("PostToolUse", tool) == ("after" if tool in ("bash", "apply_patch") else None)
+def test_snapshots_are_taken_around_tools_that_change_files(tool: str) -> None:
+    assert choose_snapshot_phase("tool.execute.before", tool) == "before"
+    assert choose_snapshot_phase("tool.execute.after", tool) == "after"
+    assert choose_snapshot_phase("message.part.updated", tool) == "after"
+    assert choose_snapshot_phase("PostToolUse", tool) == ("after" if tool in ("bash", "apply_patch") else None)
 
 
-def test_nothing_is_looked_at_around_others() -> None:
+def test_no_snapshots_are_taken_around_other_tools() -> None:
     for tool in ("read", "grep", "task", "webfetch", "Bash", None):
-        assert phase_of("tool.execute.before", tool) is None
-    assert phase_of("chat.message", "bash") is None
+        assert choose_snapshot_phase("tool.execute.before", tool) is None
+    assert choose_snapshot_phase("chat.message", "bash") is None
 
 
 # Sources, commits.
 
 
 @pytest.mark.parametrize("version", [OLD, NEW])
-def test_files_that_were_read(version: str) -> None:
+def test_read_files_are_sources(version: str) -> None:
     content = "".join(f"line {n}\n" for n in range(1, 9))
     (whole,) = of(last(at_work(version).read("a.txt", content)), SourceAccess)
     assert (whole.locator, whole.reading) == ("/work tree/a.txt", Reading.VERBATIM)
@@ -273,7 +273,7 @@ def test_files_that_were_read(version: str) -> None:
     assert end.reading is Reading.EXCERPT
 
 
-def test_a_folder_is_no_source_and_a_file_that_is_not_there_an_attempt() -> None:
+def test_a_folder_is_not_a_source_and_a_missing_file_is_an_attempt() -> None:
     words = "<path>/work tree/src</path>\n<type>directory</type>\n<entries>\na.py\n\n(1 entries)\n</entries>"
     assert sources(at_work().call("read", {"filePath": "/work tree/src"}, words, {"truncated": False})) == []
     failed = at_work().call("read", {"filePath": "/work tree/no"}, None, {}, error="File not found: /work tree/no")
@@ -308,7 +308,7 @@ def test_a_servers_tool() -> None:
     assert sources(at_work().call("todowrite", {"url": "https://example.org/a"}, "x", {})) == []
 
 
-def test_what_a_command_opened_and_showed() -> None:
+def test_sources_that_a_command_opened_and_showed() -> None:
     assert sources(at_work().shell("curl -fsSL https://example.org/a", "the page\n")) == [
         ("https://example.org/a", Reading.VERBATIM)
     ]
@@ -316,7 +316,7 @@ def test_what_a_command_opened_and_showed() -> None:
     assert sources(shown) == [("/work tree/docs/notes.md", Reading.VERBATIM)]
 
 
-def test_a_commit_by_its_whole_id() -> None:
+def test_a_commit_is_linked_by_its_full_id() -> None:
     made = at_work().shell("git commit -m x", f"[main {'b' * 40}] x\n 1 file changed\n")
     (link,) = of(last(made), CommitLink)
     assert link.commit == "b" * 40
@@ -329,15 +329,15 @@ def test_a_commit_by_its_whole_id() -> None:
 @given(
     st.sampled_from(["ses", "msg", "prt"]), st.binary(min_size=6, max_size=6), st.text(BASE62, min_size=14, max_size=14)
 )
-def test_opencodes_ids_are_no_secrets(prefix: str, moment: bytes, chance: str) -> None:
+def test_opencodes_ids_are_not_secrets(prefix: str, moment: bytes, chance: str) -> None:
     named = f"{prefix}_{moment.hex()}{chance}"
     assert redact_text(f"{named} {named}/call_1 {named}:before") == (f"{named} {named}/call_1 {named}:before", ())
 
 
-# What is odd.
+# Invalid content.
 
 
-def test_unknown_events_and_fields_are_passed_over() -> None:
+def test_unknown_events_and_fields_are_ignored() -> None:
     assert seen(said_by_plugin("session.idle", ROOT)) == []
     plain = told_of(at_work().edit("a.py", "one\n", "one", "two"))[-1]
     more = {**plain, "plugin": 99, "novel": {"x": 1}}

@@ -1,4 +1,4 @@
-"""opencode's sessions in files, databases and documents: one reading of all, and what is broken is named."""
+"""opencode's sessions in files, databases and documents: the same views of all, and damaged parts are reported."""
 
 import json
 import sqlite3
@@ -16,15 +16,15 @@ from custody.capture import (
     LineProblem,
     SkippedLine,
     TranscriptLine,
-    lines_for,
+    read_transcript_lines,
     transcript_views,
 )
 from custody.capture.agents.opencode import locations as opencode_store
-from custody.capture.agents.opencode.locations import home_of, sessions_of
+from custody.capture.agents.opencode.locations import find_project_sessions, locate_opencode_data
 from custody.capture.agents.opencode.session_reader import SessionReadState
-from custody.capture.typed_field import fields
+from custody.capture.typed_field import get_fields
 from custody.core.views import CallStatus, FileEdit, Prompt, Session, SourceAccess, ToolCall, View
-from custody.core.wire.canonical import parse
+from custody.core.wire.canonical import parse_json_bytes
 from tests.builders.drawn import json_values
 from tests.builders.opencode import MIDDLE, MODEL, NEW, NEWEST, OLD, SESSION, START_MS, Opencode
 
@@ -46,12 +46,12 @@ def at_work(root: Path | str = "/work tree", version: str = NEW) -> Opencode:
 
 
 def read(*files: Path) -> list[TranscriptLine | SkippedLine | LineProblem]:
-    """What is in these files, with subagents looked for first, as an import does it."""
+    """Return the results of these files, with subagents found first, as in an import."""
     starts = {}
     for file in files:
-        for one in READER.starts(file, lines_for(READER, file)):
+        for one in READER.starts(file, read_transcript_lines(READER, file)):
             starts[one.session, one.subagent] = one.call
-    return [item for file in files for item in READER.read(file, lines_for(READER, file), starts)]
+    return [item for file in files for item in READER.read(file, read_transcript_lines(READER, file), starts)]
 
 
 def kept(items: list[TranscriptLine | SkippedLine | LineProblem]) -> list[TranscriptLine]:
@@ -63,7 +63,7 @@ def troubles(items: list[TranscriptLine | SkippedLine | LineProblem]) -> list[st
 
 
 def views(found: TranscriptLine) -> list[View]:
-    """The views of what was kept, as the store makes them."""
+    """Return the views of the stored records, as the store makes them."""
     event: dict[str, Any] = {
         "custody": 1,
         "kind": "transcript",
@@ -80,7 +80,7 @@ def views(found: TranscriptLine) -> list[View]:
     }
     whole = {name: value for name, value in event.items() if value is not None}
     trimmed = READER.trimmed(whole)
-    return list(transcript_views(parse(json.dumps(trimmed).encode())))[1:]
+    return list(transcript_views(parse_json_bytes(json.dumps(trimmed).encode())))[1:]
 
 
 def of(found: list[TranscriptLine], kind: type[View]) -> list[Any]:
@@ -89,7 +89,7 @@ def of(found: list[TranscriptLine], kind: type[View]) -> list[Any]:
 
 def put(session: Opencode, home: Path, shape: str) -> list[Path]:
     SHAPES[shape](session, home)
-    return sessions_of(home, [str(session.root)])
+    return find_project_sessions(home, [str(session.root)])
 
 
 # Every shape.
@@ -97,7 +97,7 @@ def put(session: Opencode, home: Path, shape: str) -> list[Path]:
 
 @pytest.mark.parametrize("version", [OLD, MIDDLE, NEW])
 @pytest.mark.parametrize("shape", [*SHAPES, "document"])
-def test_every_shape_says_the_same(tmp_path: Path, shape: str, version: str) -> None:
+def test_every_shape_gives_the_same_views(tmp_path: Path, shape: str, version: str) -> None:
     session = at_work(version=version).edit("app.py", BEFORE, "item.cost", "item.cost * 2").read("a.md", "x\n")
     session.shell("make", "no\n", code=2).write("b.txt", "b\n", error="rejected")
     files = [session.exported(tmp_path / "x.json")] if shape == "document" else put(session, tmp_path, shape)
@@ -130,7 +130,7 @@ def test_a_call_has_its_own_times(tmp_path: Path) -> None:
     assert (call.started_ns, call.ended_ns) == (time["start"] * 1_000_000, time["end"] * 1_000_000)
 
 
-def test_another_model_is_told(tmp_path: Path) -> None:
+def test_another_model_is_reported(tmp_path: Path) -> None:
     session = at_work().shell("ls")
     session.model = "gpt-6"
     session.prompt("again").shell("ls")
@@ -158,7 +158,7 @@ def test_subagents_are_part_of_the_session_that_started_them(tmp_path: Path, sha
     assert [prompt.text.content for prompt in of(found, Prompt)] == ["give a discount"]
 
 
-def test_what_the_program_put_beside_a_prompt_was_not_typed(tmp_path: Path) -> None:
+def test_the_programs_texts_beside_a_prompt_are_not_part_of_it(tmp_path: Path) -> None:
     more: list[dict[str, Any]] = [
         {"type": "text", "text": "<file>…", "synthetic": True},
         {"type": "file", "url": "file:///x"},
@@ -169,7 +169,7 @@ def test_what_the_program_put_beside_a_prompt_was_not_typed(tmp_path: Path) -> N
     assert prompt.text.content == "do it\nand this"
 
 
-def test_what_a_person_ran_is_not_the_agents(tmp_path: Path) -> None:
+def test_a_persons_command_is_not_the_agents(tmp_path: Path) -> None:
     session = Opencode("/work tree")
     info = session.message("user", agent="build", model={"providerID": "p", "modelID": MODEL})
     session.part(type="text", text="The following tool was executed by the user", synthetic=True)
@@ -185,18 +185,18 @@ def test_a_copy_of_a_session_counts_once(tmp_path: Path) -> None:
     copy.messages = json.loads(copied.replace(f"msg_{SESSION[-6:]}", "msg_copy").replace(f"prt_{SESSION[-6:]}", "prt_"))
     session.put_database(tmp_path)
     copy.put_database(tmp_path)
-    found = kept(read(*sessions_of(tmp_path, ["/work tree"])))
+    found = kept(read(*find_project_sessions(tmp_path, ["/work tree"])))
     assert [one.session for one in found] == [SESSION, SESSION, CHILD, CHILD]
     assert [one.id for one in found[:2]] == [one.id for one in found[2:]]
 
 
-def test_what_was_moved_into_the_database_keeps_its_ids(tmp_path: Path) -> None:
+def test_migrated_sessions_keep_their_ids(tmp_path: Path) -> None:
     session = at_work().shell("ls", "a\n").edit("a.py", "one\n", "one", "two")
     first = [one.id for one in kept(read(*session.put_files(tmp_path)))]
     assert first == [one.id for one in kept(read(session.put_database(tmp_path)))]
 
 
-def test_a_call_under_way_is_taken_up_once_it_has_ended(tmp_path: Path) -> None:
+def test_an_unfinished_call_is_imported_once_it_ends(tmp_path: Path) -> None:
     session = at_work().call("bash", {"command": "make"}, None, {})
     database = session.put_database(tmp_path)
     assert len(kept(read(database))) == 1
@@ -205,7 +205,7 @@ def test_a_call_under_way_is_taken_up_once_it_has_ended(tmp_path: Path) -> None:
     assert len(kept(read(database))) == 2
 
 
-def test_files_that_a_command_wrote(tmp_path: Path) -> None:
+def test_files_written_by_a_command(tmp_path: Path) -> None:
     command = "cat > b.txt <<'EOF'\nwritten by a command\nEOF"
     session = at_work().shell(command, given={"workdir": "/work tree/sub"}).shell(command, code=None)
     one, two = kept(read(*put(session, tmp_path, "database")))[1:]
@@ -215,12 +215,12 @@ def test_files_that_a_command_wrote(tmp_path: Path) -> None:
     assert two.edits == (), "it was stopped"
 
 
-def test_long_outputs_are_cut_and_edits_are_whole(tmp_path: Path) -> None:
+def test_long_outputs_are_cut_and_edits_stay_whole(tmp_path: Path) -> None:
     long = "x = 1\n" * 40_000
     session = at_work().shell("make", long).write("a.py", long)
     shell, write = kept(read(*put(session, tmp_path, "database")))[1:]
     assert len(json.dumps(READER.trimmed({"payload": shell.payload}))) < 30_000
-    assert long[:100] not in json.dumps(fields(fields(fields(shell.payload["part"])["state"])["metadata"]))
+    assert long[:100] not in json.dumps(get_fields(get_fields(get_fields(shell.payload["part"])["state"])["metadata"]))
     (edit,) = of([write], FileEdit)
     assert edit.after.content == long
     assert READER.trimmed({"payload": "x"}) == {"payload": "x"}
@@ -239,18 +239,18 @@ def test_only_sessions_of_these_work_trees(tmp_path: Path) -> None:
     for one in (inside, here, beside):
         one.prompt("x").put_database(tmp_path)
         one.put_files(tmp_path)
-    files = sessions_of(tmp_path, ["/work tree"])
+    files = find_project_sessions(tmp_path, ["/work tree"])
     assert {file.stem for file in files} == {SESSION, CHILD}
     assert [file.name for file in files if file.parent.name == "opencode.db"] == [SESSION, CHILD]
-    assert sessions_of(tmp_path / "nothing", ["/work tree"]) == []
+    assert find_project_sessions(tmp_path / "nothing", ["/work tree"]) == []
 
 
 def test_the_home_is_where_opencode_has_its_data(tmp_path: Path) -> None:
-    assert home_of({"HOME": "/home/ana"}) == Path("/home/ana/.local/share/opencode")
-    assert home_of({"HOME": "/home/ana", "XDG_DATA_HOME": "/d"}) == Path("/d/opencode")
+    assert locate_opencode_data({"HOME": "/home/ana"}) == Path("/home/ana/.local/share/opencode")
+    assert locate_opencode_data({"HOME": "/home/ana", "XDG_DATA_HOME": "/d"}) == Path("/d/opencode")
 
 
-def test_databases_of_others_are_left_alone(tmp_path: Path) -> None:
+def test_other_programs_databases_are_ignored(tmp_path: Path) -> None:
     other = sqlite3.connect(tmp_path / "other.db")
     other.execute("CREATE TABLE session (id text, name text)")
     other.close()
@@ -259,10 +259,10 @@ def test_databases_of_others_are_left_alone(tmp_path: Path) -> None:
     assert READER.files(tmp_path) == [mine]
 
 
-# What is broken.
+# Damaged content.
 
 
-def test_a_part_that_is_cut_off_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
+def test_a_truncated_part_is_reported_and_the_rest_is_read(tmp_path: Path) -> None:
     session = at_work().shell("ls").shell("make")
     (file,) = session.put_files(tmp_path)
     cut = tmp_path / "storage" / "part" / session.messages[1]["info"]["id"] / f"{session.parts('tool')[0]['id']}.json"
@@ -273,10 +273,10 @@ def test_a_part_that_is_cut_off_is_named_and_the_rest_is_read(tmp_path: Path) ->
     assert what.startswith(f"part '{cut.stem}':")
     file.write_text(file.read_text()[:20])
     (what,) = troubles(read(file))
-    assert what.startswith("the session is not whole:")
+    assert what.startswith("the session is incomplete:")
 
 
-def test_rows_that_are_no_json_are_named(tmp_path: Path) -> None:
+def test_rows_that_are_not_json_are_reported(tmp_path: Path) -> None:
     path = at_work().shell("ls").put_database(tmp_path)
     connection = sqlite3.connect(path)
     connection.execute("UPDATE part SET data = '{' WHERE data LIKE '%toolu%'")
@@ -285,13 +285,11 @@ def test_rows_that_are_no_json_are_named(tmp_path: Path) -> None:
     connection.close()
     items = read(path)
     assert sorted(what.partition(" ")[0] for what in troubles(items)) == ["message", "part"]
-    assert all(what.endswith("is no JSON object") for what in troubles(items))
+    assert all(what.endswith("is not a JSON object") for what in troubles(items))
 
 
 @pytest.mark.parametrize(("limit", "most"), [("SESSIONS_MAX", 3), ("WHOLE_BYTES_MAX", 1000)])
-def test_more_sessions_than_can_be_held_are_said_in_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, most: int
-) -> None:
+def test_too_many_sessions_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, most: int) -> None:
     path = at_work().put_database(tmp_path)
     connection = sqlite3.connect(path)
     columns = [name for _, name, *_ in connection.execute("PRAGMA table_info(session)")]
@@ -300,17 +298,17 @@ def test_more_sessions_than_can_be_held_are_said_in_words(
         connection.execute(f"INSERT INTO session SELECT {copied} FROM session WHERE id = ?", (f"copy{n}", SESSION))
     connection.commit()
     connection.close()
-    assert len(sessions_of(tmp_path, ["/work tree"])) == 21
+    assert len(find_project_sessions(tmp_path, ["/work tree"])) == 21
     monkeypatch.setattr(opencode_store, limit, most)
-    (unread,) = sessions_of(tmp_path, ["/work tree"])
+    (unread,) = find_project_sessions(tmp_path, ["/work tree"])
     with pytest.raises(OSError, match="sessions, or more than"):
-        list(lines_for(READER, unread))
+        list(read_transcript_lines(READER, unread))
 
 
 # Since 2.0.
 
 
-def test_what_is_kept_since_2_0_says_the_same(tmp_path: Path) -> None:
+def test_sessions_since_2_0_give_the_same_views(tmp_path: Path) -> None:
     session = at_work(version=NEWEST).edit("app.py", BEFORE, "item.cost", "item.cost * 2").read("a.md", "x\ny\n")
     session.shell("make", "no\n", code=2).write("b.txt", "b\n", error="rejected").write("c.txt", "c\n", exists=True)
     session.shell("echo d > d.txt").shell("echo e > e.txt", code=None).read("a.md", "x\ny\n", offset=2)
@@ -345,21 +343,21 @@ def test_subagents_since_2_0_have_the_call_that_started_them(tmp_path: Path) -> 
     child.shell("ls", "a\n")
     session.task_ends(child)
     session.put_newest(tmp_path)
-    found = kept(read(*sessions_of(tmp_path, ["/work tree"])))
+    found = kept(read(*find_project_sessions(tmp_path, ["/work tree"])))
     assert [prompt.text.content for prompt in of(found, Prompt)] == ["give a discount"]
     started, run = of(found, ToolCall)
     assert (started.name, run.name, run.subagent, run.parent) == ("subagent", "shell", CHILD, started.id)
 
 
-def test_a_session_that_2_0_took_over_counts_once_and_goes_on(tmp_path: Path) -> None:
+def test_a_session_migrated_to_2_0_counts_once_and_continues(tmp_path: Path) -> None:
     session = at_work().shell("ls", "a\n")
     first = [one.id for one in kept(read(session.put_database(tmp_path)))]
     session.put_newest(tmp_path)
-    assert [one.id for one in kept(read(*sessions_of(tmp_path, ["/work tree"])))] == first
+    assert [one.id for one in kept(read(*find_project_sessions(tmp_path, ["/work tree"])))] == first
     session.version = NEWEST
     session.prompt("and more").shell("make", "ok\n")
     session.put_newest(tmp_path)
-    (file,) = sessions_of(tmp_path, ["/work tree"])
+    (file,) = find_project_sessions(tmp_path, ["/work tree"])
     found = kept(read(file))
     assert [one.id for one in found[: len(first)]] == first
     assert [call.name for call in of(found, ToolCall)] == ["bash", "shell"]
@@ -367,10 +365,10 @@ def test_a_session_that_2_0_took_over_counts_once_and_goes_on(tmp_path: Path) ->
     connection = sqlite3.connect(file.parent)
     connection.executescript("DELETE FROM part; DELETE FROM message; DELETE FROM session")
     connection.close()
-    assert [one.id for one in kept(read(*sessions_of(tmp_path, ["/work tree"])))] == [one.id for one in found]
+    assert [one.id for one in kept(read(*find_project_sessions(tmp_path, ["/work tree"])))] == [one.id for one in found]
 
 
-def test_what_versions_of_spring_2026_told_twice_counts_once(tmp_path: Path) -> None:
+def test_sessions_stored_twice_in_spring_2026_count_once(tmp_path: Path) -> None:
     session = at_work().shell("ls", "a\n")
     path = session.put_database(tmp_path)
     connection = sqlite3.connect(path)
@@ -384,7 +382,7 @@ def test_what_versions_of_spring_2026_told_twice_counts_once(tmp_path: Path) -> 
     assert [prompt.id for prompt in of(kept(read(path)), Prompt)] == ["evt_1"]
 
 
-def test_unknown_messages_fields_and_versions_since_2_0_are_counted_and_odd_ones_named(tmp_path: Path) -> None:
+def test_unknown_messages_since_2_0_are_counted_and_invalid_ones_reported(tmp_path: Path) -> None:
     session = at_work(version="3.0.0").shell("ls", "a\n")
     session.parts("tool")[0]["state"]["metadata"]["novel"] = {"a": 1}
     path = session.put_newest(tmp_path)
@@ -406,7 +404,7 @@ def test_unknown_messages_fields_and_versions_since_2_0_are_counted_and_odd_ones
     items = read(path)
     assert troubles(items) == [
         "part 'msg_104' is a call without an id or a name",
-        "message 'msg_106' is no JSON object",
+        "message 'msg_106' is not a JSON object",
     ]
     assert [item.kind for item in items if isinstance(item, SkippedLine) and not item.known] == [
         "message of hologram",
@@ -433,7 +431,7 @@ def test_unknown_parts_roles_and_versions_are_counted(tmp_path: Path) -> None:
     assert len(of(kept(items), ToolCall)) == 1
 
 
-def test_calls_without_a_name_and_odd_moments(tmp_path: Path) -> None:
+def test_calls_without_a_name_and_invalid_times(tmp_path: Path) -> None:
     session = at_work().shell("ls").shell("make")
     one, two = session.parts("tool")
     del one["callID"]
@@ -446,7 +444,7 @@ def test_calls_without_a_name_and_odd_moments(tmp_path: Path) -> None:
 
 
 def calls_with(data: Any) -> list[Any]:
-    """Calls as they stand in a message since 2.0, with anything in each of their places."""
+    """Draw calls of a message since 2.0, with arbitrary fields."""
     state = {"status": "completed", "input": data, "content": data, "metadata": data}
     return [
         {"type": "tool", "id": "c", "name": "edit", "state": state, "time": data},
@@ -462,7 +460,7 @@ def rows(values: list[Any]) -> Iterator[FileLine]:
 
 
 @given(st.lists(json_values, max_size=4), json_values)
-def test_lines_may_be_anything(values: list[Any], data: Any) -> None:
+def test_arbitrary_lines_do_not_break_the_reader(values: list[Any], data: Any) -> None:
     known = [{"table": table, "id": "x", "data": data} for table in ("session", "message", "part", "other")]
     kinds = ("user", "assistant", "location-switched", "shell", data)
     known += [{"table": "session_message", "id": "x", "type": kind, "data": data} for kind in kinds]
@@ -472,6 +470,6 @@ def test_lines_may_be_anything(values: list[Any], data: Any) -> None:
     ]
     tool = {"type": "tool", "tool": "edit", "callID": "c", "state": {"status": "completed", "input": data}}
     parts = [{"table": "part", "id": "y", "data": {**tool, "metadata": data}}]
-    for item in SessionReadState({}).all(rows([*known, *values, *parts])):
+    for item in SessionReadState({}).read_lines(rows([*known, *values, *parts])):
         if isinstance(item, TranscriptLine):
             views(item)

@@ -1,0 +1,92 @@
+"""What the shell completes: files, revisions, sessions, agents and changes, by the name of an argument.
+
+Only a completing shell imports this. A question that cannot be answered completes nothing, and says nothing.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+
+import click
+from click.shell_completion import CompletionItem
+
+from custody.core.errors import CustodyError
+from custody.terminal.frame import CommandGroup, open_command_workspace
+from custody.workspace.revisions import list_revision_names
+
+ITEMS_MAX = 200
+Complete = Callable[[click.Context, str], Iterable[CompletionItem]]
+
+
+def complete_files(_ctx: click.Context, incomplete: str) -> Iterable[CompletionItem]:
+    """Leave files to the shell, which knows them best."""
+    return [CompletionItem(incomplete, type="file")]
+
+
+def complete_revisions(ctx: click.Context, incomplete: str) -> Iterable[CompletionItem]:
+    """Yield branches and tags; after ``BASE..`` those for HEAD."""
+    base, dots, typed = incomplete.rpartition("..")
+    for name in list_revision_names(open_command_workspace(ctx)):
+        if name.startswith(typed):
+            yield CompletionItem(f"{base}{dots}{name}")
+
+
+def complete_sessions(ctx: click.Context, incomplete: str) -> Iterable[CompletionItem]:
+    """Yield recorded sessions, the latest first, with their agent."""
+    from custody.ledger.sessions import list_session_log
+
+    report = list_session_log(open_command_workspace(ctx), limit=ITEMS_MAX)
+    for session in report.sessions:
+        if session.session.startswith(incomplete):
+            yield CompletionItem(session.session, help=session.agent)
+
+
+def complete_agents(ctx: click.Context, incomplete: str) -> Iterable[CompletionItem]:
+    """Yield the agents that were recorded here."""
+    from custody.ledger.sessions import list_session_log
+
+    for row in list_session_log(open_command_workspace(ctx), limit=1).agents:
+        if row.agent.startswith(incomplete):
+            yield CompletionItem(row.agent)
+
+
+COMPLETIONS: Mapping[str, Complete] = MappingProxyType(
+    {
+        **dict.fromkeys(("file", "files", "path", "paths", "location"), complete_files),
+        **dict.fromkeys(("revision", "change", "changes", "other", "ranges", "history"), complete_revisions),
+        "session": complete_sessions,
+        "agent": complete_agents,
+    }
+)
+"""By the name of an argument or option; those with a type of their own keep it."""
+
+
+class CompletedText(click.ParamType[str]):
+    """A text for which the shell offers something."""
+
+    name = "text"
+
+    def __init__(self, complete: Complete) -> None:
+        self._complete = complete
+
+    def shell_complete(self, ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Return what fits so far; nothing where the repository or its store cannot answer."""
+        root = ctx.find_root()
+        ctx.obj = ctx.obj or (root.params.get("folder") or ".", root.params.get("database"))
+        try:
+            return [item for item, _ in zip(self._complete(ctx, incomplete), range(ITEMS_MAX), strict=False)]
+        except (CustodyError, OSError):
+            return []
+
+
+def add_completion(command: click.Command) -> click.Command:
+    """Return the command with completion for its arguments, and for those of its subcommands."""
+    for parameter in command.params:
+        complete = COMPLETIONS.get(parameter.name or "")
+        if complete is not None and parameter.type is click.STRING:
+            parameter.type = CompletedText(complete)
+    if isinstance(command, CommandGroup):
+        command.prepare = add_completion
+    elif isinstance(command, click.Group):
+        for part in command.commands.values():
+            add_completion(part)
+    return command

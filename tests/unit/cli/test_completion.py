@@ -1,0 +1,56 @@
+"""The shell completes files, revisions, sessions and agents; where nothing can be asked it completes nothing."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.builders.cli import spool_of
+from tests.builders.events import an_event
+
+
+def completed(folder: Path, line: str) -> list[str]:
+    words = line.split(" ")
+    environment = {
+        **os.environ,
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(words) - 1),
+        "_CUSTODY_COMPLETE": "bash_complete",
+    }
+    ran = subprocess.run(
+        [sys.executable, "-m", "custody"], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert ran.stderr == ""
+    return ran.stdout.split()
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    git = ["git", "-C", str(tmp_path)]
+    subprocess.run([*git, "init", "--quiet", "--initial-branch", "main"], check=True)
+    subprocess.run([*git, "commit", "--quiet", "--allow-empty", "-m", "x"], check=True)
+    subprocess.run([*git, "branch", "feature/refunds"], check=True)
+    subprocess.run([*git, "tag", "v1.0"], check=True)
+    spool_of(tmp_path).put(an_event("prompt", session="5d2f0c3e", agent="robot"))
+    return tmp_path
+
+
+def test_files_are_left_to_the_shell(repository: Path) -> None:
+    assert completed(repository, "custody blame src/a") == ["file,src/a"]
+
+
+def test_revisions_are_branches_and_tags(repository: Path) -> None:
+    assert completed(repository, "custody blame app.py ") == ["plain,feature/refunds", "plain,main", "plain,v1.0"]
+    assert completed(repository, "custody gate main..fe") == ["plain,main..feature/refunds"]
+
+
+def test_sessions_and_agents_are_those_of_the_store(repository: Path) -> None:
+    assert completed(repository, "custody log 5d") == ["plain,5d2f0c3e"]
+    assert completed(repository, "custody stats --agent ") == ["plain,robot"]
+    assert completed(repository, "custody trust show r") == ["plain,robot"]
+
+
+def test_outside_a_repository_nothing_is_completed(tmp_path: Path) -> None:
+    assert completed(tmp_path, "custody log ") == []

@@ -1,0 +1,105 @@
+"""Lines are shown as the terminal can: styled, aligned, cut, and never with control characters of their text."""
+
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from custody.terminal.screen import Screen, StyledText, detect_screen, escape_controls, table_lines, text_columns
+
+COLOR = Screen(columns=80, rows=24, is_terminal=True, has_color=True, has_links=True)
+PLAIN = Screen(columns=80, rows=24, is_terminal=True)
+PIPE = Screen()
+
+
+class FakeTerminal(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+def rendered(screen: Screen, rows: list[list[str | StyledText]], **options: object) -> list[str]:
+    return [screen.render(line) for line in table_lines(rows, screen, **options)]  # type: ignore[arg-type]
+
+
+def test_a_style_is_shown_only_in_color() -> None:
+    line = ("by ", StyledText("claude-code", "agent"), " today")
+    assert COLOR.render(line) == "by \x1b[35mclaude-code\x1b[0m today"
+    assert PLAIN.render(line) == "by claude-code today"
+
+
+def test_a_link_is_shown_only_where_links_are_understood() -> None:
+    line = StyledText("S1", url="https://example.invalid/a")
+    assert COLOR.render(line) == "\x1b]8;;https://example.invalid/a\x1b\\S1\x1b]8;;\x1b\\"
+    assert PIPE.render(line) == "S1"
+
+
+@given(st.text(), st.sampled_from(["agent", "bad", None]), st.text())
+def test_a_text_cannot_bring_control_characters(text: str, role: str | None, url: str) -> None:
+    shown = COLOR.render(StyledText(text, role, url))  # type: ignore[arg-type]
+    for own in ("\x1b[35m", "\x1b[31m", "\x1b[0m", "\x1b]8;;", "\x1b\\"):
+        shown = shown.replace(own, "")
+    assert all(letter.isprintable() or letter == "\t" for letter in shown)
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"])), st.integers(1, 40))
+def test_what_is_cut_fits_and_begins_as_the_text_does(text: str, columns: int) -> None:
+    cut, shown = PLAIN.cut(text, columns), escape_controls(text)
+    assert text_columns(cut) <= columns
+    assert cut == shown or shown.startswith(cut.removesuffix("…"))
+    assert PIPE.cut(text, columns) == text, "nothing is cut where no terminal shows it"
+
+
+def test_columns_are_aligned_also_with_wide_characters() -> None:
+    rows: list[list[str | StyledText]] = [["日本", "1"], ["abc", "12,345"]]
+    assert rendered(PLAIN, rows, header=("NAME", "LINES"), right=(1,)) == [
+        "NAME   LINES",
+        "日本       1",
+        "abc   12,345",
+    ]
+
+
+def test_the_last_column_ends_with_the_terminal() -> None:
+    narrow = Screen(columns=20, rows=24, is_terminal=True)
+    (line,) = rendered(narrow, [["2f6c81d0", "Support must be able to refund"]])
+    assert line == "2f6c81d0  Support m…"
+    assert rendered(PIPE, [["2f6c81d0", "Support must be able to refund"]])[0].endswith("to refund")
+
+
+def test_escaped_characters_count_as_wide_as_they_are_shown() -> None:
+    narrow = Screen(columns=20, rows=24, is_terminal=True)
+    rows: list[list[str | StyledText]] = [["a\x1b", "b" * 30], ["abcd", "c"]]
+    first, second = rendered(narrow, rows)
+    assert (first, second) == ("a\\x1b  bbbbbbbbbbbb…", "abcd   c")
+    assert text_columns(first) == 20
+
+
+@pytest.mark.parametrize(
+    ("environment", "color", "expected"),
+    [
+        ({}, "auto", True),
+        ({"NO_COLOR": "1"}, "auto", False),
+        ({"NO_COLOR": ""}, "auto", True),
+        ({"TERM": "dumb"}, "auto", False),
+        ({"NO_COLOR": "1"}, "always", True),
+        ({}, "never", False),
+    ],
+)
+def test_color_follows_the_user(environment: dict[str, str], color: str, expected: bool) -> None:
+    assert detect_screen(FakeTerminal(), environment, color).has_color is expected  # type: ignore[arg-type]
+
+
+def test_a_pipe_has_neither_color_nor_links_and_keeps_everything() -> None:
+    screen = detect_screen(io.StringIO(), {"TERM": "xterm"})
+    assert (screen.is_terminal, screen.has_color, screen.has_links) == (False, False, False)
+    assert detect_screen(io.StringIO(), {"FORCE_COLOR": "1"}).has_color
+
+
+def test_a_terminal_without_unicode_gets_dots() -> None:
+    assert Screen(is_terminal=True, has_unicode=False).cut("abcdefgh", 6) == "abc..."
+
+
+def test_printable_text_is_left_alone() -> None:
+    assert escape_controls("naïve — 日本\tx") == "naïve — 日本\tx"
