@@ -148,7 +148,7 @@ def find_gaps_between_pairs(pairs: Sequence[LinePair], whole: UnmatchedRange) ->
 def match_carried_lines(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
     """Return the old line of each new line with the same text, apart from white space, at the same place.
 
-    An uninformative line matches only beside an informative one.
+    An uninformative line matches only beside an informative one, or if no line changed at all.
     """
     blocks = find_carried_blocks(old, new)
     for gap in list(find_gaps_between_blocks(blocks, UnmatchedRange(0, len(old), 0, len(new)))):
@@ -159,7 +159,10 @@ def match_carried_lines(old: Sequence[str], new: Sequence[str]) -> dict[int, int
             blocks.extend(EqualBlock(gap.old_first + b.old, gap.new_first + b.new, b.length) for b in inside)
     matches: dict[int, int] = {}
     for block in _join_carried_blocks(sorted(blocks)):
-        if any(is_informative_lineage_line(line) for line in islice(new, block.new, block.new + block.length)):
+        is_unchanged = block.length == len(old) == len(new)
+        if is_unchanged or any(
+            is_informative_lineage_line(line) for line in islice(new, block.new, block.new + block.length)
+        ):
             matches.update((j, i) for i, j in block.pairs)
     return matches
 

@@ -25,7 +25,7 @@ from custody.attribution.text import make_lineage_key, split_lineage_lines, spli
 from custody.core.ids import AgentName, CommitSha, RecordRef, SessionId
 from custody.core.views import TRANSCRIPT, FileEdit, FileState, Text
 
-ENGINE_VERSION = 5
+ENGINE_VERSION = 6
 """Increased whenever the same evidence gives other origins, so that stored states are replayed again."""
 
 

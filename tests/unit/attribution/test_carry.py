@@ -95,7 +95,8 @@ def test_of_two_equal_lines_the_one_at_the_same_place_is_the_same_line() -> None
 
 
 def test_an_uninformative_line_matches_only_beside_its_neighbors() -> None:
-    assert match_carried_lines(["}"], ["}"]) == {}
+    assert match_carried_lines(["}"], ["}", "", "else:"]) == {}
+    assert match_carried_lines(["}", ""], ["}", "  "]) == {0: 0, 1: 1}, "nothing changed"
     assert match_carried_lines([FIRST, "}"], [FIRST, "}"]) == {0: 0, 1: 1}
     assert match_carried_lines([FIRST, "}"], [SECOND, "}"]) == {}
     assert match_carried_lines([FIRST, "", "}"], [FIRST, "}"]) == {0: 0}, "not beside its old neighbor"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from custody.attribution.carry import count_informative_characters
@@ -133,6 +133,7 @@ def test_erasing_a_record_never_raises_any_share(
 
 
 @FEW
+@example([Turn(by_agent=True, before=("",), after=("",))], {"time"})
 @given(lives(), st.sets(st.sampled_from(("link", "head", "session", "time")), min_size=1))
 def test_less_evidence_never_reaches_a_better_tier(folder: Path, life: list[Turn], dropped: set[str]) -> None:
     whole, less = (_with_evidence(folder, life, without) for without in (set[str](), dropped))
