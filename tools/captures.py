@@ -43,6 +43,11 @@ class CapturedVerb:
     about: str
     lines: tuple[str, ...]
 
+    @property
+    def title(self) -> str:
+        """Return the heading of its section."""
+        return self.name if self.name == "custody" else f"custody {self.name}"
+
 
 IMPORT = CapturedVerb("import", "Before the import, in a repository that was just set up.", ("custody import",))
 VERBS = (
@@ -52,7 +57,7 @@ VERBS = (
     CapturedVerb("log", "The sessions, then one of them.", ("custody log", "custody log f1f1f1f1")),
     CapturedVerb(
         "gate",
-        "A change that can merge, and one that cannot.",
+        "A change that can merge, and one that needs review.",
         (f"custody gate main..{CLEAN}", f"custody gate main..{REWRITE}"),
     ),
     CapturedVerb("stats", "How many lines agents wrote.", ("custody stats",)),
@@ -80,6 +85,11 @@ class Capture:
     def text(self) -> str:
         """Return what is on the screen, without styles."""
         return "".join(f"{line_text(line)}\n" for line in self.screen)
+
+    @property
+    def title(self) -> str:
+        """Return the title of its picture."""
+        return f"{self.verb.title}, {self.columns} columns"
 
     @property
     def image(self) -> str:
@@ -198,20 +208,19 @@ def render_page(captures: Sequence[Capture]) -> str:
 
 
 def _render_section(verb: CapturedVerb, captures: Sequence[Capture]) -> str:
-    title = verb.name if verb.name == "custody" else f"custody {verb.name}"
     plain = [capture for capture in captures if capture.verb == verb and not capture.has_color]
-    pictures = "\n".join(f"![{title}, {one.columns} columns](images/terminal/{one.image})" for one in plain)
+    pictures = "\n".join(f"![{one.title}](images/terminal/{one.image})" for one in plain)
     widths: dict[str, list[str]] = {}
     for capture in plain:
         widths.setdefault(capture.text, []).append(str(capture.columns))
     blocks = (f"\n{' and '.join(columns)} columns:\n\n```text\n{text}```\n" for text, columns in widths.items())
-    return f"\n## {title}\n\n{verb.about}\n\n{pictures}\n" + "".join(blocks)
+    return f"\n## {verb.title}\n\n{verb.about}\n\n{pictures}\n" + "".join(blocks)
 
 
 def render_images(captures: Sequence[Capture]) -> dict[str, str]:
     """Return the pictures by their file name."""
     return {
-        capture.image: draw_svg(capture.screen, capture.columns, capture.text)
+        capture.image: draw_svg(capture.screen, capture.columns, capture.title)
         for capture in captures
         if capture.has_color
     }

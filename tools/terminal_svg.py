@@ -118,7 +118,7 @@ def draw_svg(lines: Sequence[CellLine], columns: int, title: str) -> str:
     rows = "".join(f"{row}\n" for number, line in enumerate(lines) for row in _draw_line(line, number))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
-        f" role={quoteattr('img')} aria-label={quoteattr(title)}>\n"
+        f' role="img" aria-label={quoteattr(title)}>\n'
         "<style>text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;"
         f"fill:{FOREGROUND};white-space:pre}}.b{{font-weight:bold}}.d{{opacity:.6}}</style>\n"
         f'<rect width="{width}" height="{height}" rx="8" fill="{BACKGROUND}"/>\n'
