@@ -42,6 +42,7 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
                 "record": "Record one event of an agent.",
                 "rules": "Show the rules in force and where each is set.",
                 "completion": "Print the completion script for a shell.",
+                "help": "Show help for a command or a topic.",
             }
         ),
         "Store": MappingProxyType(
@@ -69,6 +70,13 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
 )
 """Every verb with its one-line help, so that the overview imports no verb. A test compares it with their docstrings."""
 
+COMMON_VERBS = frozenset(
+    (
+        *("blame", "cite", "dupes", "gate", "graph", "log", "stats", "trust", "why"),
+        *("demo", "init", "rules", "verify", "doctor", "export", "import", "pull", "push", "serve"),
+    )
+)
+"""What 'custody --help' lists, so that it fits on a screen; 'custody help' lists all."""
 
 MODULES: MappingProxyType[str, str] = MappingProxyType(
     {
@@ -83,6 +91,7 @@ MODULES: MappingProxyType[str, str] = MappingProxyType(
         "gate": "custody.gate.cli",
         "github": "custody.server.cli.groups",
         "graph": "custody.graph.cli",
+        "help": "custody.cli.help",
         "import": "custody.cli.import_",
         "init": "custody.intake.cli.setup",
         "log": "custody.ledger.cli",
@@ -131,22 +140,18 @@ class VerbGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the verb, or raise an error that suggests the nearest one; ``help VERB`` is ``VERB --help``."""
-        if args[:1] == ["help"]:
-            args = [*args[1:], "--help"]
-            if len(args) == 1:
-                click.echo(ctx.get_help())
-                ctx.exit()
+        """Return the verb, or raise an error that suggests the nearest one."""
         if args and args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
             raise click.UsageError(_format_unknown_verb(args[0], self.list_commands(ctx)), ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the verbs by section, without importing any."""
+        """Write the common verbs by section, without importing any."""
+        width = max(map(len, COMMON_VERBS))
         for section, verbs in SECTIONS.items():
-            if verbs:
-                with formatter.section(section):
-                    formatter.write_dl(list(verbs.items()))
+            with formatter.section(section):
+                rows = [(verb.ljust(width), text) for verb, text in verbs.items() if verb in COMMON_VERBS]
+                formatter.write_dl(rows)
 
 
 def _make_color_option(*, hidden: bool) -> click.Option:
@@ -157,7 +162,7 @@ def _make_color_option(*, hidden: bool) -> click.Option:
         expose_value=False,
         callback=_set_color,
         hidden=hidden,
-        help="Use color; 'auto' does on a terminal without NO_COLOR.",
+        help="Use color (auto: on a terminal).",
     )
 
 
@@ -189,7 +194,7 @@ def _set_no_pager(ctx: click.Context, _option: click.Parameter, no_pager: bool) 
     subcommand_metavar="COMMAND [ARGS]...",
     params=[_make_color_option(hidden=False), _make_pager_option(hidden=False)],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Run 'custody VERB --help' for details and examples.",
+    epilog="'custody help' lists all commands and topics, 'custody help NAME' shows one.",
 )
 @click.option(
     "-C",
@@ -204,14 +209,14 @@ def _set_no_pager(ctx: click.Context, _option: click.Parameter, no_pager: bool) 
     metavar="URL",
     envvar="CUSTODY_DATABASE",
     show_envvar=True,
-    help="Use a PostgreSQL database instead of this repository's store.",
+    help="Use this PostgreSQL database as the store.",
 )
 @click.option(
     "--project",
     metavar="NAME",
     envvar="CUSTODY_PROJECT",
     show_envvar=True,
-    help="Use this project of the store (default: 'default').",
+    help="Use this project of the store.",
 )
 @click.version_option(__version__, prog_name="custody")
 @click.pass_context
@@ -219,6 +224,10 @@ def cli(ctx: click.Context, folder: str, database: str | None, project: str | No
     """Show who wrote each line, why, and whether to trust it.
 
     custody records what coding agents do in your repository. The records form a chain, so changes to them are detected.
+
+    \b
+    Example:
+      custody why src/app.py:10
     """
     ctx.obj = (folder, database)
     ctx.meta["custody.project"] = project
