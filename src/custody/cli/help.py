@@ -68,10 +68,11 @@ def find_help_context(root: click.Context, names: Sequence[str]) -> click.Contex
 
 def _unknown_name_error(context: click.Context, name: str, known: Sequence[str]) -> InputError:
     nearest = get_close_matches(name, known, n=1)
-    kind = "command or topic" if context.parent is None else f"command of '{context.command_path}'"
+    before = context.command_path.removeprefix("custody").lstrip()
+    wrong = f"command '{before} {name}'" if before else f"command or topic '{name}'"
     return InputError(
-        f"unknown {kind} '{name}'" + (f"; did you mean '{nearest[0]}'?" if nearest else ""),
-        hint="run 'custody help' for all commands and topics",
+        f"unknown {wrong}" + (f"; did you mean '{nearest[0]}'?" if nearest else ""),
+        hint=f"run 'custody help {before}'" if before else "run 'custody help'",
     )
 
 
