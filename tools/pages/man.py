@@ -17,7 +17,8 @@ def man_pages() -> dict[str, str]:
     """Return every manual page by its file name; ``git custody --help`` opens ``git-custody.1``."""
     from custody import __version__
     from custody.cli.help import TOPICS
-    from custody.cli.main import SECTIONS, cli
+    from custody.cli.main import cli
+    from custody.cli.verb_table import SECTIONS
 
     top = command_context(cli, "custody")
     one_line = {verb: text for verbs in SECTIONS.values() for verb, text in verbs.items()}

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 import click
 
+from custody.cli.verb_table import SECTIONS
 from custody.core.errors import InputError
 from custody.terminal.frame import print_answer
 from custody.terminal.screen import StyledText, TextLine
@@ -77,8 +78,6 @@ def _unknown_name_error(context: click.Context, name: str, known: Sequence[str])
 
 
 def _render_help_list() -> Iterator[TextLine]:
-    from custody.cli.main import SECTIONS
-
     parts = {**SECTIONS, "Topics": TOPICS}
     width = max(len(name) for names in parts.values() for name in names)
     for title, names in parts.items():

@@ -11,7 +11,8 @@ import click
 import pytest
 
 from custody.cli.help import TOPICS, read_help_topic
-from custody.cli.main import COMMON_VERBS, SECTIONS, cli
+from custody.cli.main import cli
+from custody.cli.verb_table import COMMON_VERBS, SECTIONS
 from custody.core.errors import EXIT, EXIT_BUG, InputError, WorldError, exit_status_from_error
 from tests.builders.in_process import custody
 
