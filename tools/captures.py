@@ -12,8 +12,10 @@ import shutil
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -122,10 +124,22 @@ def take_captures(*, colors: Sequence[bool] = (False, True)) -> list[Capture]:
         StoryStep("index", "", (Command("custody dupes index"),)),
         take(*VERBS),
     )
-    report = play_demo_story(InProcessCommand(run_custody), _discard_line, steps)
+    with _use_short_folder():
+        report = play_demo_story(InProcessCommand(run_custody), _discard_line, steps)
     if report.outcome != "fine":
         raise RuntimeError(f"the demo does not run as expected: {report.steps}")
     return found
+
+
+@contextmanager
+def _use_short_folder() -> Iterator[None]:
+    """Create temporary folders in /tmp: a longer path would be cut at the end of the terminal."""
+    before = tempfile.tempdir
+    tempfile.tempdir = "/tmp"
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before
 
 
 def _discard_line(_kind: OutputKind, _line: str) -> None:
