@@ -2,7 +2,7 @@
 # Only features of make 3.81 are used, which is what macOS has.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full check fmt-check lint types imports names docs docs-check assets assets-check screenshots bench mutants words release fmt lock clean \
+.PHONY: help demo test test-full check fmt-check lint types imports names docs docs-check assets assets-check screenshots captures bench mutants words release fmt lock clean \
 	setup setup-run
 
 # Another project's Python settings must not reach ours.
@@ -67,6 +67,9 @@ assets-check: setup ## the built files of the pages are the ones in the tree
 
 screenshots: setup ## make the pictures of the documents again: look at them
 	@$(PY) tools/screenshots.py
+
+captures: setup ## make the terminal captures of the documents again
+	@$(PY) tools/captures.py
 
 bench: setup ## measure, against named baselines
 	@$(PY) -m bench

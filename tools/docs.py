@@ -20,10 +20,11 @@ from tools.pages.cli import cli_page
 from tools.pages.damage import damage_page
 from tools.pages.database import control_page, database_page
 from tools.pages.errors import errors_page
-from tools.pages.man import man_pages
+from tools.pages.man import man_pages, topic_pages
 from tools.pages.reasons import reasons_page
 from tools.pages.rules import rules_page
 from tools.pages.schemas import schema_files, schemas_page
+from tools.pages.topics import topics_page
 from tools.problems import Problem, Undocumented
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -43,11 +44,13 @@ GENERATORS: Mapping[str, Callable[[], Made]] = MappingProxyType(
         "damage.md": damage_page,
         "errors.md": errors_page,
         "man/": man_pages,
+        "man7/": topic_pages,
         "reasons.md": reasons_page,
         "rules.md": rules_page,
         "schema.md": database_page,
         "schemas.md": schemas_page,
         "schemas/": schema_files,
+        "topics.md": topics_page,
     }
 )
 CHECKS: Sequence[Callable[[Path], list[Problem]]] = (

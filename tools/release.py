@@ -21,6 +21,7 @@ def main() -> None:
     subprocess.run([sys.executable, "-m", "hatchling", "build", "-d", str(DIST)], cwd=ROOT, check=True)
     with tarfile.open(DIST / "custody-man.tar.gz", "w:gz") as archive:
         archive.add(ROOT / "docs" / "reference" / "man", arcname="man1")
+        archive.add(ROOT / "docs" / "reference" / "man7", arcname="man7")
     (DIST / SUMS).write_text("".join(checksum_line(path) for path in sorted(DIST.iterdir())), "utf-8")
     print((DIST / SUMS).read_text("utf-8"), end="")
 

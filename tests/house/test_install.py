@@ -82,6 +82,8 @@ def test_the_wheel_says_what_it_is(wheel: Path) -> None:
     assert "git_custody-0.1.0.dist-info/licenses/LICENSE" in names
     man = {Path(name).name for name in names if "/share/man/man1/" in name}
     assert {"custody.1", "git-custody.1", "custody-blame.1", "custody-why.1"} <= man
+    assert any(name.endswith("/share/man/man7/custody-certainty.7") for name in names)
+    assert "custody/cli/help_topics/certainty.txt" in names
     assert not any(name.startswith("tests/") or name.endswith(".ts") for name in names)
 
 
@@ -125,7 +127,8 @@ def test_a_plain_install_answers_every_question(
 def test_every_manual_page_is_well_formed(tmp_path: Path) -> None:
     groff = shutil.which("groff")
     shutil.copytree(ROOT / "docs" / "reference" / "man", tmp_path / "man1")
-    for page in sorted((tmp_path / "man1").iterdir()):
+    shutil.copytree(ROOT / "docs" / "reference" / "man7", tmp_path / "man7")
+    for page in sorted((*(tmp_path / "man1").iterdir(), *(tmp_path / "man7").iterdir())):
         text = page.read_text("ascii")
         # 'git custody --help' opens a page that includes another by its path below the folder of manuals.
         assert text.startswith((".TH ", ".so man1/")), page.name

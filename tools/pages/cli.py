@@ -17,7 +17,8 @@ _KEEP = "\b"
 
 def cli_page() -> str:
     """``cli.md``."""
-    from custody.cli.main import SECTIONS, cli
+    from custody.cli.main import cli
+    from custody.cli.verb_table import SECTIONS
 
     return page(cli, "custody", SECTIONS)
 

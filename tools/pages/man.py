@@ -1,4 +1,4 @@
-"""The manual pages, from the commands themselves: one for each verb, one for ``custody``, and git's name for it."""
+"""The manual pages, from the commands themselves: one for each verb and help topic, ``custody``, and git's name."""
 
 import inspect
 import re
@@ -9,13 +9,16 @@ import click
 from tools.pages.cli import command_context, listed_commands, look_up_command
 
 SECTION = 1
+TOPIC_SECTION = 7
 _KEEP = "\b"
 
 
 def man_pages() -> dict[str, str]:
     """Return every manual page by its file name; ``git custody --help`` opens ``git-custody.1``."""
     from custody import __version__
-    from custody.cli.main import SECTIONS, cli
+    from custody.cli.help import TOPICS
+    from custody.cli.main import cli
+    from custody.cli.verb_table import SECTIONS
 
     top = command_context(cli, "custody")
     one_line = {verb: text for verbs in SECTIONS.values() for verb, text in verbs.items()}
@@ -27,8 +30,32 @@ def man_pages() -> dict[str, str]:
     for title, verbs in SECTIONS.items():
         overview += f".SH {roff(title.upper())}\n"
         overview += "".join(f".TP\n.BR custody-{verb} ({SECTION})\n{roff(text)}\n" for verb, text in verbs.items())
+    overview += ".SH TOPICS\n"
+    overview += "".join(f".TP\n.BR custody-{topic} ({TOPIC_SECTION})\n{roff(text)}\n" for topic, text in TOPICS.items())
     pages[f"custody.{SECTION}"] = overview
     pages[f"git-custody.{SECTION}"] = f".so man{SECTION}/custody.{SECTION}\n"
+    return pages
+
+
+def topic_pages() -> dict[str, str]:
+    """Return the manual page of every help topic by its file name."""
+    from custody import __version__
+    from custody.cli.help import TOPICS, read_help_topic
+
+    pages = {}
+    for topic, summary in TOPICS.items():
+        _, _, text = read_help_topic(topic).partition("\n\n")
+        title = f"custody-{topic}"
+        lines = (
+            f'.TH "{title.upper()}" "{TOPIC_SECTION}" "" "custody {__version__}" "custody manual"',
+            ".SH NAME",
+            f"{title} \\- {roff(summary.rstrip('.'))}",
+            ".SH DESCRIPTION",
+            ".nf",
+            *(roff(line) for line in text.splitlines()),
+            ".fi",
+        )
+        pages[f"{title}.{TOPIC_SECTION}"] = "\n".join(lines) + "\n"
     return pages
 
 

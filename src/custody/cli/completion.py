@@ -1,4 +1,4 @@
-"""What the shell completes: files, revisions, sessions, agents and changes, by the name of an argument.
+"""What the shell completes: files, revisions, sessions, agents, changes and help topics, by the name of an argument.
 
 Only a completing shell imports this. A question that cannot be answered completes nothing, and says nothing.
 """
@@ -49,12 +49,26 @@ def complete_agents(ctx: click.Context, incomplete: str) -> Iterable[CompletionI
             yield CompletionItem(row.agent)
 
 
+def complete_help_names(ctx: click.Context, incomplete: str) -> Iterable[CompletionItem]:
+    """Yield commands and topics; after a group its commands."""
+    from custody.cli.help import TOPICS, find_help_context
+
+    root = ctx.find_root()
+    names = ctx.params.get("names") or ()
+    context = find_help_context(root, names)
+    if isinstance(context.command, click.Group):
+        for name in (*context.command.list_commands(context), *(TOPICS if not names else ())):
+            if name.startswith(incomplete):
+                yield CompletionItem(name)
+
+
 COMPLETIONS: Mapping[str, Complete] = MappingProxyType(
     {
         **dict.fromkeys(("file", "files", "path", "paths", "location"), complete_files),
         **dict.fromkeys(("revision", "change", "changes", "other", "ranges", "history"), complete_revisions),
         "session": complete_sessions,
         "agent": complete_agents,
+        "names": complete_help_names,
     }
 )
 """By the name of an argument or option; those with a type of their own keep it."""

@@ -4,108 +4,18 @@ import os
 import sys
 from importlib import import_module
 from io import TextIOWrapper
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from custody import __version__
+from custody.cli.verb_table import COMMON_VERBS, MODULES, SECTIONS
 from custody.core.errors import EXIT_BUG, CustodyError, WorldError, exit_status_from_error
 from custody.core.platform import UNSUPPORTED
 
 if TYPE_CHECKING:
     from custody.workspace.workspace import Workspace
-
-SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
-    {
-        "Ask": MappingProxyType(
-            {
-                "blame": "Show who wrote each line of a file, and how certain that is.",
-                "cite": "Register sources and check the reports that cite them.",
-                "dupes": "Find changes that duplicate other changes.",
-                "gate": "Check whether a change can merge.",
-                "graph": "Explore the graph of tool calls.",
-                "log": "List recorded sessions, or show one.",
-                "records": "List records, newest first.",
-                "report": "Write the pages of 'custody serve' as static files.",
-                "show": "Show one record.",
-                "stats": "Show how many lines agents wrote.",
-                "trust": "Show trust scores and record decisions about agents' changes.",
-                "why": "Show why a line exists: who wrote it, and for which prompt.",
-            }
-        ),
-        "Set up": MappingProxyType(
-            {
-                "demo": "Run every command on a sample repository.",
-                "init": "Set up recording for agents in this repository.",
-                "uninstall": "Remove what 'custody init' added to settings and hooks.",
-                "record": "Record one event of an agent.",
-                "rules": "Show the rules in force and where each is set.",
-                "completion": "Print the completion script for a shell.",
-            }
-        ),
-        "Store": MappingProxyType(
-            {
-                "verify": "Check that no stored record was changed.",
-                "doctor": "Check the setup and the store, and suggest fixes.",
-                "export": "Export records for another store or another tool.",
-                "import": "Import sessions, exports, events, traces or spans.",
-                "erase": "Erase the contents of a record.",
-            }
-        ),
-        "Team": MappingProxyType(
-            {
-                "github": "Check pull requests on GitHub.",
-                "project": "Manage projects, each with its own store, tokens and retention.",
-                "pull": "Fetch records from a git remote or a service.",
-                "push": "Send records to a git remote or a service.",
-                "remote": "Manage the services to push to and pull from.",
-                "serve": "Serve the pages and the HTTP API.",
-                "token": "Manage access tokens for a service.",
-                "worker": "Run background jobs.",
-            }
-        ),
-    }
-)
-"""Every verb with its one-line help, so that the overview imports no verb. A test compares it with their docstrings."""
-
-
-MODULES: MappingProxyType[str, str] = MappingProxyType(
-    {
-        "blame": "custody.attribution.cli",
-        "cite": "custody.cite.cli.cite",
-        "completion": "custody.cli.rules",
-        "demo": "custody.cli.demo",
-        "doctor": "custody.intake.cli.setup",
-        "dupes": "custody.dupes.cli",
-        "erase": "custody.ledger.cli",
-        "export": "custody.cli.export",
-        "gate": "custody.gate.cli",
-        "github": "custody.server.cli.groups",
-        "graph": "custody.graph.cli",
-        "import": "custody.cli.import_",
-        "init": "custody.intake.cli.setup",
-        "log": "custody.ledger.cli",
-        "project": "custody.server.cli.groups",
-        "pull": "custody.share.cli",
-        "push": "custody.share.cli",
-        "record": "custody.intake.cli.record",
-        "records": "custody.ledger.cli",
-        "remote": "custody.share.cli",
-        "report": "custody.server.cli.serve",
-        "rules": "custody.cli.rules",
-        "serve": "custody.server.cli.serve",
-        "show": "custody.ledger.cli",
-        "stats": "custody.attribution.cli",
-        "token": "custody.server.cli.groups",
-        "trust": "custody.trust.cli.trust",
-        "uninstall": "custody.intake.cli.setup",
-        "verify": "custody.cli.verify",
-        "why": "custody.why.cli",
-        "worker": "custody.server.cli.groups",
-    }
-)
-"""The module that defines ``<verb>_command``: in the package of its question, or here if it combines several."""
 
 
 class VerbGroup(click.Group):
@@ -131,22 +41,18 @@ class VerbGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the verb, or raise an error that suggests the nearest one; ``help VERB`` is ``VERB --help``."""
-        if args[:1] == ["help"]:
-            args = [*args[1:], "--help"]
-            if len(args) == 1:
-                click.echo(ctx.get_help())
-                ctx.exit()
+        """Return the verb, or raise an error that suggests the nearest one."""
         if args and args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
             raise click.UsageError(_format_unknown_verb(args[0], self.list_commands(ctx)), ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the verbs by section, without importing any."""
+        """Write the common verbs by section, without importing any."""
+        width = max(map(len, COMMON_VERBS))
         for section, verbs in SECTIONS.items():
-            if verbs:
-                with formatter.section(section):
-                    formatter.write_dl(list(verbs.items()))
+            with formatter.section(section):
+                rows = [(verb.ljust(width), text) for verb, text in verbs.items() if verb in COMMON_VERBS]
+                formatter.write_dl(rows)
 
 
 def _make_color_option(*, hidden: bool) -> click.Option:
@@ -157,7 +63,7 @@ def _make_color_option(*, hidden: bool) -> click.Option:
         expose_value=False,
         callback=_set_color,
         hidden=hidden,
-        help="Use color; 'auto' does on a terminal without NO_COLOR.",
+        help="Use color (auto: on a terminal).",
     )
 
 
@@ -189,7 +95,7 @@ def _set_no_pager(ctx: click.Context, _option: click.Parameter, no_pager: bool) 
     subcommand_metavar="COMMAND [ARGS]...",
     params=[_make_color_option(hidden=False), _make_pager_option(hidden=False)],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Run 'custody VERB --help' for details and examples.",
+    epilog="'custody help' lists all commands and topics, 'custody help NAME' shows one.",
 )
 @click.option(
     "-C",
@@ -204,14 +110,14 @@ def _set_no_pager(ctx: click.Context, _option: click.Parameter, no_pager: bool) 
     metavar="URL",
     envvar="CUSTODY_DATABASE",
     show_envvar=True,
-    help="Use a PostgreSQL database instead of this repository's store.",
+    help="Use this PostgreSQL database as the store.",
 )
 @click.option(
     "--project",
     metavar="NAME",
     envvar="CUSTODY_PROJECT",
     show_envvar=True,
-    help="Use this project of the store (default: 'default').",
+    help="Use this project of the store.",
 )
 @click.version_option(__version__, prog_name="custody")
 @click.pass_context
@@ -219,6 +125,10 @@ def cli(ctx: click.Context, folder: str, database: str | None, project: str | No
     """Show who wrote each line, why, and whether to trust it.
 
     custody records what coding agents do in your repository. The records form a chain, so changes to them are detected.
+
+    \b
+    Example:
+      custody why src/app.py:10
     """
     ctx.obj = (folder, database)
     ctx.meta["custody.project"] = project

@@ -50,6 +50,10 @@ def dupes_command() -> None:
 
     'index' reads branches, pull requests and the commits of main; 'check' then compares a change with all of them.
     custody only advises: it never closes or changes anything.
+
+    \b
+    Example:
+      custody dupes check main..HEAD
     """
 
 

@@ -49,6 +49,10 @@ def graph_command() -> None:
 
     The graph is learned from captured sessions, traced programs and imported traces. docs/graph-tracing.md describes
     how to trace a program.
+
+    \b
+    Example:
+      custody graph show
     """
 
 

@@ -119,6 +119,10 @@ def remote_command() -> None:
 
     Services belong to you, not to the repository. Names, URLs and tokens are stored in your own configuration folder,
     in a file that only you can read. Git remotes need no entry here: 'custody push' knows those of the repository.
+
+    \b
+    Example:
+      custody remote add team https://custody.example.org
     """
 
 

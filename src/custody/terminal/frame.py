@@ -119,7 +119,7 @@ def print_answer(text: str | Iterable[TextLine], *, tabs: bool = False) -> None:
     if isinstance(text, str):
         shown = escape_terminal_text(text, tabs=tabs)
     else:
-        shown = "\n".join(screen.render(line) for line in text)
+        shown = "\n".join(screen.render(part) for line in text for part in screen.wrap(line))
     if not shown:
         return
     if context := click.get_current_context(silent=True):

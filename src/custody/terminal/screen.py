@@ -5,6 +5,7 @@ the terminal, whatever a record holds.
 """
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,6 +29,8 @@ _CODES: Mapping[Role, str] = {
 WIDE_COLUMNS_MIN = 100
 """From this width on, facts stand in columns; below it, above the block that they belong to."""
 NARROW_COLUMNS_MIN = 20
+WRAP_INDENT = 2
+"""How far the rest of a wrapped line is moved to the right."""
 UNKNOWN_COLUMNS = 120
 """The width of a layout that is not shown on a terminal; nothing is cut there."""
 
@@ -64,6 +67,22 @@ class Screen(Struct, frozen=True):
         """Return a line as this screen shows it, without control characters of its pieces."""
         pieces = (line,) if isinstance(line, str | StyledText) else line
         return "".join(self._render_piece(piece) for piece in pieces).rstrip()
+
+    def wrap(self, line: TextLine) -> list[TextLine]:
+        """Return a line of prose in lines that fit on a terminal; a line of several pieces is laid out already."""
+        pieces = (line,) if isinstance(line, str | StyledText) else line
+        if not self.is_terminal or len(pieces) != 1:
+            return [line]
+        piece = pieces[0] if isinstance(pieces[0], StyledText) else StyledText(pieces[0])
+        text = escape_controls(piece.text).rstrip()
+        if text_columns(text) <= self.columns:
+            return [line]
+        indent = " " * (len(text) - len(text.lstrip()))
+        first, *rest = wrap_text(text.lstrip(), self.columns - len(indent) - WRAP_INDENT)
+        return [
+            StyledText(f"{before}{part}", piece.role, piece.url)
+            for before, part in [(indent, first), *((f"{indent}{' ' * WRAP_INDENT}", part) for part in rest)]
+        ]
 
     def cut(self, text: str, columns: int) -> str:
         """Return as much of ``text`` as fits; everything where the output is not a terminal."""
@@ -165,10 +184,19 @@ def wrap_text(text: str, columns: int) -> list[str]:
 
     >>> wrap_text("to be or not to be", 9)
     ['to be or', 'not to be']
+    >>> wrap_text("日本 日本", 5)
+    ['日本', '日本']
     """
-    from textwrap import wrap
-
-    return wrap(text, max(columns, 1), break_long_words=False, break_on_hyphens=False) or [""]
+    lines, line, used = [], "", 0
+    for word in re.findall(" *[^ ]+", re.sub(r"\s", " ", text.expandtabs())):
+        width = text_columns(word)
+        if line and used + width > columns:
+            lines.append(line)
+            word = word.lstrip()
+            line, used = word, text_columns(word)
+        else:
+            line, used = line + word, used + width
+    return [*lines, line]
 
 
 def table_lines(

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from custody.cli.main import SECTIONS, cli
+from custody.cli.main import cli
+from custody.cli.verb_table import SECTIONS
 from custody.core.errors import InputError
 from custody.core.wire.canonical import EVENT_BYTES_MAX
 from tests.builders.cli import a_git_folder, recorded, spool_of

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from custody.cli.main import SECTIONS
+from custody.cli.verb_table import SECTIONS
 from tests.builders import cli
 from tests.builders.cli import a_git_folder, recorded, spool_of
 from tests.builders.events import an_event

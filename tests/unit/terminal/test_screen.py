@@ -103,3 +103,30 @@ def test_a_terminal_without_unicode_gets_dots() -> None:
 
 def test_printable_text_is_left_alone() -> None:
     assert escape_controls("naïve — 日本\tx") == "naïve — 日本\tx"
+
+
+@given(st.lists(st.text("ab日", min_size=1, max_size=12), min_size=1), st.integers(0, 6), st.integers(20, 60))
+def test_prose_is_wrapped_between_words_and_keeps_every_word(words: list[str], indent: int, columns: int) -> None:
+    line = " " * indent + " ".join(words)
+    parts = [str(part.text if isinstance(part, StyledText) else part) for part in terminal(columns).wrap(line)]
+    assert " ".join(parts).split() == words
+    assert all(part.startswith(" " * indent) for part in parts)
+    assert [part for part in parts if text_columns(part) > columns and " " in part.strip()] == []
+
+
+def test_a_wrapped_line_keeps_its_style_and_is_moved_to_the_right() -> None:
+    hint = StyledText("hint: run 'custody log'", "muted", "https://example.org")
+    first, second = terminal(20).wrap(hint)
+    assert first == StyledText("hint: run 'custody", "muted", "https://example.org")
+    assert second == StyledText("  log'", "muted", "https://example.org")
+
+
+def test_only_prose_on_a_terminal_is_wrapped() -> None:
+    code = ["10  ", "x = [" + "1, " * 40]
+    assert terminal(20).wrap(code) == [code]
+    assert Screen(columns=20).wrap("word " * 20) == ["word " * 20]
+    assert terminal(20).wrap("short") == ["short"]
+
+
+def terminal(columns: int) -> Screen:
+    return Screen(columns=columns, is_terminal=True)

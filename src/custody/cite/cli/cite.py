@@ -41,4 +41,8 @@ def cite_command() -> None:
 
     Every source has a permanent id (S1, S2, …) in this store's registry. Checking and converting reports works without
     a registry too.
+
+    \b
+    Example:
+      custody cite audit report.md
     """

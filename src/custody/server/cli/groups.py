@@ -45,6 +45,10 @@ def github_command() -> None:
 
     GitHub sends pull requests to the service by a webhook; 'custody worker' checks them and writes a check run.
     docs/github.md describes the setup, and an action that works without a server.
+
+    \b
+    Example:
+      custody github list
     """
 
 
@@ -78,6 +82,10 @@ def project_command() -> None:
 
     No project can see another. In PostgreSQL each has its own schema, and row-level security on top. docs/team.md
     describes the setup for a team.
+
+    \b
+    Example:
+      custody project create shop
     """
 
 
@@ -98,6 +106,10 @@ def token_command() -> None:
     """Manage access tokens for a service.
 
     A token is for one project, with some scopes, until it expires. Only its hash is stored.
+
+    \b
+    Example:
+      custody token create --project shop --name ci
     """
 
 

@@ -119,7 +119,6 @@ def record(  # noqa: PLR0913 - one argument for each option
     Examples:
       custody trust record claude-code accepted HEAD --review-seconds 300
       custody trust record claude-code rejected --overrides 1a2b3c4 --actor ana --reason "broke the build"
-      custody trust record claude-code rejected --reverts 1a2b3c4 --actor ana --reason "slow in production"
       custody trust record --outcome merged main..topic
       custody trust record --outcome closed topic --duplicate-of other-topic
       custody trust record --outcome reverted 1a2b3c4 --actor ana --reason "slow in production"

@@ -113,6 +113,10 @@ def trust_command(ctx: click.Context, storage: Path | None) -> None:
     Every decision moves an agent's score between 0 and 1: the larger the stakes, the larger the step. Without decisions
     the score decays to 0.5. The score gives a tier, and the tier limits how many lines may merge without review. Scores
     are computed from the records only; docs/trust.md has the formulas.
+
+    \b
+    Example:
+      custody trust approve main..HEAD --dry-run
     """
     ctx.meta[STORED] = storage
     if ctx.invoked_subcommand is None:
