@@ -30,7 +30,7 @@ _CHINESE = (
 
 
 def a_report(paragraph: str) -> bytes:
-    """A report of a usual size in the language of ``paragraph``."""
+    """Return a report of a usual size in the language of ``paragraph``."""
     parts = ["# Report"]
     for section in range(SECTIONS):
         parts.append(f"## Part {section + 1}")

@@ -117,7 +117,7 @@ def part(share: float) -> Edit:
 
 
 def framed(text: str, chance: random.Random, others: Sequence[str]) -> str:
-    """Inside a page that is twice as long again."""
+    """Return the text inside a page twice as long."""
     around = [word for _ in range(8) for word in chance.choice(others).split()][: 2 * len(text.split())]
     half = len(around) // 2
     return " ".join((*around[:half], text, *around[half:]))
@@ -160,7 +160,7 @@ def measured(texts: Sequence[str], seed: int, least: dict[str, float], tell: Tel
 
 
 def _related(asked: str, runs: Sequence[frozenset[str]]) -> set[str]:
-    """The texts that share more than a little with what is searched for, told from all runs and no sketch."""
+    """Return the texts that share more than a little with the query, by all runs and without sketches."""
     ours = frozenset(shingle_tokens(split_source_words(asked), RUN_WORDS))
     shares = (
         (at, max(compute_set_containment(ours, one) or 0.0, compute_set_containment(one, ours) or 0.0))
@@ -170,7 +170,7 @@ def _related(asked: str, runs: Sequence[frozenset[str]]) -> set[str]:
 
 
 def searched(texts: Sequence[str], seed: int) -> dict[int, float]:
-    """How often a text is among the first 1, 5 and 20 that vector search finds for a few of its words in a row."""
+    """Return how often search finds a text by a few consecutive words, among the first 1, 5 and 20."""
     chance = random.Random(seed)
     index = VectorIndex([(f"S{number}", text) for number, text in enumerate(texts, start=1)])
     places: list[int] = []
@@ -183,7 +183,7 @@ def searched(texts: Sequence[str], seed: int) -> dict[int, float]:
 
 
 def table(counts: dict[Way, Counts]) -> str:
-    """The figures, a row for each way."""
+    """Return the figures, one row per method."""
     rows = [["way", "precision", "recall", *EDITS], ["---"] * (len(EDITS) + 3)]
     for way, count in counts.items():
         figures = (count.precision, count.recall(), *(count.recall(edit) for edit in EDITS))
@@ -220,7 +220,7 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
 
 
 def arguments() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="python -m bench cite-near", description=__doc__)
     parser.add_argument("--repo", type=Path, action="append", metavar="GITDIR", help="a repository (default: this one)")
     parser.add_argument("--texts", type=int, default=TEXTS, metavar="N", help="texts of each (default %(default)s)")

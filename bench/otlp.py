@@ -74,7 +74,7 @@ def whole_way(file: Path) -> Iterator[Figure]:
 
 
 def memory(sizes: Sequence[int]) -> Iterator[Figure]:
-    """The peak of an import of each size, in mebibytes, and the last against the first."""
+    """Measure the memory peak of imports by size, in mebibytes, and the ratio of the last to the first."""
     peaks: list[float] = []
     for size in sizes:
         with tempfile.TemporaryDirectory(prefix="custody-bench-") as name:
@@ -90,7 +90,7 @@ def memory(sizes: Sequence[int]) -> Iterator[Figure]:
 
 
 def _lines(count: int) -> Iterator[str]:
-    """A file as a program writes it that sends what ended: children come before their parents."""
+    """Yield a file as programs write it that send spans when they end: children before parents."""
     for number in range(count):
         trace, place = divmod(number, TRACE_SPANS)
         span = {
@@ -107,7 +107,7 @@ def _lines(count: int) -> Iterator[str]:
 
 
 def _peak(folder: Path, file: Path) -> float:
-    """The largest resident size of a process that imports the file; measured by a process of its own."""
+    """Return the largest resident size of an importing process, measured by a separate process."""
     code = (
         "import resource, subprocess, sys\n"
         "done = subprocess.run([sys.executable, '-m', 'custody', '-C', *sys.argv[1:]], stdout=subprocess.DEVNULL)\n"

@@ -28,7 +28,7 @@ class Times:
     ratios: Mapping[str, Measured]
 
     def rows(self) -> list[tuple[str, ...]]:
-        """A row for each."""
+        """Return a table with a row for each tool."""
         return [
             (
                 self.tool,
@@ -41,7 +41,7 @@ class Times:
         ]
 
     def as_json(self) -> dict[str, Any]:
-        """The same for programs."""
+        """Return the same figures as JSON."""
         return {
             what: {"median": round(one.spread.median, 3), "steady": one.spread.steady, "pairs": len(one.ratios)}
             for what, one in self.ratios.items()
@@ -91,7 +91,7 @@ def _blames(teller: Callable[[], Teller], blame: list[str]) -> Callable[[Ground]
 
 
 def _written(folder: Path, teller: Teller) -> World:
-    """A repository with a file that an agent wrote, committed by a person."""
+    """Return a repository with a file that an agent wrote, committed by a person."""
     world = a_world(folder, teller)
     text = "".join(f"def part_{n}(value):\n    return value * {n}\n\n\n" for n in range(FUNCTIONS))
     world.agent().write(FILE, text)

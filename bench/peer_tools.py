@@ -42,14 +42,14 @@ _CHECKPOINT = re.compile(r"^Entire-Checkpoint: (\w+)$", re.MULTILINE)
 
 
 def a_hook(path: Path, text: str) -> None:
-    """A program at ``path`` that git runs."""
+    """Write a program to ``path`` that git runs as a hook."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
 
 def blamed(question: Question) -> list[str]:
-    """The commit of every line as git's own blame has it, following moves and ignoring white space."""
+    """Return the commit of every line by git blame, following moves and ignoring white space."""
     words = ["git", "blame", "-w", "-M", "-C", "--line-porcelain", "HEAD", "--", question.path]
     said: bytes = ran(words, question.world.folder, question.world.environment)
     return re.findall(r"^([0-9a-f]{40}) \d+ \d+", said.decode(errors="replace"), re.MULTILINE)

@@ -194,7 +194,7 @@ def _inexact(result: Result) -> list[str]:
 
 
 def as_json(results: Sequence[Result]) -> list[dict[str, Any]]:
-    """The same for programs."""
+    """Return the same figures as JSON."""
     return [
         {
             "tool": result.tool,
@@ -209,7 +209,7 @@ def as_json(results: Sequence[Result]) -> list[dict[str, Any]]:
 
 
 def arguments() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="python -m bench peers", description="Measure other tools beside us.")
     parser.add_argument(
         "--tool", nargs=2, action="append", default=[], metavar=("NAME", "PATH"), help="where a tool's program is"

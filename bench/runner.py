@@ -40,7 +40,7 @@ class Ground:
     data: Path | None = None
 
     def need_data(self) -> Path:
-        """The data folder; without one the bench cannot be run."""
+        """Return the data folder; without one the bench cannot be run."""
         if self.data is None:
             raise MissingData("needs --data PATH")
         return self.data
@@ -96,7 +96,7 @@ class Measured:
 
 
 def judged(bar: Bar | None, figure: float) -> Verdict:
-    """Whether a steady ``figure`` reaches ``bar``."""
+    """Return whether a steady ``figure`` reaches ``bar``."""
     if bar is None:
         return Verdict.MEASURED
     return Verdict.MET if bar.holds(figure) else Verdict.MISSED
@@ -148,7 +148,7 @@ def timed_pair(sides: Sides, turn: tuple[Side, Side], calls: int, clock: Clock) 
 
 
 def timed(thunk: Thunk, calls: int, clock: Clock) -> int:
-    """How long ``calls`` calls take; garbage of whoever ran before is collected first, not during."""
+    """Return how long ``calls`` calls take; earlier garbage is collected first, not during."""
     gc.collect()
     start = clock()
     for _ in range(calls):

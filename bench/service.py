@@ -177,7 +177,7 @@ HEADER = ("service", "ratio of rates [quartiles]", "of processor time", "pairs",
 
 
 def table(results: Sequence[Result]) -> str:
-    """The figures for people."""
+    """Return the figures for people."""
     return columns(HEADER, [_row(one) for one in results])
 
 
@@ -195,7 +195,7 @@ def _words(ratios: Sequence[float]) -> str:
 
 
 def as_json(results: Sequence[Result]) -> dict[str, object]:
-    """The figures for programs, every ratio among them."""
+    """Return the figures for programs, every ratio among them."""
     rows = [
         {
             "name": one.part.name,

@@ -66,14 +66,14 @@ def told(first: int, last: int) -> dict[str, Any]:
 
 
 def stubbed(_workspace: object, asked: BlameBody, *, with_text: bool) -> BlameAnswer:
-    """An answer from the question alone, in the place of the store's."""
+    """Return an answer made from the query alone, without the store."""
     del with_text
     found = [SegmentAnswer(**told(one.start_line, one.end_line)) for one in asked.blame_data]
     return BlameAnswer(file_path=asked.file_path, attributions=found)
 
 
 def ours() -> Any:
-    """The service with the function behind its blame endpoint replaced."""
+    """Return the service with the function behind its blame endpoint replaced."""
     from custody.server.auth import CallerLimits, PerStartKeeper, Settings
     from custody.server.listener import create_app
     from custody.server.routes import lines
@@ -86,7 +86,7 @@ def ours() -> Any:
 
 
 def fastapi() -> Any:
-    """The same on FastAPI, as its own guide has it: models for both ways, a dependency for the token."""
+    """Return the same service on FastAPI, as its guide shows: models for input and output, a token dependency."""
     from fastapi import Depends, FastAPI, Header, HTTPException
     from pydantic import BaseModel, Field
 
@@ -188,7 +188,7 @@ class Server:
 
 @contextmanager
 def both() -> Iterator[dict[str, Server]]:
-    """The two servers; an error when they do not answer alike."""
+    """Yield the two servers; their answers must be equal."""
     data = request(PATH, question(), TOKEN)
     with ExitStack() as stack:
         made = {}

@@ -134,7 +134,7 @@ def _moments() -> None:
 
 
 def a_service(folder: Path, database: str | None = None) -> Litestar:
-    """A service on a store of its own, with limits that do not get in the way."""
+    """Return a service on its own store, with limits that are never reached."""
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
     workspace = Workspace(folder, database)
     limits = CallerLimits(rate_per_second=1e9, rate_burst=10**9)

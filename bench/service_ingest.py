@@ -58,7 +58,7 @@ _RATE = re.compile(r"^tps = ([0-9.]+) ", re.MULTILINE)
 
 
 def a_trace(name: str) -> dict[str, object]:
-    """A trace of one file, as an agent's tool writes it."""
+    """Return a trace of one file, as an agent's tool writes it."""
     ranges = [{"start_line": 1, "end_line": 5}, {"start_line": 20, "end_line": 41}]
     told = {"contributor": {"type": "ai", "model_id": "m/1"}, "url": f"https://x.example/{name}", "ranges": ranges}
     return {
@@ -161,7 +161,7 @@ class Place:
         return {CLOCK: lot.records / took, PROCESSOR: lot.records / max(used, 1 / TICKS)}
 
     def _spread(self, count: int) -> list[str]:
-        """A token for each of some requests: each has a rate of its own."""
+        """Return one token per request, since each token has its own rate limit."""
         return [self.tokens[n % len(self.tokens)] for n in range(count)]
 
     def _last(self) -> int:
@@ -169,7 +169,7 @@ class Place:
         return int(last)
 
     def _lot(self) -> Lot:
-        """The rows of what was kept since the last lot."""
+        """Return the rows stored since the last batch."""
         first, last = self.copied, self._last()
         self.copied = last
         behind = f"seq > {first} AND seq <= {last}"
@@ -180,7 +180,7 @@ class Place:
         return Lot(last - first, {table: data for table, data in rows.items() if data})
 
     def tables(self) -> list[str]:
-        """The tables with rows of single records."""
+        """Return the tables with one row per record."""
         found = self.admin.execute(
             "SELECT table_name FROM information_schema.columns WHERE table_schema = %s AND column_name IN"
             " ('store_id', 'seq') GROUP BY table_name HAVING count(*) = 2 ORDER BY 1",
@@ -195,7 +195,7 @@ class Place:
 
 @contextmanager
 def a_place(folder: Path, url: str, pgbench: Path) -> Iterator[Place]:
-    """A service on the empty database at ``url``, warm, with the tables beside it."""
+    """Yield a warm service on the empty database at ``url``, with the extra tables."""
     import psycopg
 
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
@@ -228,7 +228,7 @@ def _ended() -> float:
 
 
 def _beside(place: Place) -> None:
-    """The same tables with the same indexes, under another name."""
+    """Create the same tables with the same indexes, under other names."""
     place.admin.execute(f"CREATE SCHEMA {ALONE}")
     for table in (*place.tables(), "body", "part"):
         place.admin.execute(f"CREATE TABLE {ALONE}.{table} (LIKE {SCHEMA}.{table} INCLUDING ALL)")

@@ -106,7 +106,7 @@ def killed(
 
 
 def _goes_on(load: Load) -> bool:
-    """Whether more is acknowledged within the time that a database needs to start."""
+    """Return whether more is acknowledged within the start time of a database."""
     until, before = time.monotonic() + BACK_SECONDS_MAX, len(load.receipts)
     while len(load.receipts) < before + CLIENTS:
         if time.monotonic() > until:

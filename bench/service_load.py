@@ -41,7 +41,7 @@ class Running:
 
 @contextmanager
 def running(words: Sequence[str], folder: Path) -> Iterator[Running]:
-    """A program that prints an object with its ``port`` once it answers; killed after the block."""
+    """Yield a program that prints an object with its ``port`` once it answers; killed after the block."""
     process = subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     late = threading.Timer(START_SECONDS_MAX, process.kill)
     late.start()
@@ -67,7 +67,7 @@ def serving(folder: Path, database: str | None) -> Iterator[Running]:
 
 
 def request(path: str, body: object, token: str) -> bytes:
-    """A request with a JSON body as it goes over the wire."""
+    """Return a request with a JSON body as it goes over the wire."""
     data = json.dumps(body).encode()
     head = (
         f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {token}\r\n"

@@ -53,7 +53,7 @@ class Changes:
 
 
 def changes_of(repo: Path, folder: Path, commits: int = COMMITS) -> Changes:
-    """The latest commits of a repository that change text, and whose objects are all there."""
+    """Return the latest commits of a repository that change text and have all objects."""
     environment = surroundings(folder) | {"GIT_NO_LAZY_FETCH": "1"}
     git = ["git", "-C", str(repo)]
     try:
@@ -80,7 +80,7 @@ def changes_of(repo: Path, folder: Path, commits: int = COMMITS) -> Changes:
 
 
 def _pieces(diff: bytes) -> Iterator[str]:
-    """The removed and the added lines of every hunk."""
+    """Yield the removed and the added lines of every hunk."""
     _, *hunks = f"\n{diff.decode('utf-8', 'surrogateescape')}".split("\n@@ ")
     for hunk in hunks:
         lines = hunk.split("\ndiff --git ")[0].split("\n")[1:]
@@ -90,7 +90,7 @@ def _pieces(diff: bytes) -> Iterator[str]:
 
 
 def views_of(texts: Pieces) -> tuple[Tokens, Tokens]:
-    """The tokens of one change, masked and literal."""
+    """Return the tokens of one change, masked and literal."""
     literal = [tokenize_text(text) for text in texts]
     return [mask_literals(tokens) for tokens in literal], literal
 
@@ -99,7 +99,7 @@ def views_of(texts: Pieces) -> tuple[Tokens, Tokens]:
 
 
 def ours(signature: bytes | None) -> list[int]:
-    """The LSH keys of our signature."""
+    """Return the LSH keys of our signature."""
     return [] if signature is None else compute_lsh_bands(signature, BANDS)
 
 
@@ -114,12 +114,12 @@ class Theirs:
         self._ranges = [(at, at + rows) for at in range(0, VALUES, rows)]
 
     def __call__(self, shingles: list[bytes]) -> list[bytes]:
-        """The LSH keys of its signature."""
+        """Return the LSH keys of its signature."""
         values = self.signature(shingles).hashvalues
         return [bytes(values[start:end].byteswap().data) for start, end in self._ranges]
 
     def signature(self, shingles: list[bytes]):  # type: ignore[no-untyped-def]
-        """Its signature."""
+        """Return its signature."""
         found = self._empty.copy()
         found.update_batch(shingles)
         return found
@@ -131,12 +131,12 @@ def as_bytes(shingles: Iterable[str]) -> list[bytes]:
 
 
 def shingles_of_pieces(pieces: Iterable[Sequence[str]]) -> list[str]:
-    """The shingles of each piece's tokens, one piece after the other."""
+    """Return the shingles of each piece's tokens, one piece after the other."""
     return [shingle for piece in pieces for shingle in shingle_tokens(piece, TOKENS)]
 
 
 def signatures(changes: Changes) -> Sides:
-    """Both sides get the shingles ready made."""
+    """Make both sides; they get finished shingles."""
     given = [shingles_of_pieces(view) for texts in changes.texts for view in views_of(texts)]
     encoded = [as_bytes(view) for view in given]
     theirs = Theirs()
@@ -147,7 +147,7 @@ def signatures(changes: Changes) -> Sides:
 
 
 def pipeline(changes: Changes) -> Sides:
-    """Both sides begin with the text."""
+    """Make both sides; they start with the text."""
     theirs = Theirs()
     return Sides(
         lambda: [
@@ -160,7 +160,7 @@ def pipeline(changes: Changes) -> Sides:
 
 
 def _check(given: list[list[str]], encoded: list[list[bytes]], theirs: Theirs) -> None:
-    """Both sides must say how alike a change and its other view are."""
+    """Check that both sides report how similar a change and its other view are."""
     for at in range(0, len(given), 2):
         exact = compute_set_jaccard(given[at], given[at + 1])
         mine, other = (compute_minhash(view, VALUES) for view in given[at : at + 2])
@@ -179,7 +179,7 @@ JOBS: tuple[tuple[str, str, Callable[[Changes], Sides]], ...] = (
 
 
 def benches_of(repo: Path, commits: int = COMMITS) -> tuple[Bench, ...]:
-    """The benches on the changes of one repository."""
+    """Return the benches on the changes of one repository."""
 
     def set_up_of(job: Callable[[Changes], Sides]) -> Callable[[Ground], Sides]:
         return lambda ground: job(changes_of(repo, ground.folder, commits))
@@ -222,7 +222,7 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
 
 
 def arguments() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="python -m bench sketch", description="Time sketching against datasketch.")
     parser.add_argument("--repo", type=Path, default=OWN, metavar="GITDIR", help="a repository (default: our own)")
     parser.add_argument("--commits", type=int, default=COMMITS, metavar="N", help="how many commits (%(default)s)")

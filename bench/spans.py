@@ -38,7 +38,7 @@ def otel_side() -> tuple[Thunk, Thunk]:
 
 
 def our_job() -> None:
-    """The same spans through ours."""
+    """Trace the same spans with our SDK."""
     for number in range(SPANS):
         with span("work", number=number, path="src/a.py", part=0.5):
             pass
@@ -47,7 +47,7 @@ def our_job() -> None:
 
 
 def in_memory(ground: Ground) -> Sides:
-    """Both keep what they export in memory."""
+    """Make both sides; they keep exported spans in memory."""
     kept: list[Sequence[SpanRecord]] = []
     configure(exporter=kept.append)
 
@@ -67,7 +67,7 @@ def in_memory(ground: Ground) -> Sides:
 
 
 def into_spool(ground: Ground) -> Sides:
-    """Ours are durable in a spool at the end; the others are in memory."""
+    """Make both sides; ours stores spans in a spool, the other keeps them in memory."""
     (ground.folder / ".git").mkdir()
     configure(folder=ground.folder)
     baseline, shut = otel_side()
@@ -90,7 +90,7 @@ BENCHES: tuple[Bench, ...] = (
     ),
     Bench(
         name="span-spool",
-        what="the same, made an event, looked through for secrets and synced to disk",
+        what="the same, turned into an event, scanned for secrets and synced to disk",
         baseline="opentelemetry-sdk as above, in memory only",
         set_up=into_spool,
         calls=1,

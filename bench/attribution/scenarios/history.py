@@ -48,7 +48,7 @@ def amend_from_the_shell(world: World) -> None:
 
 
 def _topic(world: World) -> None:
-    """A branch with a commit of an agent's lines and one of a person's, while main changes elsewhere in the file."""
+    """Make a branch with one commit by an agent and one by a person, while main changes elsewhere in the file."""
     a_shop(world)
     world.switch("topic", "-b")
     adds(world.agent(), DISCOUNT)
@@ -161,7 +161,7 @@ def squash_by_reset(world: World) -> None:
 
 
 def _squashed_on_server(world: World) -> None:
-    """The topic becomes one commit on a server without hooks; the local branch is deleted."""
+    """Squash the topic into one commit on a server without hooks, and delete the local branch."""
     server = world.folder.parent / "server.git"
     world.git("clone", "--quiet", "--bare", ".", str(server))
     world.git("remote", "add", "origin", str(server))

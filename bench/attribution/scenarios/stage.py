@@ -14,7 +14,7 @@ def a_shop(world: World, *pieces: str) -> str:
 
 
 def adds(agent: Agent, piece: str, below: str = LAST_OF_SHOP, name: str = "shop.py") -> None:
-    """The agent adds a piece below a line, with the Edit tool."""
+    """Add a piece below a line, with the agent's Edit tool."""
     agent.edit(name, below, f"{below}\n\n\n{block(piece)}")
 
 
