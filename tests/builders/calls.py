@@ -46,7 +46,7 @@ class World:
             )
 
     def span(self, execution: str, span: str, name: str, first: int, last: int, **more: object) -> None:
-        """A whole span of a traced program, in seconds from noon."""
+        """Record a whole span of a traced program, in seconds from noon."""
         self.number += 1
         fields = {
             "phase": "whole",

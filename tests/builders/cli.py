@@ -43,13 +43,13 @@ def masked(output: str, folder: Path) -> str:
 
 
 def a_git_folder(path: Path) -> Path:
-    """An empty repository."""
+    """Return an empty repository."""
     subprocess.run(["git", "init", "-q", str(path)], check=True)
     return path
 
 
 def spool_of(repository: Path) -> Spool:
-    """The repository's spool."""
+    """Return the repository's spool."""
     return Spool(repository / ".git" / "custody" / "spool")
 
 

@@ -24,7 +24,7 @@ ANY_FILE = Path(__file__)
 
 
 def begun_in(rollout: Rollout) -> list[SubagentLaunch]:
-    """The subagents that a rollout tells of, with their calls."""
+    """Return the subagents that a rollout reports, with their calls."""
     return list(READER.starts(ANY_FILE, _lines(rollout.lines)))
 
 
@@ -73,5 +73,5 @@ def of(views: list[View], kind: type[View]) -> list[Any]:
 
 
 def ended(views: list[View]) -> list[Any]:
-    """The ends of calls."""
+    """Return the ends of calls."""
     return [call for call in of(views, ToolCall) if call.status is not CallStatus.RUNNING]

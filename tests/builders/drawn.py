@@ -24,7 +24,7 @@ def as_read(text: str) -> str:
 
 
 def of_size(character: str, size: int) -> str:
-    """A text of exactly ``size`` bytes, as far as possible made of ``character``."""
+    """Return a text of exactly ``size`` bytes, mostly of ``character``."""
     width = len(character.encode("utf-8", "surrogatepass"))
     return character * (size // width) + "a" * (size % width)
 
@@ -79,7 +79,7 @@ _MOMENTS = (0, -1, 10, NS_MAX)
 
 
 def _entry(number: int) -> RecordDraft:
-    """One of the 1,024 entries whose every field is one of four."""
+    """Return one of the 1,024 entries with four values per field."""
     event, kind, key, at, digest = (number >> shift & 3 for shift in (0, 2, 4, 6, 8))
     return RecordDraft(
         EventId(_LABELS[event]), _LABELS[kind], NaturalKey(_LABELS[key]), _MOMENTS[at], Digest(bytes([digest] * 32))
@@ -105,7 +105,7 @@ def chains(*, min_size: int = 1, max_size: int = 7) -> SearchStrategy[list[Recor
 
 
 def turned(value: dict[str, Json], by: int) -> dict[str, Json]:
-    """The same object with its keys in another order."""
+    """Return the same object with its keys in another order."""
     items = list(value.items())
     return dict([*items[by:], *reversed(items[:by])])
 

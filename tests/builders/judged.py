@@ -42,7 +42,7 @@ class Judged:
     # --- set-up -------------------------------------------------------------------------------------------------------
 
     def event(self, kind: str, at: int, **fields: Any) -> bytes:
-        """An event so many seconds after the commit."""
+        """Return an event this many seconds after the commit."""
         return an_event(kind, at=format_timestamp((self.noon + at) * NS), **fields)
 
     def tell(self, kind: str, at: int, **fields: Any) -> None:
@@ -101,7 +101,7 @@ def codes(report: GateReport) -> list[str]:
 
 
 def shown(report: GateReport) -> set[tuple[str, int]]:
-    """The added lines whose author is shown, and well enough: those that no reason of attribution speaks of."""
+    """Return the added lines with enough evidence: those without a reason about attribution."""
     if any(reason.code.startswith("INTEG") for reason in report.reasons):
         return set()
     doubted = {

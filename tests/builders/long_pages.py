@@ -72,7 +72,7 @@ def long_calls(folder: Path) -> Path:
 
 
 def long_spans(folder: Path) -> Path:
-    """A repository with a session of ten thousand spans, ``long``, each inside another."""
+    """Return a repository with a session of ten thousand spans, ``long``, each inside another."""
     folder.mkdir(parents=True, exist_ok=True)
     world = World(folder)
     names = ("Read", "Edit", "Bash", "Grep")
@@ -85,7 +85,7 @@ def long_spans(folder: Path) -> Path:
 
 
 def many_clusters(folder: Path) -> Path:
-    """A repository whose index has 500 clusters of two changes."""
+    """Return a repository whose index has 500 clusters of two changes."""
     built: Built = a_repository(folder)
     root = built.commit({b"README.md": b"# Project\n"})
     feed: list[bytes] = []

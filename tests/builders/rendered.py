@@ -26,7 +26,7 @@ def rendered(
     memory: PageMemory | None = None,
     **said: Any,
 ) -> str:
-    """The page of this name, asked this, as HTML; ``from_`` stands for the word ``from``."""
+    """Return a page as HTML, for these parameters; ``from_`` means ``from``."""
     page = BY_NAME[name]
     asked = {key.rstrip("_"): str(value) for key, value in said.items() if value is not None}
     around = PageEnvironment(project="default", version="0")
@@ -40,7 +40,7 @@ def _inline(workspace: Workspace, links: PageLinks) -> Any:
 
 
 def in_files() -> FileLinks:
-    """The links of a report that has room for everything."""
+    """Return the links of a report that has room for everything."""
     return FileLinks(10_000)
 
 

@@ -14,7 +14,7 @@ Files = Mapping[str, bytes | str]
 
 
 def reader(files: Files) -> Callable[[RepoPath], bytes | None]:
-    """A repository that has these files."""
+    """Return a repository that has these files."""
 
     def read(path: RepoPath) -> bytes | None:
         content = files.get(str(path))
@@ -24,7 +24,7 @@ def reader(files: Files) -> Callable[[RepoPath], bytes | None]:
 
 
 def toml_value(value: object) -> str:
-    """A value as TOML writes it."""
+    """Return a value as TOML writes it."""
     if isinstance(value, tuple | list):
         return "[" + ", ".join(map(toml_value, value)) + "]"
     if isinstance(value, bool):
@@ -38,7 +38,7 @@ def toml(values: Mapping[str, object], above: str = "") -> str:
 
 
 def home_with(folder: Path, text: str | None) -> dict[str, str]:
-    """The environment of a user whose own file has this text."""
+    """Return the environment of a user whose own file has this text."""
     if text is not None:
         file = folder / "config" / "custody" / "config.toml"
         file.parent.mkdir(parents=True, exist_ok=True)

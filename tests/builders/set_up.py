@@ -21,7 +21,7 @@ def a_command(agent: str = "claude-code", home: Path = HOME) -> str:
 
 
 def an_ask(agent: str = "claude-code", home: Path = HOME) -> HookRequest:
-    """All events of an agent."""
+    """Return all events of an agent."""
     return HookRequest.of(AGENTS[agent], a_command(agent, home))
 
 
@@ -36,7 +36,7 @@ def set_up(path: Path, ask: HookRequest, notes: Path) -> Edit:
 
 
 def take_out(path: Path, agent: str, notes: Path) -> Edit:
-    """The settings at ``path`` without our entries."""
+    """Return the settings at ``path`` without custody's entries."""
     manifest = Manifest.of(notes)
     edit = make_settings_removal_edit(path, AGENTS[agent], manifest.notes.get(str(path)))
     apply_settings_edits([edit])

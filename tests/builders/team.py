@@ -40,13 +40,13 @@ class Team:
         return f"file://{self.remote.path}"
 
     def scene(self, name: str) -> Scene:
-        """A repository that knows the remote."""
+        """Return a repository that knows the remote."""
         built = a_repository(self.folder / name)
         built.git("remote", "add", "origin", self.url)
         return Scene(built.path, built)
 
     def clone(self, name: str) -> Workspace:
-        """A fresh clone."""
+        """Return a fresh clone."""
         self.remote.git("clone", "--quiet", self.url, str(self.folder / name))
         return self.workspace(self.folder / name)
 
@@ -55,7 +55,7 @@ class Team:
         return Workspace(folder, now_ns=lambda: (NOON + 900) * NS, token=lambda: f"{next(self.tokens):032x}")
 
     def ref(self, workspace: Workspace) -> str:
-        """The reference of somebody's chain."""
+        """Return the reference of one member's chain."""
         with workspace.reading() as store:
             return f"refs/custody/{store.own()}"
 
@@ -66,7 +66,7 @@ class Team:
 
 
 def recorded(workspace: Workspace, *events: bytes, prefix: str = "event") -> Workspace:
-    """The workspace with these events in its own chain."""
+    """Return the workspace with these events in its own chain."""
     with workspace.writing() as store:
         store.append([arrival_from_bytes(EventId(f"{prefix}-{n}"), event) for n, event in enumerate(events)])
     return workspace
@@ -119,7 +119,7 @@ def answers(workspace: Workspace) -> list[dict[str, Any]]:
 
 
 def _without_summary(report: dict[str, Any]) -> dict[str, Any]:
-    """A report without what only the texts tell."""
+    """Return a report without the values that come from texts."""
     for one in report.get("attributions", ()):
         one.pop("conversation_summary")
     return report

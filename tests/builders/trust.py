@@ -27,7 +27,7 @@ class TrustWorld:
         self.workspace = Workspace(folder, now_ns=lambda: self.at * NS)
 
     def tell(self, kind: str, **fields: Any) -> None:
-        """An event of a recorder's."""
+        """Record an event."""
         self.numbers += 1
         fields = {"id": f"n{self.numbers}", "at": format_timestamp((self.at - 60) * NS), **fields}
         spool_of(self.built.path).put(an_event(kind, **fields))
@@ -49,7 +49,7 @@ class TrustWorld:
         operator: str | None = None,
         more: Files | None = None,
     ) -> str:
-        """A commit whose new lines an agent was seen to write; the change that it is."""
+        """Commit lines that an agent was recorded writing; return the change."""
         name, session = path.encode(), f"s-{agent}-{model}-{operator}"
         before = self.files.get(name, b"")
         new = b"".join(b"value_%d = compute_%d(%d)\n" % (self.at, n, self.numbers) for n in range(lines))
@@ -67,7 +67,7 @@ class TrustWorld:
         return self.committed({**self.files, name: before + new, **(more or {})})
 
     def committed(self, files: Files, author: bytes = b"A Tester <tester@example.invalid>") -> str:
-        """A commit that has exactly these files, on top of the last; the change that it is."""
+        """Commit exactly these files on top of the last commit; return the change."""
         base, self.files = self.head, dict(files)
         self.head = self.built.commit(files, base, at=self.at, author=author)
         self.built.checkout()
@@ -79,6 +79,6 @@ class TrustWorld:
         return self
 
     def rules(self, text: str) -> "TrustWorld":
-        """The rules of the work tree."""
+        """Return the rules of the work tree."""
         (self.built.path / "custody.toml").write_text(text)
         return self

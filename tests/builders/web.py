@@ -37,7 +37,7 @@ Page = bytes | Callable[[Asked], bytes]
 
 
 def said(status: int, *headers: str, body: bytes = b"") -> bytes:
-    """An answer as bytes."""
+    """Return an answer as bytes."""
     lines = [f"HTTP/1.1 {status} Some", f"Content-Length: {len(body)}", "Connection: close", *headers, "", ""]
     return "\r\n".join(lines).encode("latin-1") + body
 
@@ -99,7 +99,7 @@ class Web:
 
 @contextmanager
 def a_web(pages: Mapping[str, Page] | None = None, tls: ssl.SSLContext | None = None) -> Iterator[Web]:
-    """A server in a thread of its own, for as long as the block lasts."""
+    """Yield a server in its own thread, until the block ends."""
     web = Web(dict(pages or {}), tls=tls)
     ready, ended = threading.Event(), []
 
@@ -141,7 +141,7 @@ class Names:
 
 
 def names(**answers: list[list[str]]) -> Names:
-    """Every name below ``example.net`` is public, unless it has answers of its own."""
+    """Resolve every name below ``example.net`` to a public address, unless it has its own answers."""
     made = Names(**answers)
     resolver: Resolver = made
     assert resolver is made

@@ -32,7 +32,7 @@ def mixed(count: int) -> list[Arrival]:
 
 
 def rows(store: Store) -> list[list[Any]]:
-    """What a store holds, without where and when it was made."""
+    """Return the content of a store, without its path and times."""
     tables = store.tables
     return [
         [(record.entry, tables.payload(record)) for head in tables.chains() for record in tables.records(head.store)],

@@ -21,7 +21,7 @@ def at(second: int) -> str:
 
 
 def kept(store: Store, seen: list[tuple[str, str]]) -> None:
-    """A call of a session of an agent each second."""
+    """Record one call per second of an agent's session."""
     store.append(
         [
             an_arrival("call", event=f"e{n}", id=f"c{n}", agent=agent, session=session, at=at(n))

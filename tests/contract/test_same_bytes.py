@@ -22,7 +22,7 @@ from tests.builders.stores import NOON
 
 
 def a_workspace(folder: Path, database: str | None = None) -> Workspace:
-    """A workspace whose clock and chance can be foreseen."""
+    """Return a workspace with a fixed clock and fixed randomness."""
     ticks, tokens = count(NOON, 1_000_000_000), count(1)
     return Workspace(folder, database, now_ns=lambda: next(ticks), token=lambda: f"{next(tokens):032x}")
 

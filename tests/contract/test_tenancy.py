@@ -44,7 +44,7 @@ def team(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 def lived(workspace: Workspace, mark: str) -> Workspace:
-    """The workspace's project after some life: every kind of record, long texts, an erasure."""
+    """Fill the workspace's project: every kind of record, long texts, an erasure."""
     with workspace.writing() as store:
         store.append([an_arrival(kind, id=f"{mark}-{kind}", event=f"{mark}-{kind}") for kind in KINDS])
         store.append([an_arrival("edit", id=f"{mark}-long", after=f"{mark}\n{LONG}")])

@@ -25,7 +25,7 @@ def court(tmp_path: Path) -> Court:
 
 
 def moved(court: Court, folder: Path, database: str | None = None) -> Workspace:
-    """A workspace at a copy of the repository, with the same records and the same index."""
+    """Return a workspace at a copy of the repository, with the same records and the same index."""
     exported = folder.with_suffix(".jsonl")
     export_chains_to_file(court.workspace, exported)
     court.built.git("clone", "--quiet", "--mirror", str(court.folder), str(folder))

@@ -299,7 +299,7 @@ def has_outcome(report: str, contract: str, outcome: str) -> bool:
 
 
 def findings_of(report: str, contract: str) -> str:
-    """The part of a report that explains why ``contract`` is broken, with every module by its whole name."""
+    """Return the part of a report that explains why ``contract`` is broken, with every module by its whole name."""
     name = re.escape(CONTRACTS[contract]["name"])
     part = re.search(rf"^{name}\n-+\n(.*?)(?=^[^\n]+\n-+\n|\Z)", report, re.MULTILINE | re.DOTALL)
     if contract != "cycles":
@@ -312,7 +312,7 @@ def findings_of(report: str, contract: str) -> str:
 
 
 def is_named(findings: str, path: str, code: str) -> bool:
-    """Whether ``findings`` name the module of ``path`` with what ``code`` imports, or as a module without a layer."""
+    """Return whether ``findings`` name the module of ``path`` with the imports of ``code``, or its missing layer."""
     module = f"custody.{path}".replace("/", ".").removesuffix(".py").removesuffix(".__init__")
     imported = re.search(r"^ *(?:import ([\w.]+)|from ([\w.]+) import (\w+))$", code, re.MULTILINE)
     if imported is None:
@@ -322,7 +322,7 @@ def is_named(findings: str, path: str, code: str) -> bool:
 
 
 def imported_names(imported: re.Match[str]) -> list[str]:
-    """The modules that an import may mean; of a package of others, import-linter knows only the root."""
+    """Return the modules that an import may mean; for outside packages, import-linter knows only the root."""
     module, source, name = imported.groups()
     found = [module] if module else [source, f"{source}.{name}"]
     return [*found, *(name.partition(".")[0] for name in found if not name.startswith("custody."))]

@@ -22,7 +22,7 @@ TARGETS = "demo test check bench test-full docs-check imports lint types fmt loc
 
 
 def requirements(lock: Path) -> list[str]:
-    """Each requirement of a lock with its hashes, on one line."""
+    """Return each requirement of a lock with its hashes, on one line."""
     lines = [line for line in lock.read_text().splitlines() if not line.lstrip().startswith("#")]
     return "\n".join(lines).replace("\\\n", " ").splitlines()
 

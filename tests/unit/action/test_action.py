@@ -66,7 +66,7 @@ def step(built: Built, program: Path, tmp_path: Path, **environment: str) -> Ran
 
 
 def changed(tmp_path: Path, base: dict[bytes, bytes], head: dict[bytes, bytes]) -> tuple[Built, str, str]:
-    """A repository with a change, its base and its head."""
+    """Return a repository with a change, its base and its head."""
     built = a_repository(tmp_path / "checkout")
     first, last = a_history(built, base, head)
     built.checkout()

@@ -56,7 +56,7 @@ class Shelf:
 
 
 def opcodes(connection: sqlite3.Connection, query: str) -> int:
-    """How many instructions the program of ``query`` has; one without a loop takes no more steps than that."""
+    """Return the number of instructions of ``query``; without a loop it takes no more steps."""
     return len(connection.execute(f"EXPLAIN {query}").fetchall())
 
 

@@ -42,7 +42,7 @@ def steady(subject: int = 150, baseline: int = 100) -> Lab:
 
 
 def jumping(rounds: int) -> Lab:
-    """A subject that jumps between 50 and 150 for so many rounds (after its warm-up), then stays at 100."""
+    """Return a subject that varies between 50 and 150 for this many rounds, then stays at 100."""
     wild = [50, 150, 150] * (PAIRS_MIN // 3) * rounds
     return Lab(chain([1], wild, repeat(100)), repeat(100))
 

@@ -22,7 +22,7 @@ from tests.house.not_run import CannotBeHad
 
 
 def a_part(*rates: tuple[float, float], bar: float = 0.3) -> service.Part:
-    """A part whose sides reach these rates, pair by pair; the first three turns warm up."""
+    """Return a part with these rates, pair by pair; the first three rounds are warm-up."""
     ours, others = deque([(1.0, 1.0)] * 2 + list(rates)), deque([(1.0, 1.0), *rates])
 
     def set_up(_folder: Path) -> Iterator[service.Sides]:

@@ -99,7 +99,7 @@ def test_later_outcomes_change_no_earlier_prediction() -> None:
     ]
 
     def told(stream: list[DecidedChange]) -> list[float]:
-        """The chance of each early change in a replay of everything."""
+        """Return the probability of each early change in a replay of everything."""
         chances, said = AcceptanceModel(CAUTIOUS), {}
         moments = [(one.case.opened_ns, True, n) for n, one in enumerate(stream)]
         moments += [(one.decided_ns, False, n) for n, one in enumerate(stream)]

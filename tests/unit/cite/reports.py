@@ -78,7 +78,7 @@ _BLOCKS = (
 
 
 def list_of(kind: str, count: int) -> str:
-    """A list of this many sources, in one of the usual forms."""
+    """Return a list of this many sources, in one of the usual forms."""
     rows = [(n, f"Source *number* {n}", f"https://example.org/page/{n}") for n in range(1, count + 1)]
     made = {
         "numbered": "## Sources\n\n" + "\n".join(f"{n}. {title} <{url}>" for n, title, url in rows),
@@ -95,7 +95,7 @@ def list_of(kind: str, count: int) -> str:
 
 
 def marker_for(kind: str, form: int, numbers: list[int]) -> str:
-    """A marker for these sources in a form that fits the list."""
+    """Return a marker for these sources in a form that fits the list."""
     if kind == "footnotes":
         return "".join(f"[^{n}]" for n in numbers)
     sign = "S" if kind == "ids" else ""
@@ -112,7 +112,7 @@ def marker_for(kind: str, form: int, numbers: list[int]) -> str:
 
 @st.composite
 def a_report(draw: st.DrawFn) -> bytes:
-    """A report with up to six sources, each cited or not, in any form, among code, links, HTML, math and tables."""
+    """Return a report with up to six sources, cited or not, in any form, among code, links, HTML and tables."""
     kind = draw(st.sampled_from(LISTS))
     count = draw(st.integers(1, 6))
     blocks = []

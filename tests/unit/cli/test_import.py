@@ -143,7 +143,7 @@ def test_a_list_of_agents_that_cannot_be_read_stays_on_the_line(repository: Path
 
 
 def stored(repository: Path) -> int:
-    """The number of records in the store, while another process writes them."""
+    """Return the number of records in the store, while another process writes them."""
     try:
         with closing(sqlite3.connect(f"file:{repository}/.git/custody/custody.db?mode=ro", uri=True)) as db:
             (count,) = db.execute("SELECT count(*) FROM record").fetchone()

@@ -122,7 +122,7 @@ def test_the_digest_tells_rules_apart_and_nothing_else(repository: Path) -> None
 
 
 def report_bytes(repository: Path) -> Any:
-    """The report in this process, where digests are not masked."""
+    """Return the report in this process, where digests are not masked."""
     made = rules_at(Workspace(repository))
     return {"digest": made.digest, "digests": made.digests}
 

@@ -26,7 +26,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def sealed(lines: list[Any]) -> bytes:
-    """An export of these lines whose last line is right."""
+    """Return an export of these lines with a valid last line."""
     data = b"".join(json.dumps(line, sort_keys=True, separators=(",", ":")).encode() + b"\n" for line in lines)
     return data + json.dumps({"digest": f"sha256:{hashlib.sha256(data).hexdigest()}", "line": "end"}).encode() + b"\n"
 

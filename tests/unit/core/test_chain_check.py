@@ -41,7 +41,7 @@ def named(damages: list[Damage]) -> list[tuple[DamageCode, RecordRef | None]]:
 
 
 def place(data: st.DataObject, records: list[Record]) -> int:
-    """A record's place, from 1."""
+    """Return a record's place, from 1."""
     return data.draw(st.integers(1, len(records)), label="place")
 
 

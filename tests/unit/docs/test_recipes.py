@@ -23,18 +23,18 @@ EXPRESSION = "${{"
 
 
 def blocks(language: str) -> list[str]:
-    """The page's blocks in a language."""
+    """Return the page's blocks in a language."""
     found = MarkdownIt("commonmark").parse(RECIPES)
     return [block.content for block in found if block.type == "fence" and block.info == language]
 
 
 def workflows() -> list[dict[Any, Any]]:
-    """The files for GitHub's runners."""
+    """Return the files for GitHub's runners."""
     return [file for file in map(yaml.safe_load, blocks("yaml")) if "jobs" in file]
 
 
 def steps_of(workflow: dict[Any, Any]) -> Iterator[dict[str, Any]]:
-    """The steps of all jobs."""
+    """Yield the steps of all jobs."""
     for job in workflow["jobs"].values():
         yield from job["steps"]
 

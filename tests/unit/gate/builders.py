@@ -83,7 +83,7 @@ def a_change(
     trust: MissingEvidence | None = None,
     answers: Mapping[ChangeAuthor, Approval] = ALL_FINE,
 ) -> GateEvidence:
-    """A change that adds to one file for each answer."""
+    """Return a change that adds to one file for each answer."""
     files = [
         FileAdditions(f"file{place}.py", one if isinstance(one, MissingEvidence) else (one,))
         for place, one in enumerate(found, 1)
@@ -93,7 +93,7 @@ def a_change(
 
 
 def rules_with(levels: Mapping[ReasonCode, LevelName] | None = None, **rules: object) -> GateRules:
-    """The default rules with these changes."""
+    """Return the default rules with these changes."""
     every: dict[str, LevelName] = {**GateRules().levels, **{code.value: it for code, it in (levels or {}).items()}}
     return GateRules(levels=every, **rules)  # type: ignore[arg-type]  # whatever a test wants to set
 
@@ -108,10 +108,10 @@ def verdict(seen: GateEvidence, rules: GateRules | None = None) -> GateVerdict:
 
 
 def codes(seen: GateEvidence, rules: GateRules | None = None) -> list[str]:
-    """The codes of the reasons, in order."""
+    """Return the codes of the reasons, in order."""
     return [reason.code.value for reason in verdict(seen, rules).reasons]
 
 
 def level(seen: GateEvidence, rules: GateRules | None = None) -> VerdictLevel:
-    """How strict the verdict is."""
+    """Return how strict the verdict is."""
     return verdict(seen, rules).level

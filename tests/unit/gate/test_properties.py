@@ -146,7 +146,7 @@ some_changes = st.builds(
 
 
 def drops(seen: GateEvidence) -> Iterator[GateEvidence]:
-    """The same change with one piece of evidence less, for every piece."""
+    """Yield the same change with one piece of evidence less, for every piece."""
     yield replace(seen, recorded=UNSEEN)
     yield replace(seen, period=None)
     yield replace(seen, trust=UNSEEN)
@@ -174,7 +174,7 @@ def less_recorded(recorded: RecordState | MissingEvidence | None) -> Iterator[Re
 
 
 def less_found(found: tuple[AddedRange, ...] | MissingEvidence) -> Iterator[tuple[AddedRange, ...] | MissingEvidence]:
-    """One answer less, or a weaker one."""
+    """Yield one answer less, or a weaker one."""
     if isinstance(found, MissingEvidence):
         return
     yield UNSEEN
@@ -184,7 +184,7 @@ def less_found(found: tuple[AddedRange, ...] | MissingEvidence) -> Iterator[tupl
 
 
 def less_known(stretch: AddedRange) -> Iterator[AddedRange]:
-    """The same lines with less known of them."""
+    """Yield the same lines with less evidence."""
     yield replace(nobodys(), lines=stretch.lines)
     if stretch.whose is LineOwner.NONE:
         return

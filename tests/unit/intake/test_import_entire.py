@@ -136,7 +136,7 @@ def cursors(root: Path) -> bytes:
 
 
 def geminis(root: Path) -> bytes:
-    """A document with its fields in order, so that what it is stands at its end."""
+    """Return a document with its fields in this order, so that its type comes last."""
     chat = Gemini(root, SESSION, at=moment(0)).prompt("make it").says("I make it. " * 3)
     for n in range(10):
         chat.says(f"step {n}")

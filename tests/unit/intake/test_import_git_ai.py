@@ -256,7 +256,7 @@ def test_the_verb_says_what_it_did(scene: Noted) -> None:
 
 
 def a_hooks_trace(first: int, last: int, **metadata: str) -> dict[str, Any]:
-    """A record as the hooks in the specification's repository write it (commit 2754f07, February 2026)."""
+    """Return a record as the hooks in the specification's repository write it (commit 2754f07, February 2026)."""
     contributor = {"type": "ai", "model_id": "anthropic/claude-opus-4-8"}
     ranges = [{"start_line": first, "end_line": last}]
     conversation = {"url": "file:///somewhere/s1.jsonl", "contributor": contributor, "ranges": ranges}

@@ -26,7 +26,7 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def own(workspace: Workspace, *lines: dict[str, object] | str, name: str = "traces.jsonl") -> Path:
-    """The repository's own file of traces."""
+    """Return the repository's own file of traces."""
     return written(workspace.folder / ".agent-trace" / name, *lines)
 
 

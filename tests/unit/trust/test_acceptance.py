@@ -59,7 +59,7 @@ def learnt(history: list[tuple[LevelCase, DecisionType, int]]) -> AcceptanceMode
 
 
 def opened(case: LevelCase, history: list[tuple[LevelCase, DecisionType, int]], hours: int = 1) -> LevelCase:
-    """The same change, proposed some hours after the last decision."""
+    """Return the same change, proposed some hours after the last decision."""
     last_ns = history[-1][2] if history else NOON
     return LevelCase(case.agent, case.repository, case.areas, case.operator, case.lines, last_ns + hours * HOUR)
 

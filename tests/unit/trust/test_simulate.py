@@ -28,7 +28,7 @@ def a_past(
     reverts: str | None = None,
     touched: tuple[TouchedPath, ...] | None = None,
 ) -> PastDecision:
-    """A change decided on a day, proposed so many days before."""
+    """Return a change decided on a day and proposed this many days earlier."""
     entry = a_decision(decision, day=day, stakes=replace(SMALL, lines=lines), reverts=reverts)
     return PastDecision(agent, replace(entry, opened_ns=entry.at_ns - round(waited * DAY)), touched)
 

@@ -84,7 +84,7 @@ def signals(finding: AttributionFinding) -> list[str]:
 
 
 def trace_of(world: World, *ranges: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    """A trace of the second commit's lines, made on top of the first."""
+    """Return a trace of the second commit's lines, made on top of the first."""
     usual = {"vcs": {"type": "git", "revision": world.first}, "timestamp": timestamp(SECOND_AT - 30)}
     return a_trace(str(world.path), a_conversation(*ranges), **{**usual, **fields})
 

@@ -50,7 +50,7 @@ def whole(arrival: Arrival) -> Json:
 
 
 def read_back(arrival: Arrival) -> Json:
-    """The same, where a refusal is a failure: what came in must be readable for ever."""
+    """Do the same and require success: stored data must stay readable."""
     try:
         return whole(arrival)
     except InputError as error:

@@ -73,7 +73,7 @@ def fields_of(kind: str) -> list[str]:
 
 
 def fields_like(*shapes: object) -> list[tuple[str, str]]:
-    """Every (kind, field) of one of these types, required or not."""
+    """Return every (kind, field) of one of these types, required or not."""
     wanted = [variant for shape in shapes for variant in (shape, shape | None)]  # type: ignore[operator]
     return [
         (kind, name)

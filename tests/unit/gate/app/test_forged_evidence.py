@@ -55,42 +55,42 @@ class Case:
 
 
 def unknown(world: Judged) -> None:
-    """An agent with a good record worked elsewhere; nothing shows who wrote the lines."""
+    """Let an agent with a good record work elsewhere; the author of the lines is unknown."""
     world.decide(12)
     world.edit(path="b.py", before="", after="elsewhere = 1\n")
 
 
 def known(world: Judged) -> None:
-    """An agent with a good record was seen to write the lines: nothing is against the change."""
+    """Record that an agent with a good record wrote the lines: the change can merge."""
     world.decide(12)
     world.edit()
 
 
 def stranger(world: Judged) -> None:
-    """An agent about which nothing was decided was seen to write them, where another one has a good record."""
+    """Record that an agent without decisions wrote them, while another agent has a good record."""
     world.decide(12)
     world.edit(agent="stranger")
 
 
 def newcomer(world: Judged) -> None:
-    """An agent about which nothing was decided was seen to write them."""
+    """Record that an agent without decisions wrote them."""
     world.edit()
 
 
 def distrusted(world: Judged) -> None:
-    """An agent that is always rejected was seen to write them."""
+    """Record that an always rejected agent wrote them."""
     world.decide(40, decision="rejected")
     world.edit()
 
 
 def rejected(world: Judged) -> None:
-    """A person rejected this very change of an agent with a good record."""
+    """Reject this change, by an agent with a good record."""
     known(world)
     world.tell("decision", 60, id="no", decision="rejected", head=world.second, commit=world.second)
 
 
 def spent(world: Judged) -> None:
-    """The budget of the agent is used up."""
+    """Use up the agent's budget."""
     known(world)
     world.tell("decision", -60, id="u", **_landed(499))
 
@@ -116,7 +116,7 @@ def _trace(world: Judged, at: int = -30, **fields: Any) -> dict[str, Any]:
 
 
 def traces(*lines: Callable[[Judged], dict[str, Any]]) -> Do:
-    """A file of traces is imported."""
+    """Import a file of traces."""
 
     def forge(world: Judged) -> None:
         file = written(world.built.path.parent / "traces.jsonl", *(line(world) for line in lines))
@@ -167,7 +167,7 @@ TRACES: Mapping[str, Case] = {
 
 
 def events(*lines: Callable[[Judged], bytes]) -> Do:
-    """A file of events is imported."""
+    """Import a file of events."""
 
     def forge(world: Judged) -> None:
         file = world.built.path.parent / "events.jsonl"
@@ -220,7 +220,7 @@ EVENTS: Mapping[str, Case] = {
 
 
 def told(kind: str, at: int, **fields: Any) -> Do:
-    """The recorder is told once more."""
+    """Send the event to the recorder again."""
     return lambda world: world.tell(kind, at, **fields)
 
 
@@ -234,14 +234,14 @@ def one_decision_often(world: Judged) -> None:
 
 
 def edited_spool(world: Judged) -> None:
-    """A waiting event is changed before it gets into the chain."""
+    """Change a waiting event before it is ingested."""
     spool = spool_of(world.built.path)
     path = spool.folder / spool.names()[-1]
     path.write_bytes(path.read_bytes().replace(b"robot", b"rebot"))
 
 
 def strange_spool(world: Judged) -> None:
-    """A file of somebody else's lies among the waiting ones, under a name like theirs."""
+    """Put a foreign file among the waiting events, with a name like theirs."""
     spool = spool_of(world.built.path)
     (spool.folder / spool.names()[-1].replace("1", "2")).write_bytes(world.event("decision", -5, id="x"))
 
@@ -298,7 +298,7 @@ TOLD: Mapping[str, Case] = {
 
 
 def elsewhere(world: Judged, begin: Do) -> tuple[Judged, Path]:
-    """The same commits in another repository, where something else was recorded, and an export of that."""
+    """Make the same commits in another repository with other records, and export that."""
     other = Judged(world.built.path.parent / "elsewhere", world.noon)
     begin(other)
     export_chains_to_file(other.drained().workspace, world.built.path.parent / "export")
@@ -310,7 +310,7 @@ def overridden(world: Judged) -> None:
 
 
 def chain_of(begin: Do) -> Do:
-    """An export of somebody's own making is imported."""
+    """Import a self-made export."""
 
     def forge(world: Judged) -> None:
         report = import_chain_export(world.workspace, elsewhere(world, begin)[1])
@@ -320,7 +320,7 @@ def chain_of(begin: Do) -> Do:
 
 
 def changed_export(change: Callable[[list[bytes]], list[bytes]], *, resealed: bool = True) -> Do:
-    """An export is changed on the way, perhaps with a last line that fits again."""
+    """Change an export on the way, optionally with a matching last line."""
 
     def forge(world: Judged) -> None:
         file = elsewhere(world, known)[1]
@@ -346,7 +346,7 @@ def _redated(lines: list[bytes]) -> list[bytes]:
 
 
 def forked(world: Judged) -> None:
-    """A copy of the store goes on elsewhere, in the same chain, and is brought back."""
+    """Continue a copy of the store elsewhere, in the same chain, and bring it back."""
     copy = world.built.path.parent / "copy"
     shutil.copytree(world.drained().built.path, copy)
     path = copy / ".git" / "custody" / "custody.db"
@@ -398,7 +398,7 @@ def a_session(name: str = "5d2f0c3e", at: int = -60, after: str = NEW, **more: A
 
 
 def twice(world: Judged) -> Transcript:
-    """A line stands there twice, the second time with another text."""
+    """Repeat a line of the export with another text."""
     made = a_session()(world)
     last = json.loads(json.dumps(made.lines[-1]).replace("alpha", "other"))
     made.lines.append(last)
@@ -433,14 +433,14 @@ def unhooked(world: Judged) -> None:
 
 
 def of_another_repository(world: Judged) -> None:
-    """What the hook was told in another repository is told to this one's."""
+    """Send an event of another repository to this repository's hook."""
     there = world.built.path.parent / "there"
     there.mkdir()
     run_hook(world.built.path, an_edit(there, "a.py", OLD, OLD, NEW, call="toolu_02"))
 
 
 def again(**changes: Any) -> Do:
-    """The same call is told once more, changed."""
+    """Report the same call again, changed."""
 
     def forge(world: Judged) -> None:
         event = an_edit(world.built.path, "a.py", OLD, OLD, changes.get("new", NEW))
@@ -481,7 +481,7 @@ FIRST = "(SELECT digest FROM record WHERE seq = 1)"
 
 
 def head_rewritten(world: Judged) -> None:
-    """The last records go, and the head says so, but not under the key."""
+    """Delete the last records and rewrite the head, without the key."""
     sql("DELETE FROM record WHERE seq > 3")(world)
     with world.database() as db:
         ((link,),) = db.execute("SELECT hex(link) FROM record WHERE seq = 3").fetchall()
@@ -594,7 +594,7 @@ DATABASE: Mapping[str, Case] = {
 
 
 def milder_rules(world: Judged) -> None:
-    """The change brings rules by which it would pass."""
+    """Add rules to the change that would let it merge."""
     rules = b'[gate.levels]\nATTR-NONE = "approve"\nATTR-WEAK = "approve"\n'
     world.second = world.built.commit(
         {b"a.py": NEW.encode(), b"custody.toml": rules}, world.first, at=world.noon, ref="refs/heads/main"
@@ -621,7 +621,7 @@ CALLS_RULES = b'[gate]\ncalls = "on"\ncalls_learnt_min = 60\n'
 
 
 def reported(world: Judged) -> None:
-    """An agent with a good record cites a page that its session never opened; it opened another one."""
+    """Cite a page that the session never opened, as an agent with a good record; it opened another one."""
     known(world)
     _commit(world, {b"docs/report.md": REPORT.encode()})
     world.tell("source_read", -90, id="r1", locator="https://example.org/other")

@@ -107,7 +107,7 @@ class TestBound:
 
 
 def judged_along(court: Court, happenings: list[str]) -> list[GateReport]:
-    """A verdict before anything happens, and one after each thing."""
+    """Return a verdict before all steps, and one after each step."""
     verdicts = [court.said(b"It rests on [S1].")]
     for name in happenings:
         court.happens(name)

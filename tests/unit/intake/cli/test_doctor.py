@@ -39,7 +39,7 @@ def report(repository: Path) -> dict[str, Any]:
 
 
 def said(repository: Path, name: str = "hook") -> list[tuple[str, str, str | None]]:
-    """How it is, what it is and what to do, of one thing that is looked at."""
+    """Return the state, the description and the fix of one check."""
     checks = report(repository)["checks"]
     return [(check["state"], check["what"], check.get("hint")) for check in checks if check["name"] == name]
 

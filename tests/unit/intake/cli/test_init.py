@@ -43,7 +43,7 @@ def home() -> Path:
 
 
 def tree(*folders: Path) -> dict[str, tuple[str, int]]:
-    """Every file, link and folder with its content and mode; git's own database left out."""
+    """Return every file, link and folder with its content and mode; git's own database left out."""
     found = {}
     for path in (path for folder in folders for path in folder.rglob("*")):
         if (
@@ -72,7 +72,7 @@ def a_commit(folder: Path, *words: str) -> None:
 
 
 def recorded(folder: Path) -> list[str]:
-    """The agents of what is kept, oldest first."""
+    """Return the agents of the stored records, oldest first."""
     report = json.loads(custody(folder, "records", "--json").out)
     return [re.split("[:]", record["key"])[1] for record in reversed(report["records"])]
 

@@ -23,7 +23,7 @@ hooks = st.dictionaries(st.sampled_from(EVENTS), st.lists(groups, max_size=3), m
 
 @st.composite
 def settings_values(draw: st.DrawFn) -> dict[str, Any]:
-    """An object that may have hooks of others."""
+    """Return an object that may contain other tools' hooks."""
     value: dict[str, Any] = draw(st.dictionaries(texts.filter(lambda key: key != "hooks"), values, max_size=3))
     if draw(st.booleans()):
         place = draw(st.integers(0, len(value)))

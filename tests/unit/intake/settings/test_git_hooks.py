@@ -81,7 +81,7 @@ def commit(built: Built, *options: str) -> None:
 
 
 def run(hook: Path, *arguments: str) -> int:
-    """How the hook ends; a shell starts it, as git does when it has no first line."""
+    """Return the hook's exit status; a shell runs it, as git does without a shebang."""
     return subprocess.run(["sh", "-c", '"$@"', "sh", hook, *arguments], cwd=hook.parents[2], check=False).returncode
 
 
@@ -91,7 +91,7 @@ def lines(name: str) -> list[str]:
 
 
 def all_of(built: Built) -> dict[str, tuple[bytes | str, int]]:
-    """Every hook file with its bytes (or where its link leads) and its mode."""
+    """Return every hook file with its bytes (or the target of its link) and its mode."""
     return {
         path.name: (os.readlink(path) if path.is_symlink() else path.read_bytes(), stat.S_IMODE(path.lstat().st_mode))
         for path in (built.path / ".git/hooks").iterdir()

@@ -156,7 +156,7 @@ def test_any_command_comes_out_as_it_went_in() -> None:
 
 
 def a_plugin(folder: Path, command: str | None = None, **numbers: int) -> Path:
-    """The plugin with a recorder that writes down what it is told, one line each."""
+    """Return the plugin with a recorder that writes its input to a file, one line per event."""
     said = command or f": /custody/hook/record.py; cat >> '{folder}/said'; echo >> '{folder}/said'"
     code = render_agent_plugin(HookRequest.of(AGENT, said)).decode()
     for name, value in numbers.items():

@@ -45,7 +45,7 @@ def _first_of_all(text: str, number: int) -> str:
 
 
 def _comment_line(text: str, number: int) -> str:
-    """A comment at the end of some line that is not inside one of our entries."""
+    """Add a comment to the end of a line outside our entries."""
     lines = text.split("\n")
     fit = [at for at in range(len(lines)) if _depth("\n".join(lines[: at + 1])) <= 3]
     at = fit[number % len(fit)]
@@ -59,7 +59,7 @@ def _depth(text: str) -> int:
 
 
 def _entry_before(text: str, number: int) -> str:
-    """An entry in front of all others of an event that has some."""
+    """Add an entry before all others of an event."""
     events = [at for at in _places(text, "[") if text[:at].rstrip().endswith(('"Stop":', '"PreToolUse":'))]
     if not events:
         return text
@@ -70,7 +70,7 @@ def _entry_before(text: str, number: int) -> str:
 
 
 def _entry_behind(text: str, number: int) -> str:
-    """An entry behind ours, as a person adds one."""
+    """Add an entry after ours, as a person would."""
     ours = [
         at for at in _places(text, "]") if text[:at].rstrip().endswith("}") and "custody/hook" in text[at - 600 : at]
     ]
@@ -171,7 +171,7 @@ def theirs(value: Any) -> Any:
 
 
 def spared(entry: Any) -> Any:
-    """An entry without our handlers; None if it has no other."""
+    """Return an entry without our handlers; None if it has no other."""
     if str(HOME) not in str(entry):
         return entry
     handlers = [handler for handler in entry.get("hooks", []) if str(HOME) not in str(handler)]

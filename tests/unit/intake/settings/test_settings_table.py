@@ -18,7 +18,7 @@ ORDINARY = {name: case for name, case in FINE.items() if name != HUGE}
 
 
 def failures(cases: Mapping[str, Case], check: Callable[[Case, Path, Path], None], folder: Path) -> dict[str, str]:
-    """Every case that ``check`` does not hold for, with the reason; each has a folder and notes of its own."""
+    """Return every case that fails ``check``, with the reason; each has its own folder and manifest."""
     found = {}
     for number, (name, case) in enumerate(cases.items()):
         own = folder / str(number)

@@ -26,7 +26,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def worked(repository: Path) -> Path:
-    """The repository after a short session with a subagent, recorded by ``custody record``."""
+    """Return the repository after a short session with a subagent, recorded by ``custody record``."""
     for said in (
         a_hook_event("SessionStart", repository, source="startup", model="m-1"),
         a_hook_event("UserPromptSubmit", repository, prompt="please  fix\nit", prompt_id="p1"),

@@ -59,7 +59,7 @@ class Team:
         self._taken_in("push", *self.fake.pushed(before, after, [], "delivery-push"))
 
     def work(self) -> WorkerReport:
-        """A worker does what is due."""
+        """Run the due jobs."""
         return JobWorker(self.workspace, KINDS).run(once=True)
 
     def jobs(self, state: JobState) -> list[str]:
@@ -68,12 +68,12 @@ class Team:
             return [job.error or "" for job in control.jobs.list_in_states((state,), 99)]
 
     def pull(self, number: int, base: str, head: str) -> None:
-        """A pull request, as GitHub keeps it: its head under a reference of the origin."""
+        """Store a pull request as GitHub does: its head under a reference of the origin."""
         self.fake.opened(number, base, head)
         self.origin.git("update-ref", f"refs/pull/{number}/head", head)
 
     def recorded(self) -> None:
-        """An agent is recorded as it writes the new line, in the project that the repository belongs to."""
+        """Record an agent that writes the new line, in the project of the repository."""
         with self._project.writing() as store:
             at = format_timestamp(NOON * 10**9 - 10**9)
             store.append([an_arrival("edit", path="a.py", before=OLD.decode(), after=NEW.decode(), at=at, head=None)])

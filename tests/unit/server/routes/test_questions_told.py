@@ -43,7 +43,7 @@ def a_decision(**fields: Any) -> dict[str, Any]:
 
 
 def same(answer: Any, kind: type[Report]) -> Any:
-    """The answer, whose bytes are those of a report."""
+    """Return the answer, and check that its bytes are those of a report."""
     assert encode_report(msgspec.json.decode(answer.content, type=kind)) == answer.content
     return answer.json()
 

@@ -322,7 +322,7 @@ class TestTampering:
 
 
 def _asks(world: TrustWorld, change: str) -> int:
-    """A process that asks about a change: it ends with 0 when it may land."""
+    """Start a process that asks to approve a change; it exits with 0 if the change may merge."""
     child = os.fork()
     if child == 0:
         status = 9

@@ -48,7 +48,7 @@ class World:
         return [self.commit(f"Add {self.day}", **more) for _ in range(count)]
 
     def tell(self, decision: str = "accepted", *, agent: str = "robot", **fields: Any) -> None:
-        """A decision of this moment, as a recorder tells it."""
+        """Record a decision made now."""
         said = {"actor": "ana", "at": format_timestamp(self.now() * NS), "id": f"d{self.day}", **fields}
         spool_of(self.built.path).put(an_event("decision", agent=agent, decision=decision, **said))
 
