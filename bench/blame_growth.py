@@ -106,7 +106,7 @@ def fill(store: Store, size: int, version: str) -> None:
     """
     pattern = LineageTables(store).last_of(RepoPath(FILE.encode()))
     if pattern is None:
-        raise BenchError("nothing of the file that is asked about was replayed")
+        raise BenchError("the queried file was not replayed")
     numbers = iter(range(size))
     while batch := list(islice(numbers, BATCH)):
         arrivals = [an_arrival(n) for n in batch]
@@ -141,7 +141,7 @@ def key_of(event: str, line: int) -> int:
 BENCHES = (
     Growth(
         name="blame-steps",
-        what="asking who wrote a file does not depend on what was captured in others",
+        what="blame of a file does not depend on the evidence about other files",
         populate=populate,
         small=5_000,
         large=1_000_000,

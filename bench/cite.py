@@ -54,7 +54,7 @@ def _sides(ground: Ground, paragraph: str, *, auditing: bool) -> Sides:
         audit_citations(AuditSubject.of(data), rules).markers < CITATIONS_MIN
         or convert_citations(data, ConversionTarget.FOOTNOTES).text.count(b"[^") < CITATIONS_MIN
     ):
-        raise BenchError("the report was not read as it was written")
+        raise BenchError("the report was not parsed correctly")
     return Sides(
         subject=(lambda: audit_citations(AuditSubject.of(data), rules))
         if auditing

@@ -32,7 +32,7 @@ ENDINGS = (".md", ".rst", ".txt", ".mdx")
 TEXTS = 100
 WORDS_MIN, WORDS_MAX = 120, 6000
 RELATED_MIN = 0.1
-"""From this share of common runs of words on, two documents are not judged as different."""
+"""With a larger share of common runs of words, two documents are not counted as different."""
 RUN_WORDS = 5
 ASKED_WORDS = 12
 PLACES = (1, 5, 20)
@@ -50,19 +50,19 @@ class Counts:
 
     @property
     def precision(self) -> float:
-        """Of what was found and judged, the share that was right; 1 of nothing."""
+        """The correct share of the judged results; 1 without results."""
         right = sum(self.found.values())
         return right / (right + self.wrong) if right + self.wrong else 1.0
 
     def recall(self, edit: str | None = None) -> float:
-        """Of what was searched for, the share that was found: after one kind of edit, or after all."""
+        """Return the share of searches that found their text: after one kind of edit, or after all."""
         if edit is not None:
             return self.found.get(edit, 0) / self.asked[edit]
         return sum(self.found.values()) / sum(self.asked.values())
 
 
 def texts_of(repo: Path, folder: Path, most: int = TEXTS) -> list[str]:
-    """Documents of HEAD of a usual length, each once, evenly over the tree if there are more than ``most``."""
+    """Return documents of HEAD of a usual length, at most ``most``, evenly over the tree."""
     environment = surroundings(folder) | {"GIT_NO_LAZY_FETCH": "1"}
     git = ["git", "-C", str(repo)]
     try:
@@ -192,7 +192,7 @@ def table(counts: dict[Way, Counts]) -> str:
 
 
 def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
-    """Search for changed documents of the repositories given; 1 when nothing could be measured."""
+    """Search for changed documents of the given repositories; return 1 when nothing could be measured."""
     out, err = out or sys.stdout, err or sys.stderr
     args = arguments().parse_args(argv)
     least = {way: float(value) for way, _, value in (one.partition("=") for one in args.least)}
@@ -223,8 +223,10 @@ def arguments() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="python -m bench cite-near", description=__doc__)
     parser.add_argument("--repo", type=Path, action="append", metavar="GITDIR", help="a repository (default: this one)")
-    parser.add_argument("--texts", type=int, default=TEXTS, metavar="N", help="texts of each (default %(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="of the edits (default %(default)s)")
-    parser.add_argument("--least", action="append", default=[], metavar="WAY=X", help="another bound of a way")
+    parser.add_argument(
+        "--texts", type=int, default=TEXTS, metavar="N", help="texts per repository (default %(default)s)"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="seed of the edits (default %(default)s)")
+    parser.add_argument("--least", action="append", default=[], metavar="WAY=X", help="another bound for a method")
     parser.add_argument("--json", action="store_true", help="as JSON")
     return parser

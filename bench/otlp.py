@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
 
 
 def whole_way(file: Path) -> Iterator[Figure]:
-    """Count what is stored of one file's spans."""
+    """Count the stored spans of one file."""
     with tempfile.TemporaryDirectory(prefix="custody-bench-") as name:
         one, json_side, proto_side = (_a_workspace(Path(name) / side) for side in ("one", "json", "proto"))
         first, second = import_otlp(one, [file]), import_otlp(one, [file])
@@ -57,7 +57,7 @@ def whole_way(file: Path) -> Iterator[Figure]:
         yield f"spans read from {file.name}", first.spans, f"{first.spans:,}", None
         yield "kept", first.new, f"{first.new:,}", None
         lost = first.spans - first.new - counts.get("repeated", 0)
-        yield "neither kept nor there already", lost, f"{lost:,}", exactly(0)
+        yield "neither stored nor already known", lost, f"{lost:,}", exactly(0)
         yield "mended or said", len(counts), ", ".join(f"{code} {n:,}" for code, n in counts.items()) or "nothing", None
         yield "new at the second import", second.new, f"{second.new:,}", exactly(0)
         kept = _spans(one)

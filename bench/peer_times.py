@@ -1,4 +1,4 @@
-"""What a tool adds to a commit and to a blame, over plain git doing the same in the same minute."""
+"""The time that a tool adds to a commit and to a blame, against plain git at about the same time."""
 
 import itertools
 import subprocess
@@ -22,7 +22,7 @@ CALLS = 2
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Ratios over plain git, by what was timed."""
+    """Ratios to plain git, by measured command."""
 
     tool: str
     ratios: Mapping[str, Measured]
@@ -49,7 +49,7 @@ class Times:
 
 
 def closed(teller: Teller) -> None:
-    """End what a teller has left running."""
+    """End the processes that a recorder left running."""
     close = getattr(teller, "close", None)
     if close is not None:
         with suppress(BenchError):
@@ -57,7 +57,7 @@ def closed(teller: Teller) -> None:
 
 
 def time_of(name: str, teller: Callable[[], Teller], blame: list[str] | None, tell: Tell) -> Times:
-    """What a tool adds: to each commit of an edit of one line, and, where it has one, what its blame takes."""
+    """Measure the time that a tool adds to commits of one-line edits, and the time of its blame, if any."""
     wanted = {"commit": _commits(teller)} | ({"blame": _blames(teller, blame)} if blame else {})
     ratios = {}
     for what, set_up in wanted.items():

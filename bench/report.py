@@ -170,5 +170,5 @@ def grown_as_json(result: Grown) -> dict[str, object]:
 
 
 def named(bench: Bench | Growth) -> dict[str, object]:
-    """What every result says about its bench."""
+    """Return the fields that every result has."""
     return {"name": bench.name, "what": bench.what, "bar": None if bench.bar is None else str(bench.bar)}

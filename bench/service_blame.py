@@ -165,7 +165,7 @@ def serve(name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """Seconds of some requests by the clock, and of the server's own processor time."""
+    """Elapsed seconds of some requests, and the server's processor seconds."""
 
     clock: float
     processor: float
@@ -173,14 +173,14 @@ class Took:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One of the two, and clients of it."""
+    """One of the two servers, with its clients."""
 
     made: Running
     asked: list[Client]
     data: bytes
 
     def timed(self, count: int = REQUESTS) -> Took:
-        """Send so many requests."""
+        """Send this many requests."""
         before = processor_seconds(self.made.process.pid)
         clock = drive(self.asked, [self.data] * count, 200)
         return Took(clock, processor_seconds(self.made.process.pid) - before)
@@ -197,7 +197,7 @@ def both() -> Iterator[dict[str, Server]]:
             made[name] = Server(server, stack.enter_context(clients(server.port, CLIENTS)), data)
         answers = [server.asked[0].ask(data) for server in made.values()]
         if len({(status, json.dumps(json.loads(body), sort_keys=True)) for status, body in answers}) != 1:
-            raise BenchError(f"the two do not answer alike: {answers}")
+            raise BenchError(f"the two servers answer differently: {answers}")
         yield made
 
 

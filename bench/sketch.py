@@ -29,10 +29,10 @@ from custody.sketch.tokens import compute_set_jaccard, mask_literals, shingle_to
 OWN = Path(__file__).resolve().parents[1]
 COMMITS = 80
 COMMIT_LINES_MAX = 4_000
-"""A commit of more changed lines is passed over: one of them would be the whole measurement."""
+"""A commit with more changed lines is skipped: it would dominate the measurement."""
 VALUES, BANDS, TOKENS = 128, 16, 5
 ERROR_MAX = 0.25
-"""Estimates further from the exact similarity than this, by either side, mean that it did not do the job."""
+"""The largest accepted error of an estimated similarity, for either side."""
 
 Pieces = list[str]
 Tokens = list[list[str]]
@@ -41,14 +41,14 @@ Tokens = list[list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What is sketched: for each commit, the text of each side of each hunk."""
+    """The input: for each commit, the text of each side of each hunk."""
 
     texts: list[Pieces]
     passed_over: int
 
     @property
     def lines(self) -> int:
-        """How many changed lines there are in all."""
+        """The number of changed lines."""
         return sum(piece.count("\n") + 1 for pieces in self.texts for piece in pieces)
 
 
@@ -67,7 +67,7 @@ def changes_of(repo: Path, folder: Path, commits: int = COMMITS) -> Changes:
         try:
             pieces = [*_pieces(ran([*words, sha], folder, environment))]
         except BenchError:
-            pieces = []  # an object is missing in this copy: it costs this commit only
+            pieces = []  # an object is missing in this copy: only this commit is skipped
         if pieces and sum(piece.count("\n") + 1 for piece in pieces) <= COMMIT_LINES_MAX:
             found.append(pieces)
         else:
@@ -104,7 +104,7 @@ def ours(signature: bytes | None) -> list[int]:
 
 
 class Theirs:
-    """The same by datasketch, whose permutations are made once; keys are cut and written as its own index does."""
+    """Our job done by datasketch, with its permutations made once and keys cut as in its own index."""
 
     def __init__(self) -> None:
         from datasketch import MinHash  # type: ignore[import-untyped]
@@ -126,7 +126,7 @@ class Theirs:
 
 
 def as_bytes(shingles: Iterable[str]) -> list[bytes]:
-    """Shingles as datasketch wants them: bytes, and each once, because it pays for each."""
+    """Return shingles for datasketch: bytes without duplicates, since its time grows with each."""
     return [shingle.encode("utf-8", "surrogatepass") for shingle in set(shingles)]
 
 
@@ -212,12 +212,10 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
     if args.json:
         out.write(json.dumps({**sizes, **report.as_json(results)}, indent=2, ensure_ascii=False) + "\n")
     else:
-        out.write(
-            f"{sizes['commits']:,} commits of {sizes['lines']:,} changed lines; {sizes['passed_over']} passed over\n"
-        )
+        out.write(f"{sizes['commits']:,} commits of {sizes['lines']:,} changed lines; {sizes['passed_over']} skipped\n")
         out.write(report.tables(results))
         times = ", ".join(f"{result.bench.name} {1 / result.spread.median:.1f}" for result in results)
-        out.write(f"datasketch takes so many times as long: {times}\n")
+        out.write(f"datasketch's time divided by ours: {times}\n")
     return int(any(result.verdict is Verdict.FAILED for result in results))
 
 

@@ -15,7 +15,7 @@ SPANS = 500
 
 
 def otel_side() -> tuple[Thunk, Thunk]:
-    """Spans through opentelemetry-sdk, and how to end it."""
+    """Return spans through opentelemetry-sdk, and a function that ends it."""
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter

@@ -270,7 +270,7 @@ def _act(speaker: Speaker[Any], root: Path, event: Event) -> None:
     old, new, everywhere = given["old_string"], given["new_string"], given.get("replace_all", False)
     whole = before or ""
     if old not in whole:
-        whole = whole.replace("\r\n", "\n")  # as an agent sees it that knows plain line ends only
+        whole = whole.replace("\r\n", "\n")  # as an agent sees it that uses LF line ends only
     after = whole.replace(old, new, -1 if everywhere else 1) if old else new
     once = bool(old) and whole.count(old) == 1 and not everywhere
     speaker.change(path, None if before is None else whole, after, (old, new) if once else None)
@@ -319,7 +319,7 @@ class AgentSessions:
         return {}
 
     def tell(self, event: Event, told: Told) -> None:
-        """Write it to the session, and report it to no tool."""
+        """Write the event to the session, and report it to no tool."""
         self.speaking.hear(event, told)
 
     def end(self) -> None:

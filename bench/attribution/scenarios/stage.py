@@ -8,7 +8,7 @@ FIRST_IMPORT = "import logging"
 
 
 def a_shop(world: World, *pieces: str) -> str:
-    """A person's file, committed."""
+    """Commit a person's file."""
     world.person.write("shop.py", after(SHOP, *pieces))
     return world.commit("a shop")
 
@@ -19,5 +19,5 @@ def adds(agent: Agent, piece: str, below: str = LAST_OF_SHOP, name: str = "shop.
 
 
 def last(piece: str) -> str:
-    """The last line of a piece."""
+    """Return the last line of a piece."""
     return lines(piece)[-1]
