@@ -32,7 +32,7 @@ ALLOWED_NS = 120_000_000
 LINES_MIN, COMMITS_MIN = 2_000, 300
 CAPTURED = 50
 FUNCTION_LINES = 14
-"""More lines than the file needs: it shrinks while it changes."""
+"""More lines than a function has, with its gap: the file grows to the requested length by changes."""
 STEP_S = 3_600
 KEPT = frozenset({"lineage_state", "lineage_line"})
 """Replayed once when evidence arrives, not for each query."""

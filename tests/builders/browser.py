@@ -73,7 +73,7 @@ class Looking:
 
 @dataclass(frozen=True)
 class Paper:
-    """What was printed: the rows of long lists, the sentences that only paper has, and how many sheets."""
+    """The printed page: the rows of long lists, the print-only sentences, and the number of sheets."""
 
     rows: list[int]
     words: list[str]

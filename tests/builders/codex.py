@@ -197,7 +197,7 @@ class Rollout:
         return self
 
     def forked(self, thread: str) -> "Rollout":
-        """Another thread that begins with a copy of this one, all written at once."""
+        """Return another thread that begins with a copy of this one, all written at once."""
         made = Rollout(self.cwd, thread, at=self.at, turn=f"{TURN[:-1]}2", _count=500)
         made.wait(100)
         made.begun(forked_from_id=self.thread)

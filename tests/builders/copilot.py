@@ -184,7 +184,7 @@ class Copilot:
         return self
 
     def inserted(self, path: str, line: int, text: str) -> "Copilot":
-        """What VS Code keeps of lines that were put in."""
+        """Return VS Code's record of inserted lines."""
         place = {"startLineNumber": line, "startColumn": 1, "endLineNumber": line, "endColumn": 1}
         uri = {"$mid": 1, "fsPath": self.named(path), "path": self.named(path), "scheme": "file"}
         return self.part(kind="textEditGroup", uri=uri, edits=[[{"text": text, "range": place}], []], done=True)

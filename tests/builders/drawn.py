@@ -19,7 +19,7 @@ _EDGE_INTEGERS = (2**53 + 1, 2**63, -(2**64), 10**307, -(10**308) + 1)
 
 
 def as_read(text: str) -> str:
-    """``text`` as any reader of JSON gives it: two halves of a character that stand together are that character."""
+    """Return ``text`` as a JSON reader would: two adjacent surrogates become one character."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
@@ -36,7 +36,7 @@ names = st.text(st.characters(exclude_categories=("Cc", "Cs")), min_size=1, max_
 """Any name: no control characters, no surrogates."""
 
 awkward_names = st.text(st.sampled_from(":%/ ae\\é~"), min_size=1, max_size=6)
-"""Names of the characters that keys are built with, so that two of them often look alike."""
+"""Names made of the characters in keys, so that two of them are often similar."""
 
 moments_ns = st.integers(-NS_MAX, NS_MAX) | st.sampled_from((0, -1, 1, NS_MAX, -NS_MAX, 999_999_999, -1_000_000_000))
 
@@ -87,7 +87,7 @@ def _entry(number: int) -> RecordDraft:
 
 
 entries = st.integers(0, 1023).map(_entry)
-"""Entries that are quick to draw, and often alike in a field or two."""
+"""Entries that are quick to draw, and often equal in a field or two."""
 
 
 def chain_of(made: Sequence[RecordDraft], store: StoreId = STORE) -> list[Record]:
@@ -111,7 +111,7 @@ def turned(value: dict[str, Json], by: int) -> dict[str, Json]:
 
 
 def exactly(value: Json) -> object:
-    """``value`` in a form where 1, 1.0 and true differ, as do 0.0 and -0.0, and the order of keys does not count."""
+    """Return ``value`` in a form where 1, 1.0 and true differ, as do 0.0 and -0.0, and key order is ignored."""
     if isinstance(value, dict):
         return {key: exactly(item) for key, item in value.items()}
     if isinstance(value, list):

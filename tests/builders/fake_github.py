@@ -17,7 +17,7 @@ REPOSITORY = "octo-org/hello-world"
 
 @dataclass(frozen=True)
 class Refusal:
-    """What the next requests whose path holds ``part`` are answered with, ``times`` times."""
+    """The answer to the next ``times`` requests whose path contains ``part``."""
 
     status: int
     part: str = ""

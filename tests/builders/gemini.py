@@ -55,7 +55,7 @@ class Gemini:
         given: dict[str, Any] = {"file_path": self.named(path), "old_string": old, "new_string": new}
         after = before.replace(old, new, 1)
         if applied is not None:
-            # As ``createUpdatedParams`` has it: what was to be replaced is gone.
+            # As in ``createUpdatedParams``: the text to replace is missing.
             given |= {"old_string": before, "new_string": applied}
             given |= {"ai_proposed_content": new, "modified_by_user": True}
             after = applied
@@ -117,7 +117,7 @@ class Gemini:
             self.message("gemini", "", model=self.model, toolCalls=[], thoughts=[])
         last = self.messages[-1]
         last["toolCalls"] = [*last.get("toolCalls", []), made]
-        # The whole message once more, as it has grown.
+        # The whole message again, as it has grown.
         self.lines.append({**last})
         return self.wait(1)
 
@@ -144,7 +144,7 @@ class Gemini:
         return self
 
     def diff(self, path: str, before: str, after: str, *, person: bool = False) -> dict[str, Any]:
-        """What a person is shown of an edit."""
+        """Return the display of an edit for a person."""
         own, persons = len(after.splitlines()), int(person)
         stat = {
             "model_added_lines": own,
@@ -202,7 +202,7 @@ class Gemini:
 
 
 def project_hash(root: Path | str) -> str:
-    """What stands for a project's root."""
+    """Return the folder name for a project's root."""
     return hashlib.sha256(str(root).encode()).hexdigest()
 
 

@@ -26,7 +26,7 @@ DAY = 86_400
 
 
 class Judged:
-    """A repository whose second commit, made at ``noon``, adds two lines; an hour later it is judged."""
+    """A repository whose second commit, made at ``noon``, adds two lines; the gate judges it an hour later."""
 
     def __init__(self, folder: Path, noon: int = NOON, files: dict[bytes, bytes] | None = None) -> None:
         self.noon = noon
@@ -57,7 +57,7 @@ class Judged:
         return {"id": "e1", "path": "a.py", "before": OLD, "after": NEW, "head": self.first}
 
     def decide(self, count: int, **fields: Any) -> None:
-        """So many decisions about an agent, an hour apart."""
+        """Record this many decisions about an agent, an hour apart."""
         for number in range(count):
             self.tell("decision", -DAY - 3600 * number, **({"id": f"d{number}", "changed_lines": 50} | fields))
 

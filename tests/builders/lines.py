@@ -36,7 +36,7 @@ def an_edit_event(path: str, before: str | None, after: str | None, *, at: int =
 
 
 class Scene:
-    """A repository, its store, and a clock that stands still a day after noon."""
+    """A repository, its store, and a fixed clock a day after noon."""
 
     def __init__(self, folder: Path, built: Built | None = None) -> None:
         self.built = built or a_repository(folder)

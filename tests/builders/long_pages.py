@@ -80,7 +80,7 @@ def long_spans(folder: Path) -> Path:
     world.spans("long", told, span_kind="tool")
     world.calls("hostile", HOSTILE_NODE, "Read", at=NOON + HOUR)
     with world.workspace.writing():
-        pass  # everything that waits is kept before anybody looks
+        pass  # all waiting events are ingested before any page is opened
     return world.path
 
 

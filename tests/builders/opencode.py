@@ -79,7 +79,7 @@ class Opencode:
         return self.call("edit", given, "Edit applied successfully.", told, write={path: after}, **more)
 
     def multiedit(self, path: str, before: str, *pairs: tuple[str, str]) -> "Opencode":
-        """Several pieces of one file."""
+        """Replace several pieces of one file."""
         results, text = [], before
         for old, new in pairs:
             after = text.replace(old, new, 1)
@@ -211,7 +211,7 @@ class Opencode:
 
     @property
     def path_key(self) -> str:
-        """Under which name a tool is given a file."""
+        """Return the parameter name of a tool's file."""
         return "path" if self.version == NEWEST else "filePath"
 
     def named(self, path: str) -> str:
@@ -252,7 +252,7 @@ class Opencode:
         return [part for message in self.messages for part in message["parts"] if part["type"] == kind]
 
     def told_edit(self, path: str, before: str, after: str) -> dict[str, Any]:
-        """What an edit says of itself in this version."""
+        """Return the metadata of an edit in this version."""
         diff = trimmed(unified(self.named(path), before, after))
         if self.version == OLD:
             return {"diff": diff}
@@ -264,7 +264,7 @@ class Opencode:
         return {"diff": diff, "filediff": {**counts, **whole}}
 
     def told_file(self, path: str, type: str, before: str = "", after: str = "", moved: str = "") -> dict[str, Any]:
-        """What a patch says of one file in this version."""
+        """Return the metadata of one file of a patch in this version."""
         told: dict[str, Any] = {"filePath": self.named(path), "relativePath": moved or path, "type": type}
         if moved:
             told["movePath"] = self.named(moved)
@@ -286,13 +286,13 @@ class Opencode:
 
     @property
     def all(self) -> list["Opencode"]:
-        """This session and those below it."""
+        """Yield this session and those below it."""
         return [self, *(one for child in self.children for one in child.all)]
 
     # --- storage -----------------------------------------------------------------------------------------------------
 
     def put_files(self, home: Path) -> list[Path]:
-        """Keep the sessions as JSON files, as until February 2026; gives the sessions' own."""
+        """Store the sessions as JSON files, as until February 2026; return the sessions' own files."""
         made = []
         for one in self.all:
             made.append(_json(home / "storage" / "session" / "p1" / f"{one.session}.json", one.info()))
@@ -304,7 +304,7 @@ class Opencode:
         return made
 
     def put_old_files(self, home: Path) -> list[Path]:
-        """Keep the sessions as JSON files below a project's folder, as in summer 2025."""
+        """Store the sessions as JSON files below a project's folder, as in summer 2025."""
         folder, made = home / "project" / "a-project" / "storage" / "session", []
         for one in self.all:
             info = {key: value for key, value in one.info().items() if key not in ("directory", "projectID")}
@@ -317,7 +317,7 @@ class Opencode:
         return made
 
     def put_database(self, home: Path, name: str = "opencode.db") -> Path:
-        """Keep the sessions in the database, as since February 2026."""
+        """Store the sessions in the database, as since February 2026."""
         home.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(home / name)
         connection.executescript(TABLES)
@@ -340,7 +340,7 @@ class Opencode:
         return home / name
 
     def put_newest(self, home: Path, name: str = "opencode.db") -> Path:
-        """Keep the sessions as since 2.0, beside what an older version kept in the same database."""
+        """Store the sessions as since 2.0, beside those of an older version in the same database."""
         home.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(home / name)
         connection.executescript(TABLES + NEWEST_TABLES)
@@ -357,7 +357,7 @@ class Opencode:
         return home / name
 
     def exported(self, file: Path) -> Path:
-        """What ``opencode export`` prints of this session."""
+        """Return the output of ``opencode export`` for this session."""
         return _json(file, {"info": self.info(), "messages": self.messages})
 
 
@@ -372,7 +372,7 @@ CREATE TABLE IF NOT EXISTS part (id text PRIMARY KEY, message_id text NOT NULL, 
   time_created integer NOT NULL, time_updated integer NOT NULL, data text NOT NULL);
 CREATE INDEX IF NOT EXISTS part_message_id_id_idx ON part (message_id, id);
 """
-"""The tables that hold sessions, as ``packages/core/src/session/sql.ts`` makes them, without columns of no interest."""
+"""The tables of sessions, as in ``packages/core/src/session/sql.ts``, without unused columns."""
 NEWEST_TABLES = """
 CREATE TABLE IF NOT EXISTS session_v2 (id text PRIMARY KEY, project_id text NOT NULL, parent_id text,
   directory text NOT NULL, version text NOT NULL, time_created integer NOT NULL, time_updated integer NOT NULL);

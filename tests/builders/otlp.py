@@ -1,4 +1,4 @@
-"""Spans as OpenTelemetry and its exporters write them, and spans as we keep them, drawn at random."""
+"""Spans in the formats of OpenTelemetry and its exporters, and random stored spans."""
 
 from typing import Any
 

@@ -17,7 +17,7 @@ NOW_NS = (NOON + 20_000) * NS
 SECRET = "please hide the zebra"
 """The prompt; shown only to tokens with its scope."""
 MARK = "gnu"
-"""Stands in names and titles of this project only."""
+"""Occurs in names and titles of this project only."""
 
 APP = b"".join(b"def step_%d(state, options):\n    return state.advance(%d, options)\n\n\n" % (n, n) for n in range(12))
 RETRY = APP.replace(

@@ -1,4 +1,4 @@
-"""Pages as a browser gets them, without a server: of a workspace, in words that a test can look for."""
+"""Pages without a server, as HTML and as visible text."""
 
 import json
 import re
@@ -61,7 +61,7 @@ def acts(html: str) -> bool:
 
 
 def data_in(html: str, name: str) -> Any:
-    """What an island reads."""
+    """Return the data of an island."""
     found = re.search(rf'<script type="application/json" id="{name}">(.*?)</script>', html, re.DOTALL)
     assert found is not None
     return json.loads(found[1])

@@ -45,7 +45,7 @@ class Built:
         at: int | None = None,
         ref: str = "refs/heads/main",
     ) -> CommitSha:
-        """Return a commit that has exactly ``files``; ``ref`` names it afterwards. Nothing is checked out."""
+        """Make a commit of exactly ``files``; ``ref`` names it afterwards. Nothing is checked out."""
         return self.commits([(files, parents)], message=message, author=author, at=at, ref=ref)[0]
 
     def commits(
@@ -57,7 +57,7 @@ class Built:
         at: int | None = None,
         ref: str = "refs/heads/main",
     ) -> list[CommitSha]:
-        """Commits with their files and parents, by one process; a number stands for the commit at that place."""
+        """Make commits with their files and parents in one process; a number names the commit at that position."""
         stream = []
         for place, (files, parents) in enumerate(wanted):
             self._commits += 1

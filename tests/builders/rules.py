@@ -33,7 +33,7 @@ def toml_value(value: object) -> str:
 
 
 def toml(values: Mapping[str, object], above: str = "") -> str:
-    """Rules by their dotted names as a file, a dotted key a line."""
+    """Return rules by their dotted names as a file, one key per line."""
     return "".join(f"{above}{name} = {toml_value(value)}\n" for name, value in values.items())
 
 
@@ -47,7 +47,7 @@ def home_with(folder: Path, text: str | None) -> dict[str, str]:
 
 
 def taken_though_impossible(kind: type[Rules]) -> list[dict[str, Any]]:
-    """Arguments that ``kind`` takes though one number in them is negative, infinite or not a number."""
+    """Return the arguments that ``kind`` accepts although a number is negative, infinite or NaN."""
     defaults = {field.name: getattr(kind(), field.name) for field in fields(kind)}
     wrong = (-1, float("inf"), float("nan"))
     tried = [{name: value} for name, default in defaults.items() for bad in wrong for value in _with(default, bad)]

@@ -140,7 +140,7 @@ class Started:
 
 @contextmanager
 def started(folder: Path, *words: str) -> Iterator[Started]:
-    """``custody serve`` as a user starts it, on a free port."""
+    """Start ``custody serve`` as a user does, on a free port."""
     command = [sys.executable, "-m", "custody", "serve", "--port", "0", "--json", *words]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     late = threading.Timer(START_SECONDS_MAX, process.kill)

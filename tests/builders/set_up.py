@@ -16,7 +16,7 @@ HOME = Path("/home/ana/src/.git/custody")
 
 
 def a_command(agent: str = "claude-code", home: Path = HOME) -> str:
-    """What an entry runs; nothing is at its place."""
+    """The command of an entry; the file does not exist."""
     return f"[ -f {home}/hook/record.py ] || exit 0; python3 {home}/hook/record.py --agent {agent} || :"
 
 
@@ -26,7 +26,7 @@ def an_ask(agent: str = "claude-code", home: Path = HOME) -> HookRequest:
 
 
 def set_up(path: Path, ask: HookRequest, notes: Path) -> Edit:
-    """Our entries in the settings at ``path``, remembered in ``notes``."""
+    """Add custody's entries to the settings at ``path``, and list them in ``notes``."""
     manifest = Manifest.of(notes)
     edit = make_agent_settings_edit(path, ask, manifest.notes.get(str(path)))
     if edit.note is not None:

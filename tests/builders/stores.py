@@ -50,7 +50,9 @@ def a_copied_database(server: str, template: str) -> Iterator[str]:
     """
     name = f"custody_test_{secrets.token_hex(8)}"
     with psycopg.connect(server, autocommit=True) as admin:
-        as_files = " STRATEGY FILE_COPY" if admin.info.server_version >= 150_000 else ""  # before that, the only way
+        as_files = (
+            " STRATEGY FILE_COPY" if admin.info.server_version >= 150_000 else ""
+        )  # the only way before that version
         admin.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"{as_files}'.encode())
         try:
             yield urlunsplit(urlsplit(server)._replace(path=f"/{name}"))

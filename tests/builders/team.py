@@ -60,7 +60,7 @@ class Team:
             return f"refs/custody/{store.own()}"
 
     def shared(self, ref: str) -> dict[str, bytes]:
-        """Everything that a reference of the remote holds, by name."""
+        """Return the content of a reference of the remote, by name."""
         names = self.remote.git("ls-tree", "-r", "--name-only", "-z", ref).decode().split("\0")[:-1]
         return {name: self.remote.git("cat-file", "blob", f"{ref}:{name}") for name in names}
 
@@ -73,7 +73,7 @@ def recorded(workspace: Workspace, *events: bytes, prefix: str = "event") -> Wor
 
 
 def ana_of(team: Team) -> Workspace:
-    """Somebody with a history of an agent's and people's lines, whose commits were pushed."""
+    """Return a member whose history has lines of an agent and of people, pushed."""
     made = team.scene("ana")
     base = made.commit_of({b"app.py": OLD.encode(), ODD.encode("utf-8", "surrogateescape"): OLD.encode()}, at=-100)
     second = made.committed(base, at=20, app__py=NEW, like__py=REWORDED)
@@ -106,7 +106,7 @@ def ana_of(team: Team) -> Workspace:
 
 
 def answers(workspace: Workspace) -> list[dict[str, Any]]:
-    """What is asked most, without what only the texts tell."""
+    """Return the most common reports, without the values that come from texts."""
     asked: list[Callable[[], Any]] = [
         lambda: blame(workspace, "new_name.py").report,
         lambda: blame(workspace, "new_name.py", revision="HEAD~1").report,

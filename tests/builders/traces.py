@@ -15,7 +15,7 @@ def a_range(first: int = 1, last: int = 9, **fields: Any) -> dict[str, Any]:
 
 
 def a_conversation(*ranges: dict[str, Any], who: str = "ai", **fields: Any) -> dict[str, Any]:
-    """What a conversation of a model wrote."""
+    """Return lines written by a model in a conversation."""
     return {"contributor": {"type": who, "model_id": "maker/model-1"}, "ranges": list(ranges), **fields}
 
 

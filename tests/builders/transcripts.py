@@ -77,7 +77,7 @@ class Transcript:
         return self.call("Write", given, response, f"File created successfully at: {self.named(path)}", **more)
 
     def multi_edit(self, path: str, before: str, *edits: tuple[str, str], **more: Any) -> "Transcript":
-        """Several edits of one file in one call, as versions before 2.0 made them."""
+        """Make several edits of one file in one call, as versions before 2.0 did."""
         said = [{"old_string": old, "new_string": new, "replace_all": False} for old, new in edits]
         response = {"filePath": self.named(path), "edits": said, "originalFileContents": before, "structuredPatch": []}
         return self.call("MultiEdit", {"file_path": self.named(path), "edits": said}, response, "Applied", **more)
@@ -268,7 +268,7 @@ def patch(before: str, after: str) -> list[dict[str, Any]]:
 
 
 def many_transcripts(count: int, size: int, cwd: Path | str, seed: int = 1) -> Iterator[Transcript]:
-    """``count`` sessions of about ``size`` bytes each: prompts, reads, edits, commands, noise and a subagent."""
+    """Return ``count`` sessions of about ``size`` bytes: prompts, reads, edits, commands, noise and a subagent."""
     chance = random.Random(seed)
     for number in range(count):
         yield _a_long_session(f"{number:08x}-1111-4222-8333-{seed:012x}", cwd, size, chance)

@@ -15,7 +15,7 @@ OLD = b"one = first(1)\ntwo = second(2)\n"
 
 
 class TrustWorld:
-    """A repository with a first commit; agents write on top of it, and somebody decides."""
+    """A repository with a first commit, agents that write on top of it, and decisions about them."""
 
     def __init__(self, folder: Path) -> None:
         self.built: Built = a_repository(folder)
@@ -33,7 +33,7 @@ class TrustWorld:
         spool_of(self.built.path).put(an_event(kind, **fields))
 
     def proven(self, agent: str = "robot", count: int = 12, decision: str = "accepted", **fields: Any) -> "TrustWorld":
-        """So many decisions about an agent, one an hour, the last an hour ago."""
+        """Record this many decisions about an agent, one an hour, the last an hour ago."""
         for place in range(count):
             at = format_timestamp((self.at - 3600 * (count - place)) * NS)
             self.tell("decision", agent=agent, at=at, decision=decision, **{"changed_lines": 50, **fields})

@@ -34,7 +34,7 @@ MESSAGE = b"Add what is missing\n\nIt rests on [S1] and [S2].\n"
 
 @dataclass
 class Court:
-    """A change of an agent with a good record: code, a document and a message; its clock goes only when it is told."""
+    """A change by an agent with a good record: code, a document and a message; a test moves its clock."""
 
     folder: Path
     database: str | None = None
@@ -80,11 +80,11 @@ class Court:
         self.put(self._next("decision", decision="rejected", changed_lines=40))
 
     def edited_again(self) -> None:
-        """Another session claims the same lines, from before."""
+        """Let another session claim the same lines, earlier."""
         self.put(self._next("edit", path="a.py", before=OLD.decode(), after=NEW.decode(), session="s9", agent="other"))
 
     def called(self) -> None:
-        """Another session calls other tools."""
+        """Let another session call other tools."""
         self.put(self._next("call", name="Bash", session=f"t{self.happened}"))
 
     def registered(self) -> None:
@@ -99,19 +99,19 @@ class Court:
         dupes_index(self.workspace, IndexRequest(workers=1))
 
     def imported(self) -> None:
-        """Another store's chain arrives."""
+        """Import another store's chain."""
         other = Court(self.folder.parent / f"other-{self.happened}").proven(2)
         out = self.folder.parent / f"other-{self.happened}.jsonl"
         export_chains_to_file(other.workspace, out)
         import_chain_export(self.workspace, out)
 
     def lost(self) -> None:
-        """Something could not be recorded."""
+        """Record a gap."""
         with (home_of(self.folder) / "gaps").open("a") as file:
             file.write(f"{(self.seconds - 1) * NS} the disk was full\n")
 
     def traced(self) -> None:
-        """Somebody's trace claims the lines, in the work tree."""
+        """Put a trace into the work tree that claims the lines."""
         trace = a_trace(
             "a.py", a_conversation(a_range(1, 4)), id=f"550e8400-e29b-41d4-a716-44665544{self.happened:04d}"
         )

@@ -1,4 +1,4 @@
-"""Many records in one append: few statements, each thing once, every text and view there."""
+"""Many records in one append: few statements, each record once, every text and view stored."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def texts(n: int) -> str:
 
 
 def mixed(count: int) -> list[Arrival]:
-    """Events of several kinds, some of them twice, some with texts of their own or in common."""
+    """Return events of several kinds, some repeated, some with their own or shared texts."""
     made = []
     for n in range(count):
         after = texts(n)

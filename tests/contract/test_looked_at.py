@@ -1,4 +1,4 @@
-"""What pages ask of every store: sessions by when they were last active, counts with a bound, what there is at all."""
+"""Queries of pages on every store: sessions by last activity, bounded counts, and what exists."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""The same records give the same bytes, whichever database keeps them."""
+"""The same records give the same bytes on every database."""
 
 import json
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def a_workspace(folder: Path, database: str | None = None) -> Workspace:
 
 
 def lived(workspace: Workspace) -> bytes:
-    """What a workspace exports after some life: every kind of record, long and odd texts, an erasure, a fork."""
+    """Return the export of a workspace with every kind of record, unusual texts, an erasure and a fork."""
     with workspace.writing() as store:
         store.append([an_arrival(kind, id=str(n)) for n, kind in enumerate(KINDS)])
         store.append([an_arrival("prompt", id="odd", text="\ud800 é \x00 " * 2000)])

@@ -1,4 +1,4 @@
-"""What every store promises, whichever database is behind it."""
+"""The contract of every store, on every database."""
 
 from dataclasses import replace
 from typing import get_args

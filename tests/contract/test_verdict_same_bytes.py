@@ -1,4 +1,4 @@
-"""The same records give the same verdict, byte for byte, whichever database keeps them; and later once more."""
+"""The same records give the same verdict, byte for byte, on every database, and again later."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ SAID = b"It rests on [S1].\n"
 
 @pytest.fixture
 def court(tmp_path: Path) -> Court:
-    """A change about which much was recorded."""
+    """A change with much recorded evidence."""
     made = Court(tmp_path / "repository").proven().edited().edited(b"# Notes\n", "notes.md", None)
     for name in ("registered", "rejected", "imported", "edited_again", "indexed"):
         made.happens(name)

@@ -140,7 +140,7 @@ def _postgres(programs: Path, folder: Path, account: _Account, durable: str) -> 
             stdout=log,
             stderr=log,
             cwd=folder,
-            start_new_session=True,  # an interrupt from the keyboard is for the tests, which then close the pipe
+            start_new_session=True,  # Ctrl-C is for the tests, which then close the pipe
             **account,
         )
     with process:

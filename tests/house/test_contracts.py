@@ -307,7 +307,7 @@ def findings_of(report: str, contract: str) -> str:
     by_parent = re.split(r"No cycles are allowed in ([\w.]+)\.\n", part[1] if part else "")[1:]
     pairs = zip(by_parent[::2], by_parent[1::2], strict=True)
     findings = "".join(re.sub(r"(?<= )\.(?=\w)", f"{parent}.", rows) for parent, rows in pairs)
-    # A cycle is reported by the import to remove, which stands for its way back as well.
+    # A cycle is reported by the import to remove, which stands for the whole cycle.
     return findings + re.sub(r"([\w.]+) -> ([\w.]+)", r"\2 -> \1", findings)
 
 
@@ -363,7 +363,7 @@ def test_every_agent_is_in_the_contract_of_agents() -> None:
     assert agents == {module.rpartition(".")[2] for module in names("agents", "modules")}
 
 
-# What only a call shows is ruff's: one file for each banned name, in packages of each kind, all in one run.
+# Only ruff sees calls: one file for each banned name, in packages of each kind, all in one run.
 
 STRICT_BANS = sorted(STRICT_RUFF["lint"]["flake8-tidy-imports"]["banned-api"])
 WORLDLY_BANS = sorted(WORLDLY_RUFF["lint"]["flake8-tidy-imports"]["banned-api"])
@@ -376,7 +376,7 @@ WORLDLY_FOLDERS = ("trust/app", "server/app", "config", "git", "store", "workspa
 
 @pytest.fixture(scope="module")
 def banned(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """The planted files in which ruff saw a banned name, by the two lists as `make lint` uses them."""
+    """Return the planted files in which ruff found a banned name, by the two configurations of `make lint`."""
     house = House(tmp_path_factory.mktemp("banned"))
     for folder in (*STRICT_FOLDERS, *WORLDLY_FOLDERS):
         for number, name in enumerate(STRICT_BANS):
@@ -399,7 +399,7 @@ def test_the_bans_that_hold_everywhere_are_fewer_than_those_for_pure_files() -> 
 
 
 def use_of(name: str) -> str:
-    """Code that imports the module of ``name`` and uses it."""
+    """Return code that imports the module of ``name`` and uses it."""
     module = name
     while not is_module(module):
         module = module.rpartition(".")[0]

@@ -1,4 +1,4 @@
-"""The frame of faults: replayed by its seed, failing when a figure does not hold; and the chain under damage."""
+"""The frame of faults: a seed replays it, a wrong figure fails it; and faults of the chain."""
 
 import io
 import json
@@ -90,7 +90,7 @@ def test_the_seed_replays_the_rounds_and_another_one_does_not(tmp_path: Path) ->
 
 
 def test_chance_is_the_same_in_every_process(tmp_path: Path) -> None:
-    """A fixed number, worked out once in another process: Python's own hash would change from run to run."""
+    """Compare with a number from another process: Python's own hash changes from run to run."""
     assert a_trial(tmp_path).random("part", 2).getrandbits(32) == 4245812958
 
 

@@ -70,7 +70,7 @@ def test_what_is_sent_is_taken(tmp_path: Path) -> None:
 
 
 def test_both_sides_answer_the_question_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(route, "answer_blame_request", None)  # so that it is put back after the test
+    monkeypatch.setattr(route, "answer_blame_request", None)  # so that it is restored after the test
     answers = [_answered(app()) for app in service_blame.APPS.values()]
     assert answers[0] == answers[1]
     assert len(answers[0]["attributions"]) == service_blame.SEGMENTS

@@ -122,7 +122,7 @@ def a_report(draw: st.DrawFn) -> bytes:
             continue
         numbers = draw(st.lists(st.integers(1, count + draw(st.sampled_from((0, 0, 0, 30)))), min_size=1, max_size=3))
         marker = marker_for(kind, draw(st.integers(0, 5)), numbers)
-        # Where [1] is the name of a link, what is around it cannot be a link.
+        # Where [1] is the name of a link, the text around it cannot be a link.
         beside = [words for words in _BESIDE if kind != "definitions" or not words.startswith("[see")]
         said = f"{draw(st.sampled_from(_WORDS))} {marker}. {draw(st.sampled_from(beside))}"
         blocks.append(said.rstrip())

@@ -1,4 +1,4 @@
-"""Help is where people look for it, and a revision is named the same way in every verb."""
+"""Help is where people expect it, and every verb names a revision the same way."""
 
 import subprocess
 from pathlib import Path

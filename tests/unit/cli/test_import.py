@@ -1,4 +1,4 @@
-"""``custody import`` as a user runs it: what it takes for what, and what it says."""
+"""``custody import`` as a user runs it: how it recognizes formats, and what it prints."""
 
 import json
 import signal
@@ -147,7 +147,7 @@ def stored(repository: Path) -> int:
     try:
         with closing(sqlite3.connect(f"file:{repository}/.git/custody/custody.db?mode=ro", uri=True)) as db:
             (count,) = db.execute("SELECT count(*) FROM record").fetchone()
-    except sqlite3.OperationalError:  # the store is not there yet
+    except sqlite3.OperationalError:  # the store does not exist yet
         return 0
     return int(count)
 

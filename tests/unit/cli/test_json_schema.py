@@ -1,4 +1,4 @@
-"""The generated schemas are whole, and say what the readers do."""
+"""The generated schemas are complete, and agree with the readers."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""`custody rules` in a real repository: what is in force, where it was set, and how it ends when a file is bad."""
+"""`custody rules` in a real repository: the rules in force, their origins, and errors in files."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What each verb prints and how it ends, as a user sees it."""
+"""The output and the exit status of each verb, as a user sees them."""
 
 import hashlib
 import json
@@ -269,7 +269,7 @@ def test_doctor_names_what_was_set_aside(repository: Path) -> None:
     ran = custody(repository, "verify")
     assert ran.status == 1
     assert "SPOOL-DAMAGED" in ran.out
-    assert "3 records" in ran.out  # two events, and that one was lost
+    assert "3 records" in ran.out  # two events, and one gap
 
 
 def test_doctor_shows_second_observations(repository: Path) -> None:

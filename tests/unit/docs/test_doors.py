@@ -1,4 +1,4 @@
-"""The page of what leaves names every part of the program that can reach something outside, and no other."""
+"""The page about data that leaves this machine names every part that can reach outside, and no other."""
 
 import ast
 import re
@@ -42,7 +42,7 @@ TALKING = frozenset({"fetch", "push", "clone", "ls-remote", "pull"})
 """git's commands that reach a remote."""
 REMOTE = {"git/exchange.py"}
 NESTED = ("cite/web", "dupes/pool", "gate/signing", "sdk/servers", "sdk/worker", "server/github/api", "share/remote")
-"""Doors inside a slice, which the page names one by one."""
+"""Adapters inside a package, which the page names one by one."""
 
 
 def imports(text: str) -> Iterator[str]:

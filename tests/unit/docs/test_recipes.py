@@ -40,7 +40,7 @@ def steps_of(workflow: dict[Any, Any]) -> Iterator[dict[str, Any]]:
 
 
 def the_step(name: str) -> str:
-    """What a named step runs."""
+    """Return the command of a named step."""
     return next(str(step["run"]) for file in workflows() for step in steps_of(file) if step.get("name") == name)
 
 
@@ -73,7 +73,7 @@ def ran(shop: Shop, folder: Path, script: str, given: str = "", **more: str) -> 
 
 @pytest.fixture
 def runner(shop: Shop, tmp_path: Path) -> dict[str, str]:
-    """A runner's variables, and a clone that recorded nothing."""
+    """Return a runner's variables, and a clone without records."""
     subprocess.run(
         ["git", "clone", "--quiet", str(tmp_path / "remote.git"), str(tmp_path / "clone")],
         env=shop.environment(),

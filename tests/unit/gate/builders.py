@@ -56,17 +56,17 @@ def agents(
     grade: Grade | None = Grade.ATTESTED,
     author: ChangeAuthor | None = ROBOT,
 ) -> AddedRange:
-    """Lines that an agent wrote."""
+    """Return lines that an agent wrote."""
     return AddedRange(Lines(first, last), LineOwner.AGENT, tier, grade, author)
 
 
 def mixed(first: int = 1, last: int = 1) -> AddedRange:
-    """Lines that an agent wrote in part."""
+    """Return lines that an agent wrote in part."""
     return AddedRange(Lines(first, last), LineOwner.MIXED, 1, Grade.ATTESTED, ROBOT)
 
 
 def persons(first: int = 1, last: int = 1, *, grade: Grade | None = Grade.ATTESTED) -> AddedRange:
-    """Lines that a person wrote whom a record names."""
+    """Return lines of a person, named by a record."""
     return AddedRange(Lines(first, last), LineOwner.PERSON, None, grade)
 
 
@@ -99,7 +99,7 @@ def rules_with(levels: Mapping[ReasonCode, LevelName] | None = None, **rules: ob
 
 
 def verdict(seen: GateEvidence, rules: GateRules | None = None) -> GateVerdict:
-    """What all checks together lead to."""
+    """Return the verdict of all checks."""
     return judge(
         seen,
         [check_attribution, trust_check, check_duplicates, check_citations, check_calls, check_integrity, check_policy],

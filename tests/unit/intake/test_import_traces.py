@@ -1,4 +1,4 @@
-"""Traces of other tools come in, by themselves where a repository has them, and go out again."""
+"""Traces of other tools are imported, automatically if a repository has them, and exported again."""
 
 import json
 from pathlib import Path

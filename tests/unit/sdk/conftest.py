@@ -24,7 +24,7 @@ class ExportedSpans:
 
     @property
     def spans(self) -> list[SpanRecord]:
-        """Every span that has ended so far."""
+        """Return every span that has ended so far."""
         assert OUT.flush()
         return self._spans
 

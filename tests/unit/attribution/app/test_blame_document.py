@@ -70,7 +70,7 @@ class World:
             return find_document_attributions(evidence, commit, self.path, lines)
 
     def answers(self, commit: CommitSha | None = None, *lines: Lines) -> list[tuple[str, object]]:
-        """Lines and what is said of them: trace and tier, or the reason."""
+        """Return lines with their trace and tier, or the reason for none."""
         return [(str(finding.segment.lines), _conclusion(finding)) for finding in self.findings(commit, *lines)]
 
 
@@ -102,7 +102,7 @@ def test_everything_together_is_tier_1(world: World) -> None:
     assert _conclusion(added) == (TRACE, 1)
     assert isinstance(added, TraceAttribution)
     assert added.candidate.grade is Grade.CLAIMED
-    # The document's margin of 5 lines also gives the lines around to the trace, so it is not the default.
+    # The document's margin of 5 lines also attributes neighboring lines to the trace, so it is not the default.
     assert (_conclusion(before), _conclusion(after)) == ((TRACE, 6), (TRACE, 6))
 
 

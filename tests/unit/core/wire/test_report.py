@@ -1,4 +1,4 @@
-"""Every report is canonical JSON that says what it is, which version, and how it came out."""
+"""Every report is canonical JSON with its type, version and outcome."""
 
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints

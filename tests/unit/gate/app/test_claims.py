@@ -38,7 +38,7 @@ __all__ = ["honest"]
 
 CHECKPOINT = "a3b2c4d5e6f7"
 NOTES = 25
-"""More than the records of a session that are looked through for its model."""
+"""More records than the search for a session's model reads."""
 
 
 def _moment(world: Judged, at: int) -> str:
@@ -70,7 +70,7 @@ def checkpointed(world: Judged) -> None:
 
 
 def checkpoint(world: Judged) -> None:
-    """Whoever can push a branch says that the session made the commit."""
+    """Push a branch that claims that the session made the commit."""
     said = {"session_id": "s1", "created_at": _moment(world, -60), "agent": "Claude Code"}
     path = f"{CHECKPOINT[:2]}/{CHECKPOINT[2:]}/0/metadata.json".encode()
     world.built.commit({path: json.dumps(said).encode()}, ref="refs/heads/entire/checkpoints/v1")
@@ -83,7 +83,7 @@ def _git_event(world: Judged, **fields: str) -> bytes:
 
 
 def committed(world: Judged) -> None:
-    """Git's own hook saw the commit, when the session had been silent for days."""
+    """Record the commit by git's own hook, days after the session's last event."""
     late(world)
     spool_of(world.built.path).put(_git_event(world))
 
@@ -97,7 +97,7 @@ def committed_elsewhere(world: Judged) -> None:
 
 
 def seen_by_git_elsewhere(other: Judged) -> None:
-    """Another store saw the commit, and the session at work just before."""
+    """Import another store's record of the commit, and of the session just before it."""
     other.tell("prompt", -60, id="p")
     spool_of(other.built.path).put(_git_event(other))
 
@@ -145,7 +145,7 @@ EDITS: Mapping[str, Case] = {
 
 
 def new_model(world: Judged) -> None:
-    """Everything that was decided was about another model than the one that the session was seen to run."""
+    """Record decisions about another model only than the session's."""
     world.decide(12, model="m-old")
     world.tell("session", -600, id="se", model="m-new")
     world.edit()
@@ -172,7 +172,7 @@ def any_model(world: Judged) -> None:
 
 
 def spent_by_its_operator(world: Judged) -> None:
-    """Who runs the agent has used up a budget with another one."""
+    """Use up the operator's budget with another agent."""
     world.decide(12)
     world.tell("session", -600, id="se", model=None, operator="ana")
     world.edit()
@@ -190,7 +190,7 @@ def _trace_of_the_session(world: Judged) -> dict[str, Any]:
 
 
 def notes(world: Judged) -> None:
-    """Many notes of git-ai's name the session, on commits of somebody's own making."""
+    """Add many notes of git-ai that name the session, on forged commits."""
     said = {"schema_version": "authorship/3.0.0", "base_commit_sha": "", "prompts": {}}
     sessions = {"s_1": {"agent_id": {"tool": "robot", "id": "s1", "model": "unknown"}}}
     note = "z.txt\n  s_1::t_1 1\n---\n" + json.dumps({**said, "sessions": sessions})
@@ -262,7 +262,7 @@ def blocked(world: Judged) -> None:
 
 
 def hooked_elsewhere(other: Judged) -> None:
-    """Elsewhere, somebody's hook was told that it wrote the lines."""
+    """Let a hook elsewhere record that it wrote the lines."""
     assert run_hook(installed(other.built.path), an_edit(other.built.path, "a.py", OLD, OLD, NEW)).status == 0
 
 

@@ -44,7 +44,7 @@ Do = Callable[[Judged], None]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """How things stand, what somebody does about it, and the word by which that is named afterwards."""
+    """The initial situation, the attack, and the word that names it afterwards."""
 
     begin: Do
     forge: Do
@@ -126,7 +126,7 @@ def traces(*lines: Callable[[Judged], dict[str, Any]]) -> Do:
 
 
 def own_traces(world: Judged) -> None:
-    """They lie in the work tree, as another tool would leave them."""
+    """Put the traces into the work tree, as another tool would."""
     folder = world.built.path / ".agent-trace"
     written(folder / "traces.jsonl", _trace(world))
     written(folder / "commit-links.jsonl", a_link(world.second, TRACE))
@@ -216,7 +216,8 @@ EVENTS: Mapping[str, Case] = {
 }
 
 
-# --- what the recorder is told again ----------------------------------------------------------------------------------
+# --- events that the recorder gets again
+# -------------------------------------------------------------------------------
 
 
 def told(kind: str, at: int, **fields: Any) -> Do:
@@ -351,7 +352,7 @@ def forked(world: Judged) -> None:
     shutil.copytree(world.drained().built.path, copy)
     path = copy / ".git" / "custody" / "custody.db"
     with closing(open_sqlite(path)) as db:
-        # The copy believes that it is where it was made; it would begin a chain of its own otherwise.
+        # The copy takes its folder for the original; otherwise it would start its own chain.
         db.run("UPDATE setting SET value = ? WHERE name = 'stamp'", (db.stamp(),))
     spool_of(copy).put(world.event("decision", -90, id="theirs"))
     world.tell("decision", -80, id="ours")
@@ -419,14 +420,14 @@ TRANSCRIPTS: Mapping[str, Case] = {
 
 
 def hooked(world: Judged) -> None:
-    """Our own hook saw an agent with a good record write the lines."""
+    """Record by our own hook that an agent with a good record wrote the lines."""
     for number in range(12):
         world.tell("decision", -DAY - 3600 * number, id=f"d{number}", agent="claude-code", changed_lines=50)
     assert run_hook(installed(world.built.path), an_edit(world.built.path, "a.py", OLD, OLD, NEW)).status == 0
 
 
 def unhooked(world: Judged) -> None:
-    """Our own hook saw it work elsewhere."""
+    """Record by our own hook that it worked elsewhere."""
     for number in range(12):
         world.tell("decision", -DAY - 3600 * number, id=f"d{number}", agent="claude-code", changed_lines=50)
     assert run_hook(installed(world.built.path), an_edit(world.built.path, "b.py", "", "", "b = 1\n")).status == 0
@@ -464,10 +465,10 @@ HOOKS: Mapping[str, Case] = {
 
 
 def sql(*statements: str) -> Do:
-    """Somebody with a shell changes the database."""
+    """Change the database, like somebody with a shell."""
 
     def forge(world: Judged) -> None:
-        world.said()  # whatever is kept of an answer is there to be forged
+        world.said()  # cached answers exist, so that they can be forged
         with world.database() as db:
             for statement in statements:
                 db.execute(statement)
@@ -506,12 +507,12 @@ def key_replaced(world: Judged) -> None:
 
 
 def agent_in_what_is_kept(world: Judged) -> None:
-    """What was replayed is made to name an agent with a good record."""
+    """Change the replayed states so that they name an agent with a good record."""
     sql("UPDATE lineage_state SET agent = 'robot', observed = replace(observed, 'stranger', 'robot')")(world)
 
 
 def origins_in_what_is_kept(world: Judged) -> None:
-    """Lines of an unknown author are attributed to a state of another file."""
+    """Attribute lines of an unknown author to a state of another file."""
     world.said()
     with world.database() as db:
         ((state,),) = db.execute("SELECT max(id) FROM lineage_state").fetchall()
@@ -602,7 +603,7 @@ def milder_rules(world: Judged) -> None:
 
 
 def uncommitted_rules(world: Judged) -> None:
-    """They lie in the work tree; nothing of them is looked at, and nothing needs to be said."""
+    """Put the rules into the work tree; they are not read, so nothing is reported."""
     (world.built.path / "custody.toml").write_text('[gate.levels]\nATTR-NONE = "approve"\n')
 
 
@@ -617,7 +618,7 @@ PAGE = "https://example.org/rates"
 REPORT = f"Rates rose to 4.5 % in 2023 [1].\n\n## Sources\n\n1. [Rates]({PAGE})\n"
 LOGIN = "def login(user):\n    return check(user)\n"
 CALLS_RULES = b'[gate]\ncalls = "on"\ncalls_learnt_min = 60\n'
-"""What the gate asks for in the worlds of calls."""
+"""The rules of the gate in the worlds of calls."""
 
 
 def reported(world: Judged) -> None:
@@ -629,7 +630,7 @@ def reported(world: Judged) -> None:
 
 
 def called(world: Judged) -> None:
-    """It changes a risky file after calls that hardly ever come like this."""
+    """Change a risky file after unusual calls."""
     known(world)
     world.base = world.built.commit(
         {b"a.py": OLD.encode(), b"custody.toml": CALLS_RULES}, world.first, at=world.noon - 7100
@@ -693,7 +694,7 @@ def test_there_are_enough_of_them() -> None:
 
 @pytest.fixture(scope="module")
 def honest(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Do, int], GateReport]:
-    """The verdict where nothing was forged; each way in which things can stand is judged once."""
+    """Return the verdict without an attack; each situation is judged once."""
 
     @cache
     def judged(begin: Do, noon: int) -> GateReport:

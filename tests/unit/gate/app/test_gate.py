@@ -78,7 +78,7 @@ def codes(report: GateReport) -> list[str]:
 
 
 def counts(report: GateReport) -> tuple[int, int, int, int]:
-    """Agents' lines, mixed, persons', and those without evidence."""
+    """Count lines of agents, of both, of persons, and of unknown authors."""
     return report.added.agent, report.added.mixed, report.added.person, report.added.none
 
 
@@ -373,6 +373,6 @@ class TestChange:
 
 
 def gap(world: World, at: int, words: str) -> None:
-    """Something could not be recorded at that moment."""
+    """Record a gap at that time."""
     with (home_of(world.built.path) / "gaps").open("a") as file:
         file.write(f"{at * NS} {words}\n")

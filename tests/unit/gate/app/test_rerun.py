@@ -129,7 +129,7 @@ class TestAgain:
                 assert (checked.outcome, checked.again, checked.findings) == ("fine", "identical", [])
 
     def test_what_happens_does_change_verdicts(self, court: Court) -> None:
-        """Else the test above would show nothing."""
+        """Otherwise the test above would show nothing."""
         verdicts = judged_along(court, list(LATER))
         told = [(one.reasons, one.trust, one.index, one.gaps, one.chain_head) for one in verdicts]
         assert len({encode_report(one) for one in verdicts}) == len(verdicts)
@@ -368,7 +368,7 @@ def test_an_invalid_verdict_is_an_input_error(court: Court) -> None:
 
 
 def test_lines_that_an_agent_wrote_long_ago_are_as_old_as_they_were(court: Court) -> None:
-    """The trust in an agent fades with the time since: a verdict is of its moment."""
+    """The trust in an agent decays over time, so a verdict is bound to its time."""
     verdict = court.said()
     court.seconds += 90 * 86_400
     assert court.said().trust != verdict.trust

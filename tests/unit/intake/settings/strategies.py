@@ -1,4 +1,4 @@
-"""Settings as they might be: any values, any layout, comments anywhere."""
+"""Random settings: any values, any layout, comments anywhere."""
 
 import json
 from typing import Any
@@ -37,7 +37,7 @@ spaces = st.sampled_from(["", "", " ", "\n", "\n  ", "\t", "\r\n", " // c\n", "/
 
 @st.composite
 def laid_out(draw: st.DrawFn, value: Any, space: st.SearchStrategy[str] = spaces) -> str:
-    """``value`` as JSON with comments and trailing commas, in no style at all."""
+    """Return ``value`` as JSON with comments and trailing commas, randomly formatted."""
 
     def written(value: Any) -> str:
         if not isinstance(value, dict | list):

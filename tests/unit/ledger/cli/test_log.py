@@ -17,7 +17,7 @@ from tests.builders.hooks import SESSION, a_hook_event, an_edit
 from tests.builders.in_process import custody
 
 DEEP = sys.getrecursionlimit() + 100
-"""More calls inside one another than Python recurses."""
+"""More nested calls than Python can recurse."""
 
 
 @pytest.fixture

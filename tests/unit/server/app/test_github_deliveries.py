@@ -1,4 +1,4 @@
-"""Webhook deliveries: only what is signed is believed, each is taken in once, and what it asks for becomes jobs."""
+"""Webhook deliveries: only signed ones are accepted, each once, and they become jobs."""
 
 import json
 from collections.abc import Iterator

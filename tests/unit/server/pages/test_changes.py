@@ -1,4 +1,4 @@
-"""Changes: clusters and lists that stay small, one change with all that is known of it, two beside each other."""
+"""Changes: clusters and lists stay small; the page of one change; two changes compared."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -40,7 +40,7 @@ PARSER = b"import json\n\n\ndef parse(text):\n    return json.loads(text, parse_
 
 
 class World:
-    """A repository with proposals that are alike, and one that is like none."""
+    """A repository with similar proposals, and one unlike the others."""
 
     def __init__(self, folder: Path) -> None:
         self.built: Built = a_repository(folder)

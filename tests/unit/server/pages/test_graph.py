@@ -1,4 +1,4 @@
-"""The page of the graph: four pictures within bounds, a legend that says what is on, rows that say the same."""
+"""The page of the graph: four bounded pictures, a legend with its state, and the same content as rows."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Blame as document 000 asks for it."""
+"""The blame endpoint of document 000."""
 
 from typing import Any
 

@@ -39,7 +39,7 @@ NOWS = [NOON, NOON + 14 * DAY, NOON + 500 * DAY]
 
 @pytest.fixture
 def kept_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every fold is kept."""
+    """Store every fold."""
     monkeypatch.setattr(score_cache, "TAIL_MAX", 1)
 
 
