@@ -1,4 +1,4 @@
-"""The cost of a traced call, against opentelemetry-sdk doing the same: spans with three attributes, out in batches.
+"""The cost of a traced call, against opentelemetry-sdk with the same spans of three attributes.
 
 Both sides keep what they exported in memory, and both have a thread that takes batches out, so that what is compared is
 the tracing. Making our spans durable is measured separately.

@@ -63,7 +63,7 @@ def crowded(trial: Trial) -> Figures:
         "recorders": seen(RECORDERS),
         "ingesting processes killed": some(kills, trial.rounds),
         "events acknowledged": some(acknowledged, whole),
-        "records missing or too many": none_of(missing),
+        "missing or duplicate records": none_of(missing),
         "records kept twice": none_of(repeated),
         "findings of verify": none_of(findings),
     }

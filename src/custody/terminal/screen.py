@@ -26,7 +26,7 @@ _CODES: Mapping[Role, str] = {
     "strong": "1",
 }
 WIDE_COLUMNS_MIN = 100
-"""From this width on, facts stand in columns; below it, above the block that they belong to."""
+"""From this width on, facts are in columns; below it, they are above their block."""
 NARROW_COLUMNS_MIN = 20
 UNKNOWN_COLUMNS = 120
 """The width of a layout that is not shown on a terminal; nothing is cut there."""
