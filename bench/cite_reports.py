@@ -2,10 +2,10 @@
 
     python -m bench.cite_reports FOLDER [--seed S]
 
-Every Markdown file in FOLDER with a list of at least three bracketed or counted sources is a report; what is listed and
-cited is told by the patterns of this file alone. Into each report one fault of each class is put; it counts as found if
-the audit names its class more often than before. A class that the audit names in addition, although the fault does not
-entail it, counts against that class.
+Every Markdown file in FOLDER with a list of at least three bracketed or counted sources is a report. The patterns of
+this file alone decide what is listed and cited. One fault of each class is put into each report. It counts as found if
+the audit names its class more often than before. Any other class that the audit then names, and that the fault does not
+entail, counts against that class.
 """
 
 import argparse

@@ -317,9 +317,9 @@ def exact_recall(told: Sequence[PairPrediction]) -> float | None:
 
 
 def recall_at_precision(predictions: Sequence[PairPrediction], kind: str, precision: float) -> float | None:
-    """Return the largest share of the inexact pairs of a kind that can be told with this precision against all others.
+    """Return the largest share of a kind's inexact pairs that can be found with this precision.
 
-    Every pair that is none counts against it; one that a search does not find is never told.
+    Every pair that is not a duplicate counts against it; a pair that the search does not find is never flagged.
     """
     wanted = [prediction for prediction in predictions if prediction.kind == kind and not prediction.is_exact]
     against = [prediction for prediction in predictions if not prediction.is_duplicate]

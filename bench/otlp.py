@@ -3,7 +3,7 @@
     python -m bench otlp FILE... --spans 20000 80000
 
 Each FILE is imported into an empty repository, imported again, written out as JSON and as protobuf and read back
-elsewhere. *memory* is the peak of a process that imports a generated file of so many spans, children before parents,
+elsewhere. *memory* is the peak of a process that imports a generated file of this many spans, children before parents,
 a hundred to a trace; it must not grow with the file.
 """
 

@@ -131,7 +131,7 @@ class ChanceModel:
         return said.probability
 
     def find_estimate(self, place: int) -> AcceptanceEstimate:
-        """The predictions for changes that are not decided yet."""
+        """Return the prediction for a change that is not decided yet."""
         return self._said[place]
 
     def learn(self, place: int, case: LevelCase, decision: DecisionType, decided_ns: int) -> None:

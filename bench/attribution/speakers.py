@@ -1,8 +1,8 @@
 """The same work reported by other agents in their own formats: hook payloads, and sessions on disk.
 
-A story is played by one agent whose events are Claude Code's (``claude.py``). A speaker makes of each call what its own
-agent would have said, with the builders that its reader is tested with: what is before the file changes is told before,
-the rest after. What an agent cannot say (no text before an edit, no model) is missing here as it is in life.
+A story is played by one agent with Claude Code's events (``claude.py``). A speaker turns each call into the events of
+its own agent, with the builders of its reader's tests: some before the file changes, the rest after. What an agent does
+not report (the text before an edit, the model) is missing here too.
 """
 
 import json

@@ -164,7 +164,7 @@ class World:
     # Changing files and their truth together.
 
     def path(self, name: str) -> Path:
-        """Where a file is on disk."""
+        """Return the path of a file on disk."""
         return self.folder / name
 
     def lay(self, name: str, page: Page) -> None:

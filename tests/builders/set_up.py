@@ -16,7 +16,7 @@ HOME = Path("/home/ana/src/.git/custody")
 
 
 def a_command(agent: str = "claude-code", home: Path = HOME) -> str:
-    """The command of an entry; the file does not exist."""
+    """Return the command of an entry; the file does not exist."""
     return f"[ -f {home}/hook/record.py ] || exit 0; python3 {home}/hook/record.py --agent {agent} || :"
 
 

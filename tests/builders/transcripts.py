@@ -300,7 +300,7 @@ def _a_long_session(session: str, cwd: Path | str, size: int, chance: random.Ran
             made.says(_code(chance, 6))
         written += sum(len(json.dumps(line)) for line in made.lines[seen:])
     agent = made.subagent(f"a{session[:7]}", f"look at {session}")
-    agent.read(path, files[path]).edit(path, files[path], files[path][:20], "# looked at\n", structured=False)
+    agent.read(path, files[path]).edit(path, files[path], files[path][:20], "# checked\n", structured=False)
     made.progress_of(agent).subagent_done(agent)
     return made
 

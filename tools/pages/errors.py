@@ -16,7 +16,7 @@ OUTCOMES = {
 
 def errors_page() -> str:
     """``errors.md``."""
-    table = markdown.table(("exit", "HTTP", "what", "whose turn"), [*_outcomes(), *_families(errors), _bug()])
+    table = markdown.table(("exit", "HTTP", "what", "who can fix it"), [*_outcomes(), *_families(errors), _bug()])
     return (
         "# Exit statuses\n\n"
         "Every verb ends with one of these; the service answers the same cases with the HTTP status beside it.\n\n"

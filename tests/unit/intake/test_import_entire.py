@@ -145,7 +145,7 @@ def geminis(root: Path) -> bytes:
 
 
 def opencodes(root: Path) -> bytes:
-    """The output of ``opencode export``: none of the agent's own files has this format."""
+    """Return the output of ``opencode export``: none of the agent's own files has this format."""
     at_ms = parse_timestamp(moment(0)) // 1_000_000
     session = Opencode(root, SESSION_OF_OPENCODE, ms=at_ms).prompt("make it").answer().write("app.py", text(ONE))
     return json.dumps({"info": session.info(), "messages": session.messages}, indent=2).encode()

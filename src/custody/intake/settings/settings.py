@@ -1,6 +1,6 @@
 """Changes of an agent's settings: our entries are added, updated or removed; all other bytes stay.
 
-What cannot be read is refused, and the user told what to add or remove by hand.
+An unreadable file is rejected with a message about what to add or remove by hand.
 """
 
 import json

@@ -275,7 +275,7 @@ class _Controls:
         self._lock = Lock()
 
     def ask(self, question: Callable[[ControlTables], T]) -> T:
-        """Run a query on an idle connection; if that one is dead, once more on a new one."""
+        """Run a query on an idle connection; if that one is dead, again on a new one."""
         with self._lock:
             is_reused = bool(self._idle)
         try:

@@ -1,8 +1,7 @@
 """Forged, replayed and re-dated evidence at the gate: none makes a verdict milder, and each is named.
 
-What is done to a store goes through the doors that people have: importers, the hook, the spool, the database's file.
-What a recorder of this very machine is told for the first time is a record like any other; nothing here can tell who
-spoke to it, and no case claims that.
+Attacks use the ways that people have: importers, the hook, the spool, the database's file. An event that this machine's
+recorder gets for the first time is a record like any other: custody cannot tell who sent it, and no case claims that.
 """
 
 import json
@@ -51,7 +50,7 @@ class Case:
     named: str
 
 
-# --- how things stand -------------------------------------------------------------------------------------------------
+# --- initial situations -----------------------------------------------------------------------------------------------
 
 
 def unknown(world: Judged) -> None:

@@ -102,7 +102,7 @@ class TestBound:
         verdict = court.said()
         assert looks == ["Workspace"] * 3 + ["PastWorkspace"], "three tries, then a copy of what was there"
         monkeypatch.undo()
-        assert verdict.chains[0].seq == 12 + 9 + 1 + 3, "the fourth one came while the copy was looked at"
+        assert verdict.chains[0].seq == 12 + 9 + 1 + 3, "the fourth record arrived while the copy was read"
         assert court.checked(verdict).again == "identical"
 
 

@@ -152,7 +152,7 @@ def test_any_command_comes_out_as_it_went_in() -> None:
     assert list_plugin_hook_commands(None) == []
 
 
-# What it says.
+# The messages of the plugin.
 
 
 def a_plugin(folder: Path, command: str | None = None, **numbers: int) -> Path:

@@ -35,7 +35,7 @@ OLD, NEW = b"one = first(1)\n", b"one = first(1)\nalpha = beta(gamma)\n"
 
 
 def worked(*, done: int = 0, again: int = 0) -> WorkerReport:
-    """The report of a worker without failures."""
+    """Return the report of a worker without failures."""
     return WorkerReport(done=done, again=again, aside=0, lost=0)
 
 

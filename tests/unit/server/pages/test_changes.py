@@ -317,6 +317,6 @@ def test_clusters_are_found_once_for_a_state_of_the_index(world: World, monkeypa
     monkeypatch.setattr(cluster_groups, "cluster_changes", counted)
     assert find_clusters_for_page(world.workspace, memory) is first
     assert not found
-    world.propose(4, {b"src/app.py": RETRY + b"\n"}, "Retry once more")
+    world.propose(4, {b"src/app.py": RETRY + b"\n"}, "Retry again")
     assert len(find_clusters_for_page(world.index().workspace, memory).groups[0].members) > len(first.groups[0].members)
     assert found == [1]
