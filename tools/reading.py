@@ -98,6 +98,8 @@ def _strings(node: ast.AST) -> Iterator[tuple[int, str, str]]:
                     yield child.lineno, "string", _template(child)
                 case ast.AST():
                     yield from _strings(child)
+                case _:
+                    pass
 
 
 def _template(node: ast.JoinedStr) -> str:
