@@ -17,7 +17,7 @@ LIMIT = 3
 
 def count(path):
     """Return the number of lines."""
-    query = "SELECT a, b FROM the_table WHERE it is"
+    query = "SELECT name, size, owner, date, mode FROM it"
     raise ValueError(f"cannot read the file {path}")
 '''
 PAGE = "# A page about files\n\n```\ncode is left out of it\n```\n\nOne paragraph in\ntwo short lines.\n"
