@@ -38,15 +38,15 @@ class Bar:
 
 
 def at_most(limit: float) -> Bar:
-    """The figure must not be above ``limit``."""
+    """Return the bar of a figure that must not be above ``limit``."""
     return Bar("≤", limit)
 
 
 def at_least(limit: float) -> Bar:
-    """The figure must not be below ``limit``."""
+    """Return the bar of a figure that must not be below ``limit``."""
     return Bar("≥", limit)
 
 
 def exactly(limit: float) -> Bar:
-    """The figure must be ``limit``."""
+    """Return the bar of a figure that must be ``limit``."""
     return Bar("=", limit)

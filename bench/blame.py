@@ -32,7 +32,7 @@ ALLOWED_NS = 120_000_000
 LINES_MIN, COMMITS_MIN = 2_000, 300
 CAPTURED = 50
 FUNCTION_LINES = 14
-"""More than one has, gaps included: the file grows beyond what is asked for while it changes."""
+"""More lines than a function has, with its gap: the file grows to the requested length by changes."""
 STEP_S = 3_600
 KEPT = frozenset({"lineage_state", "lineage_line"})
 """Replayed once when evidence arrives, not for each query."""
@@ -211,7 +211,7 @@ def captured(place: Place, count: int) -> Place:
     said = json.loads(place.custody("blame", place.file, "HEAD", "--json"))
     ours = [one for one in said["attributions"] if one["class"] == "agent"]
     if not ours:
-        raise BenchError("no line of the file is an agent's: the measurement would be of an empty store")
+        raise BenchError("the agent wrote no line of the file, so nothing would be measured")
     return Place(place.repository, place.environment, place.file, int(ours[-1]["start_line"]))
 
 
@@ -270,9 +270,9 @@ def sizes(place: Place) -> dict[str, int]:
 def arguments() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="python -m bench blame", description="Time blame against git's own.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="a question (default: all of them)")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="a query (default: all of them)")
     parser.add_argument("--repo", type=Path, metavar="GITDIR", help="a real repository (default: a generated one)")
-    parser.add_argument("--file", metavar="PATH", help="the file in it that is asked about")
+    parser.add_argument("--file", metavar="PATH", help="the file to query")
     parser.add_argument("--captured", type=int, default=CAPTURED, metavar="N", help="commits that an agent made")
     parser.add_argument("--pairs", type=int, default=PAIRS_MIN, metavar="N", help="pairs per round (%(default)s)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
@@ -284,9 +284,7 @@ HEADER = ("blame", "ratio [quartiles]", "after 120 ms", "pairs", "bar", "verdict
 
 def table(size: dict[str, int], results: Sequence[Timed]) -> str:
     """Format the figures for people."""
-    said = (
-        f"a file of {size['lines']:,} lines and {size['commits']:,} commits; single questions ask line {size['line']}\n"
-    )
+    said = f"a file of {size['lines']:,} lines and {size['commits']:,} commits; query line {size['line']}\n"
     return said + columns(HEADER, [_row(one) for one in results])
 
 

@@ -35,7 +35,7 @@ FILE = "asked.py"
 
 
 def a_repository(folder: Path) -> Iterator[Arrival]:
-    """A small repository of one file, committed version by version; every other version is an agent's, as captured."""
+    """Yield a small repository with one file; every second version was written by an agent and captured."""
     environment = surroundings(folder)
     subprocess.run(["git", "init", "--quiet"], cwd=folder, env=environment, check=True)
     before = ""
@@ -106,7 +106,7 @@ def fill(store: Store, size: int, version: str) -> None:
     """
     pattern = LineageTables(store).last_of(RepoPath(FILE.encode()))
     if pattern is None:
-        raise BenchError("nothing of the file that is asked about was replayed")
+        raise BenchError("the queried file was not replayed")
     numbers = iter(range(size))
     while batch := list(islice(numbers, BATCH)):
         arrivals = [an_arrival(n) for n in batch]
@@ -116,7 +116,7 @@ def fill(store: Store, size: int, version: str) -> None:
 
 
 def lay_states(store: Store, arrivals: Sequence[Arrival], version: str, pattern: StateRow) -> None:
-    """One state for each record, like ``pattern`` but of another file and with a few lines of its own."""
+    """Insert one state for each record, like ``pattern`` but of another file and with other lines."""
     (head,) = store.tables.chains()
     first, seq = LineageTables(store).newest() + 1, int(head.seq) - len(arrivals) + 1
     for place, arrival in enumerate(arrivals):
@@ -141,7 +141,7 @@ def key_of(event: str, line: int) -> int:
 BENCHES = (
     Growth(
         name="blame-steps",
-        what="asking who wrote a file does not depend on what was captured in others",
+        what="blame of a file does not depend on the evidence about other files",
         populate=populate,
         small=5_000,
         large=1_000_000,

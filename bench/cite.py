@@ -30,7 +30,7 @@ _CHINESE = (
 
 
 def a_report(paragraph: str) -> bytes:
-    """A report of a usual size in the language of ``paragraph``."""
+    """Return a report of a usual size in the language of ``paragraph``."""
     parts = ["# Report"]
     for section in range(SECTIONS):
         parts.append(f"## Part {section + 1}")
@@ -54,7 +54,7 @@ def _sides(ground: Ground, paragraph: str, *, auditing: bool) -> Sides:
         audit_citations(AuditSubject.of(data), rules).markers < CITATIONS_MIN
         or convert_citations(data, ConversionTarget.FOOTNOTES).text.count(b"[^") < CITATIONS_MIN
     ):
-        raise BenchError("the report was not read as it was written")
+        raise BenchError("the report was not parsed correctly")
     return Sides(
         subject=(lambda: audit_citations(AuditSubject.of(data), rules))
         if auditing

@@ -32,7 +32,7 @@ ENDINGS = (".md", ".rst", ".txt", ".mdx")
 TEXTS = 100
 WORDS_MIN, WORDS_MAX = 120, 6000
 RELATED_MIN = 0.1
-"""From this share of common runs of words on, two documents are not judged as different."""
+"""With a larger share of common runs of words, two documents are not counted as different."""
 RUN_WORDS = 5
 ASKED_WORDS = 12
 PLACES = (1, 5, 20)
@@ -50,19 +50,19 @@ class Counts:
 
     @property
     def precision(self) -> float:
-        """Of what was found and judged, the share that was right; 1 of nothing."""
+        """The correct share of the judged results; 1 without results."""
         right = sum(self.found.values())
         return right / (right + self.wrong) if right + self.wrong else 1.0
 
     def recall(self, edit: str | None = None) -> float:
-        """Of what was searched for, the share that was found: after one kind of edit, or after all."""
+        """Return the share of searches that found their text: after one kind of edit, or after all."""
         if edit is not None:
             return self.found.get(edit, 0) / self.asked[edit]
         return sum(self.found.values()) / sum(self.asked.values())
 
 
 def texts_of(repo: Path, folder: Path, most: int = TEXTS) -> list[str]:
-    """Documents of HEAD of a usual length, each once, evenly over the tree if there are more than ``most``."""
+    """Return documents of HEAD of a usual length, at most ``most``, evenly over the tree."""
     environment = surroundings(folder) | {"GIT_NO_LAZY_FETCH": "1"}
     git = ["git", "-C", str(repo)]
     try:
@@ -117,7 +117,7 @@ def part(share: float) -> Edit:
 
 
 def framed(text: str, chance: random.Random, others: Sequence[str]) -> str:
-    """Inside a page that is twice as long again."""
+    """Return the text inside a page twice as long."""
     around = [word for _ in range(8) for word in chance.choice(others).split()][: 2 * len(text.split())]
     half = len(around) // 2
     return " ".join((*around[:half], text, *around[half:]))
@@ -160,7 +160,7 @@ def measured(texts: Sequence[str], seed: int, least: dict[str, float], tell: Tel
 
 
 def _related(asked: str, runs: Sequence[frozenset[str]]) -> set[str]:
-    """The texts that share more than a little with what is searched for, told from all runs and no sketch."""
+    """Return the texts that share more than a little with the query, by all runs and without sketches."""
     ours = frozenset(shingle_tokens(split_source_words(asked), RUN_WORDS))
     shares = (
         (at, max(compute_set_containment(ours, one) or 0.0, compute_set_containment(one, ours) or 0.0))
@@ -170,7 +170,7 @@ def _related(asked: str, runs: Sequence[frozenset[str]]) -> set[str]:
 
 
 def searched(texts: Sequence[str], seed: int) -> dict[int, float]:
-    """How often a text is among the first 1, 5 and 20 that vector search finds for a few of its words in a row."""
+    """Return how often search finds a text by a few consecutive words, among the first 1, 5 and 20."""
     chance = random.Random(seed)
     index = VectorIndex([(f"S{number}", text) for number, text in enumerate(texts, start=1)])
     places: list[int] = []
@@ -183,7 +183,7 @@ def searched(texts: Sequence[str], seed: int) -> dict[int, float]:
 
 
 def table(counts: dict[Way, Counts]) -> str:
-    """The figures, a row for each way."""
+    """Return the figures, one row per method."""
     rows = [["way", "precision", "recall", *EDITS], ["---"] * (len(EDITS) + 3)]
     for way, count in counts.items():
         figures = (count.precision, count.recall(), *(count.recall(edit) for edit in EDITS))
@@ -192,7 +192,7 @@ def table(counts: dict[Way, Counts]) -> str:
 
 
 def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
-    """Search for changed documents of the repositories given; 1 when nothing could be measured."""
+    """Search for changed documents of the given repositories; return 1 when nothing could be measured."""
     out, err = out or sys.stdout, err or sys.stderr
     args = arguments().parse_args(argv)
     least = {way: float(value) for way, _, value in (one.partition("=") for one in args.least)}
@@ -220,11 +220,13 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
 
 
 def arguments() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="python -m bench cite-near", description=__doc__)
     parser.add_argument("--repo", type=Path, action="append", metavar="GITDIR", help="a repository (default: this one)")
-    parser.add_argument("--texts", type=int, default=TEXTS, metavar="N", help="texts of each (default %(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="of the edits (default %(default)s)")
-    parser.add_argument("--least", action="append", default=[], metavar="WAY=X", help="another bound of a way")
+    parser.add_argument(
+        "--texts", type=int, default=TEXTS, metavar="N", help="texts per repository (default %(default)s)"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="seed of the edits (default %(default)s)")
+    parser.add_argument("--least", action="append", default=[], metavar="WAY=X", help="another bound for a method")
     parser.add_argument("--json", action="store_true", help="as JSON")
     return parser

@@ -28,7 +28,7 @@ STAMP = Stamp(id="bench", at_ns=0)
 
 
 def a_source(n: int, site: int | None = None, year: int | None = None) -> ResearchSource:
-    """The ``n``-th source: a page with the metadata that a search brings."""
+    """Return the ``n``-th source: a page with the metadata of a search result."""
     site = n % SITES if site is None else site
     return ResearchSource(
         title=f"The title of page number {n}",
@@ -42,7 +42,7 @@ def a_source(n: int, site: int | None = None, year: int | None = None) -> Resear
 
 
 def an_entry(n: int, said: ResearchSource) -> tuple[bytes, str]:
-    """What registering a source puts under its number, and the key that leads there."""
+    """Return the rows that registering a source makes: those under its number, and its key."""
     event = SourceRegistration(
         stamp=STAMP, number=n, how=RegistrationReason.NEW, keys=compute_source_keys(said), source=said
     )
@@ -50,12 +50,12 @@ def an_entry(n: int, said: ResearchSource) -> tuple[bytes, str]:
 
 
 PLACE, SITE, YEAR = 7_000_000_001, 8_000_000_002, 9_000_000_003
-"""Stand in the pattern for numbers of a source, and are none themselves."""
+"""Placeholders in the pattern for the numbers of a source."""
 PATTERN = an_entry(PLACE, a_source(PLACE, SITE, YEAR))
 
 
 def a_row(n: int) -> tuple[bytes, str]:
-    """The same, written down from a pattern: a million registrations would take far longer than the look-ups."""
+    """Return the same rows, made from a pattern: a million registrations would take too long."""
     state, key = PATTERN
     for token, number in ((PLACE, n), (SITE, n % SITES), (YEAR, 2000 + n % YEARS)):
         state = state.replace(str(token).encode(), str(number).encode())
@@ -64,7 +64,7 @@ def a_row(n: int) -> tuple[bytes, str]:
 
 
 def filled(ground: Ground, size: int) -> tuple[SqliteDb, TableCatalog]:
-    """A registry of ``size`` sources."""
+    """Return a registry of ``size`` sources."""
     db = open_sqlite(ground.folder / "custody.db")
     store = Store(db, VIEWS, StoreEnvironment(lambda: 0, lambda: REGISTRY, Heads(ground.folder)))
     for first in range(1, size + 1, BATCH):
@@ -79,19 +79,19 @@ def filled(ground: Ground, size: int) -> tuple[SqliteDb, TableCatalog]:
                 [(REGISTRY, digest_table_key(key), n) for n, _, key in made],
             )
     if a_row(size // 2) != an_entry(size // 2, a_source(size // 2)):
-        raise BenchError("the rows that were laid down are not those that registering makes")
+        raise BenchError("the inserted rows differ from those of a registration")
     return db, RegistryTables(store).catalog(REGISTRY)
 
 
 def known_by_key(catalog: TableCatalog, key: str) -> object:
-    """The dedupe check: who is registered under a canonical key."""
+    """Look up the source with a canonical key: the dedupe check."""
     number = catalog.number_at(key)
     entry = None if number is None else catalog.entry(number)
     return None if entry is None else identify_source(catalog, entry)
 
 
 def populate(ground: Ground, size: int) -> Population:
-    """The look-ups that a registration is made of."""
+    """Return the look-ups of a registration."""
     db, catalog = filled(ground, size)
     n = size // 2
     source = a_source(n)
@@ -102,14 +102,14 @@ def populate(ground: Ground, size: int) -> Population:
             "source by number (primary key)": lambda: catalog.entry(n),
             "number by canonical key (primary key)": lambda: catalog.number_at(key),
             "dedupe check: identity by canonical key": lambda: known_by_key(catalog, key),
-            "registering what is known": lambda: plan_source_registration(catalog, source, STAMP)[0],
+            "registering a known source": lambda: plan_source_registration(catalog, source, STAMP)[0],
         },
         db.close,
     )
 
 
 def against_number(ground: Ground) -> Sides:
-    """The dedupe check among 1,000,000 sources against reading one of them by its number."""
+    """Compare the dedupe check among 1,000,000 sources with reading one of them by its number."""
     db, catalog = filled(ground, LARGE)
     n = LARGE // 2
     key = compute_source_keys(a_source(n)).canonical
@@ -119,7 +119,7 @@ def against_number(ground: Ground) -> Sides:
 BENCHES = (
     Growth(
         name="cite-look-ups",
-        what="SQLite steps of asking for a source among 1,000,000 against those among 5,000",
+        what="SQLite steps of looking up a source among 1,000,000 against those among 5,000",
         populate=populate,
         small=SMALL,
         large=LARGE,

@@ -2,10 +2,10 @@
 
     python -m bench.cite_reports FOLDER [--seed S]
 
-Every Markdown file in FOLDER with a list of at least three bracketed or counted sources is a report; what is listed and
-cited is told by the patterns of this file alone. Into each report one fault of each class is put; it counts as found if
-the audit names its class more often than before. A class that the audit names in addition, although the fault does not
-entail it, counts against that class.
+Every Markdown file in FOLDER with a list of at least three bracketed or counted sources is a report. The patterns of
+this file alone decide what is listed and cited. One fault of each class is put into each report. It counts as found if
+the audit names its class more often than before. Any other class that the audit then names, and that the fault does not
+entail, counts against that class.
 """
 
 import argparse
@@ -47,19 +47,19 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A report cut in two: what is said, and the list; with the rows of the list, the first for each number."""
+    """A report in two parts: the text and the list; with the rows of the list, the first for each number."""
 
     body: str
     tail: str
     rows: tuple[Row, ...]
 
     def uses(self, number: int) -> int:
-        """How often a number stands in the text as a marker."""
+        """Return how often the text has a number as a marker."""
         return len(re.findall(_CITED.format(number), self.body))
 
 
 def read(text: str) -> Found | None:
-    """The last run of rows in a text; None if there is none, or if it does not count from 1 without gaps."""
+    """Return the last list of a text; None if there is none, or if its numbers have gaps."""
     rows = list(_ROW.finditer(text))
     first = next((at for at in range(len(rows) - 1, -1, -1) if int(rows[at]["a"] or rows[at]["b"]) == 1), None)
     if first is None:
@@ -80,25 +80,25 @@ def _after_a_marker(found: Found, dice: random.Random, new: str) -> str:
 
 
 def unknown(found: Found, dice: random.Random) -> str | None:
-    """A marker of a source that is not listed."""
+    """Add a marker of an unlisted source."""
     return _after_a_marker(found, dice, f" [{len(found.rows) + dice.randint(1, 60)}]")
 
 
 def backwards(found: Found, dice: random.Random) -> str | None:
-    """A range that ends before it begins."""
+    """Add a range that ends before it begins."""
     return _after_a_marker(found, dice, f" [{len(found.rows)}-1]")
 
 
 def unused(found: Found, dice: random.Random) -> str | None:
-    """All markers of one source taken out."""
+    """Remove all markers of one source."""
     number = dice.choice(found.rows).number
     body = re.sub(_CITED.format(number), "", found.body)
-    # Named in a group, a range or a link, the source is still cited.
+    # In a group, a range or a link, the source would still be cited.
     return None if re.search(rf"[\[,–-] *{number} *[\],–-]", body) else body + found.tail
 
 
 def gap(found: Found, dice: random.Random) -> str | None:
-    """The last source under a number that does not follow, in the list and in the text."""
+    """Give the last source a number that is not the next, in the list and in the text."""
     old, new = found.rows[-1].number, found.rows[-1].number + dice.randint(1, 9)
     line = found.rows[-1].line
     renumbered = line.replace(str(old), str(new), 1)
@@ -106,7 +106,7 @@ def gap(found: Found, dice: random.Random) -> str | None:
 
 
 def disorder(found: Found, dice: random.Random) -> str | None:
-    """Two sources swap their markers in the text."""
+    """Swap the markers of two sources in the text."""
     order = list(dict.fromkeys(int(number) for number in _ANY.findall(found.body)))
     if order != sorted(order):
         return None
@@ -117,7 +117,7 @@ def disorder(found: Found, dice: random.Random) -> str | None:
 
 
 def twice(found: Found, dice: random.Random) -> str | None:
-    """One source gets the address of another, with a tracker."""
+    """Give one source the URL of another, with a tracking parameter."""
     urls = {row.number: match[0] for row in found.rows if (match := _URL.search(row.line)) is not None}
     seen = Counter(urls.values())
     single = [
@@ -132,7 +132,7 @@ def twice(found: Found, dice: random.Random) -> str | None:
 
 
 def domain(found: Found, dice: random.Random) -> str | None:
-    """One source's address loses its path."""
+    """Remove the path of one source's URL."""
     row = dice.choice(found.rows)
     url = _URL.search(row.line)
     if url is None or "(" in url[0] or url[0].count("/") < 3 or not url[0].split("/", 3)[3]:
@@ -141,7 +141,7 @@ def domain(found: Found, dice: random.Random) -> str | None:
 
 
 def program(found: Found, dice: random.Random) -> str | None:
-    """One source's address becomes one that runs a program."""
+    """Replace one source's URL by one that runs a program."""
     row = dice.choice(found.rows)
     url = _URL.search(row.line)
     return (
@@ -152,7 +152,7 @@ def program(found: Found, dice: random.Random) -> str | None:
 
 
 def glued(found: Found, dice: random.Random) -> str | None:
-    """The rows of a list run together in one paragraph."""
+    """Join the rows of a list into one paragraph."""
     del dice
     lines = [
         row.line if row.line.startswith("[") else f"[{row.number}] {row.line.split('.', 1)[1]}" for row in found.rows
@@ -177,11 +177,11 @@ ENTAILED: Mapping[CitationCode, frozenset[CitationCode]] = {
     CitationCode.TWICE: frozenset({CitationCode.DOMAIN}),
     CitationCode.DOMAIN: frozenset({CitationCode.TWICE}),
 }
-"""What a fault may bring with it: a range uses sources early, an address that was copied may be bare."""
+"""Side effects of a fault: a range uses sources early, a copied URL may be bare."""
 
 
 def main() -> None:
-    """Put faults into every report of a folder, and print what was found."""
+    """Put faults into every report of a folder, and print the results."""
     words = argparse.ArgumentParser(prog="python -m bench.cite_reports")
     words.add_argument("folder", type=Path)
     words.add_argument("--seed", type=int, default=20260131)
@@ -191,7 +191,7 @@ def main() -> None:
     print(f"seed {wanted.seed}, {len(texts)} files")
     _conversions(texts)
     reports = [found for text in texts if (found := read(text.decode("utf-8", "replace"))) is not None]
-    print(f"{len(reports)} reports with a list that counts and whose every source is cited")
+    print(f"{len(reports)} reports with a numbered list and every source cited")
     put, seen, wrong = Counter[CitationCode](), Counter[CitationCode](), Counter[CitationCode]()
     for report in reports:
         before = _codes(report.body + report.tail)
@@ -238,7 +238,7 @@ def _converted(text: bytes, to: ConversionTarget) -> Iterator[str]:
     if b"".join([*made, text[at:]]) != once.text:
         yield "bytes changed elsewhere"
     if convert_citations(once.text, to).text != once.text:
-        yield "not the same twice"
+        yield "the second conversion changed something"
 
 
 if __name__ == "__main__":

@@ -90,13 +90,13 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
 
 
 def arguments() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m bench cite-sessions", description="Count findings in real Markdown."
     )
     parser.add_argument("repositories", nargs="+", type=Path, metavar="GITDIR", help="repositories, bare or not")
-    parser.add_argument("--files", type=int, default=FILES, metavar="N", help="files of each at most (%(default)s)")
-    parser.add_argument("--show", type=int, default=0, metavar="N", help="print so many findings, drawn by chance")
+    parser.add_argument("--files", type=int, default=FILES, metavar="N", help="most files per repository (%(default)s)")
+    parser.add_argument("--show", type=int, default=0, metavar="N", help="print N random findings")
     parser.add_argument("--seed", type=int, default=20260131)
     return parser
 
@@ -124,7 +124,7 @@ def _look(place: Path, limit: int, dice: random.Random) -> Looked:
 
 
 def _right(data: bytes, holding: RepositoryContent) -> Iterator[tuple[CitationCode, int, bytes]]:
-    """Some of the files and names that a text names and that are there, each with its place and as it is written."""
+    """Yield some of the existing files and names that a text mentions, with position and spelling."""
     subject = AuditSubject.of(data)
     files = [
         one for one in find_file_mentions(subject) if not one.link and "/" in one.path and one.path in holding.paths
@@ -136,7 +136,7 @@ def _right(data: bytes, holding: RepositoryContent) -> Iterator[tuple[CitationCo
 
 
 def is_judged(mention: NameMention, holding: RepositoryContent) -> bool:
-    """Whether a name is said to be in a file that is there: a name that cannot stand in it is found to be absent."""
+    """Return whether a name is said to be in an existing file, so that a wrong name can be found."""
     wrong = mention._replace(names=(*mention.names[:-1], f"{mention.names[-1]}_"))
     return any(True for _ in find_missing_mentioned_names(wrong, holding))
 

@@ -6,7 +6,7 @@ Row = Sequence[str]
 
 
 def columns(header: Row, rows: Sequence[Row]) -> str:
-    """``rows`` under ``header``, padded to the widest cell, two spaces apart, one line each.
+    """Format ``rows`` under ``header``, padded to the widest cell, two spaces apart.
 
     >>> print(columns(("name", "n"), [("a", "1"), ("long name", "22")]), end="")
     name       n

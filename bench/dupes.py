@@ -43,12 +43,12 @@ CACHE_KILOBYTES = 4_000_000
 COMMON, SHARED, OWN = 40, 30, 30
 """Terms of a synthetic change that many changes have, that a few have, and unique ones."""
 ALIKE_EVERY = 10
-"""One of so many changes is a near copy of an earlier one."""
+"""One in this many changes is a near copy of an earlier one."""
 RULES = DedupeRules()
 
 
 def a_change(n: int, size: int) -> SketchedChange:
-    """The ``n``-th of ``size`` synthetic changes; the same for the same numbers."""
+    """Return the ``n``-th of ``size`` synthetic changes; equal arguments give equal changes."""
     chance = Random(f"{n - n % ALIKE_EVERY}" if n % ALIKE_EVERY == 1 else f"{n}")
     words = [f"common {int(400 * chance.random() ** 3)}" for _ in range(COMMON)]
     words += [f"shared {int(max(1, size / 10) * chance.random())}" for _ in range(SHARED)]
@@ -63,7 +63,7 @@ def a_change(n: int, size: int) -> SketchedChange:
 
 
 def populate(ground: Ground, size: int) -> Population:
-    """An index of ``size`` synthetic changes: the rows that indexing them one by one gives, put in together."""
+    """Return an index of ``size`` synthetic changes: the same rows as indexing one by one, inserted together."""
     db = open_sqlite(ground.folder / "custody.db")
     store = Store(db, ViewWiring({}), StoreEnvironment(lambda: 0, lambda: "0" * 32, None))
     fill(db, size)
@@ -128,7 +128,7 @@ class Example:
 
 
 def examples(workspace: Workspace, pairs: Path) -> Iterator[Example]:
-    """What the model learns from; exact pairs are left out, since they need no model."""
+    """Return the examples for the model; exact pairs need no model and are left out."""
     labelled = list(read_pairs(pairs))
     folder = str(workspace.repository.git_dir)
     made: dict[tuple[str, str], Signature] = {
@@ -150,13 +150,13 @@ def examples(workspace: Workspace, pairs: Path) -> Iterator[Example]:
 SILVER_WEIGHT = 0.3
 RIDGE = 2.0
 REFERENCES_RIDGE = 200.0
-"""In labeled pairs a common issue always means a duplicate; in practice an issue may need several changes."""
+"""Limit the weight of references: in labeled pairs a common issue always means a duplicate, in practice not."""
 ROUNDS = 300
 NAMES = tuple(name for signal in SIGNALS for name in (signal, f"{signal} squared", f"{signal} missing"))
 
 
 def fitted(some: Sequence[Example], version: str) -> Model:
-    """Logistic weights by Newton's method with a ridge; those of references are limited."""
+    """Fit logistic weights by Newton's method with a ridge; those of references are limited."""
     import numpy as np
 
     values = np.array([[1.0, *(one.features.get(name, 0.0) for name in NAMES)] for one in some])
@@ -183,13 +183,13 @@ def fitted(some: Sequence[Example], version: str) -> Model:
 
 
 def raw_of(model: Model, one: Example) -> float:
-    """The model's own number for an example."""
+    """Return the model's score of an example."""
     total = model.intercept + sum(model.weights.get(name, 0.0) * value for name, value in one.features.items())
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
 
 
 def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
-    """Fit on all given pairs; the calibration comes from each repository by the model of the others."""
+    """Fit on all given pairs; each repository is calibrated with the model of the others."""
     out = out or sys.stdout
     parser = argparse.ArgumentParser(prog="python -m bench dupes", description="Fit the shipped model of duplicates.")
     parser.add_argument("--pairs", nargs=2, action="append", metavar=("FILE", "GITDIR"), type=Path, required=True)
@@ -208,7 +208,7 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
 
 
 def as_module(model: Model, steps: Sequence[CalibrationStep]) -> str:
-    """The text of ``dupes/weights.py``."""
+    """Return the text of ``dupes/weights.py``."""
     weights = "".join(f'            "{name}": {weight!r},\n' for name, weight in model.weights.items())
     rows = "".join(f"    Step({step.raw!r}, {step.pairs!r}, {step.duplicates!r}),\n" for step in steps)
     return f'''"""The shipped model and its calibration; ``python -m bench dupes`` prints this file."""

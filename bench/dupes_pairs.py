@@ -36,7 +36,7 @@ from custody.workspace.workspace import Workspace
 
 NOT_RELATED = "NOT_RELATED"
 OTHERS = 10_000
-"""Changes of the repository that are indexed beside those of the pairs, unless the caller says otherwise."""
+"""Changes of the repository that are indexed beside those of the pairs, by default."""
 WORKERS = 2
 FLAGS = (DuplicateVerdict.DUPLICATE, DuplicateVerdict.COMPETING)
 DOCUMENT_FLAGS = (Category.SAME_CHANGE, Category.SAME_FEATURE, Category.COMPETING_IMPLEMENTATION)
@@ -104,7 +104,7 @@ PairKey = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _BenchIndex:
-    """Everything that was read: each change as it was sketched, and its number in the index."""
+    """All changes that were read: each with its sketch and its number in the index."""
 
     made: dict[PairKey, SketchedChange]
     numbers: dict[PairKey, int]
@@ -112,7 +112,7 @@ class _BenchIndex:
 
 
 def dupes_bench(workspace: Workspace, pairs: Path, *, others: int = OTHERS, pointers: bool = False) -> PairFigures:
-    """Index what the pairs name and other changes of the repository, in the order of time; ask about every pair.
+    """Index the changes of the pairs and others of the repository by time; search for every pair.
 
     Without ``pointers``, commits that messages name as their origin are not used: labels are often made from them.
     """
@@ -130,7 +130,7 @@ def dupes_bench(workspace: Workspace, pairs: Path, *, others: int = OTHERS, poin
 
 
 def read_pairs(path: Path) -> Iterator[LabelledPair]:
-    """The pairs of a file of JSON lines, perhaps compressed."""
+    """Yield the pairs of a file of JSON lines, optionally compressed."""
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as raw:
             for number, line in enumerate(raw, 1):
@@ -152,7 +152,7 @@ def _pair(line: bytes, number: int) -> LabelledPair:
 
 
 def changes_of_pairs(workspace: Workspace, pairs: Sequence[LabelledPair]) -> list[ChangeRef]:
-    """The changes that pairs name, each once, with the commits of their own."""
+    """Return the changes of the pairs, each once, with their own commits."""
     named: dict[PairKey, ChangeRef] = {}
     for pair in pairs:
         for base, head, seconds in ((pair.a_base, pair.a_sha, pair.a_time), (pair.b_base, pair.b_sha, pair.b_time)):
@@ -169,7 +169,7 @@ def changes_of_pairs(workspace: Workspace, pairs: Sequence[LabelledPair]) -> lis
 def _select_changes(
     workspace: Workspace, pairs: Sequence[LabelledPair], others: int, rules: DedupeRules
 ) -> list[ChangeRef]:
-    """The changes of the pairs, and others of the repository evenly spread over its history."""
+    """Return the changes of the pairs, and others of the repository evenly spread over its history."""
     mine = changes_of_pairs(workspace, pairs)
     if not others:
         return mine
@@ -209,7 +209,7 @@ def _without_pointers(change: SketchedChange) -> SketchedChange:
 
 
 class _PairQuery:
-    """Asks the index about pairs: what a search for the later one says of the earlier one."""
+    """Searches the index for the later change of each pair, and reports the earlier one's result."""
 
     def __init__(self, store: Store, indexed: _BenchIndex, rules: DedupeRules, model: Model) -> None:
         self._indexed = indexed
@@ -221,7 +221,7 @@ class _PairQuery:
         self.flags: list[str] = []
 
     def about(self, pair: LabelledPair) -> Iterator[PairPrediction]:
-        """What is said of a pair; nothing of one that could not be read or is one change."""
+        """Return the answer for a pair; None if it could not be read or is a single change."""
         keys = [key for key in ((pair.a_base, pair.a_sha), (pair.b_base, pair.b_sha)) if key in self._indexed.numbers]
         if len(set(keys)) < 2:
             return
@@ -301,7 +301,7 @@ def _of_kind(predictions: Iterable[PairPrediction], kind: str) -> dict[str, floa
 
 
 def recall_at(predictions: Sequence[PairPrediction], most: int) -> float | None:
-    """The share of duplicates that are among the first ``most``."""
+    """Return the share of duplicates that are among the first ``most``."""
     return _share(
         [
             prediction.place is not None and prediction.place < most
@@ -312,14 +312,14 @@ def recall_at(predictions: Sequence[PairPrediction], most: int) -> float | None:
 
 
 def exact_recall(told: Sequence[PairPrediction]) -> float | None:
-    """The share of exact duplicates that are found as such."""
+    """Return the share of exact duplicates that are found as such."""
     return _share([prediction.exact for prediction in told if prediction.is_duplicate and prediction.is_exact])
 
 
 def recall_at_precision(predictions: Sequence[PairPrediction], kind: str, precision: float) -> float | None:
-    """The largest share of the inexact pairs of a kind that can be told with this precision against all others.
+    """Return the largest share of a kind's inexact pairs that can be found with this precision.
 
-    Every pair that is none counts against it; one that a search does not find is never told.
+    Every pair that is not a duplicate counts against it; a pair that the search does not find is never flagged.
     """
     wanted = [prediction for prediction in predictions if prediction.kind == kind and not prediction.is_exact]
     against = [prediction for prediction in predictions if not prediction.is_duplicate]
@@ -336,7 +336,7 @@ def recall_at_precision(predictions: Sequence[PairPrediction], kind: str, precis
 
 
 def false_flags(told: Sequence[PairPrediction], kind: str) -> float | None:
-    """The share of pairs of a kind that are flagged and should not be."""
+    """Return the share of pairs of a kind that are flagged and should not be."""
     return _share(
         [prediction.flagged for prediction in told if prediction.kind == kind and not prediction.is_duplicate]
     )

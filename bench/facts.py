@@ -68,7 +68,7 @@ def files_of(repo: Path, folder: Path, most: int = FILES) -> list[File]:
 
 
 def contents_of(said: bytes) -> Iterator[bytes | None]:
-    """What ``cat-file --batch`` says of each object; None for one that this copy does not have."""
+    """Return the output of ``cat-file --batch`` for each object; None for a missing one."""
     at = 0
     while at < len(said):
         head, at = said[at : said.index(b"\n", at)], said.index(b"\n", at) + 1
@@ -81,7 +81,7 @@ def contents_of(said: bytes) -> Iterator[bytes | None]:
 
 
 def sides(files: Sequence[File]) -> Sides:
-    """Both sides take the same bytes; a parser of its own per file on both."""
+    """Make both sides; they get the same bytes, and a new parser per file."""
     grammars = {ending: Language(reader.grammar.load()) for ending, reader in READERS.items()}
 
     def bare() -> int:
@@ -97,7 +97,7 @@ def sides(files: Sequence[File]) -> Sides:
 
 
 def bench_of(repo: Path, most: int = FILES) -> Bench:
-    """The bench on the files of one repository."""
+    """Return the bench on the files of one repository."""
     return Bench(
         name="facts-parse",
         what="symbols, exports, imports and test intent of a repository's files",
@@ -141,7 +141,7 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
 
 
 def arguments() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="python -m bench facts", description="Time reading facts against parsing.")
     parser.add_argument("--repo", type=Path, default=OWN, metavar="GITDIR", help="a repository (default: our own)")
     parser.add_argument("--files", type=int, default=FILES, metavar="N", help="how many files (%(default)s)")

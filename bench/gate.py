@@ -75,7 +75,7 @@ class Place:
             self.git("blame", "--porcelain", *stretches, self.head, "--", path)
 
     def verdict(self) -> bytes:
-        """The verdict on the change."""
+        """Return the verdict on the change."""
         said: bytes = ran([CUSTODY, "gate", f"{self.base}..{self.head}", "--json"], self.repository, self.environment)
         return said
 
@@ -236,7 +236,7 @@ def _other(n: int, at_ns: int) -> dict[str, object]:
         path = f"other/file_{n // EDIT_EVERY % OTHER_FILES}.py"
         return _event("edit", at_ns, id=f"e{n}", session=session, path=path, before="", after=text)
     if n % PROMPT_EVERY == 2:
-        return _event("prompt", at_ns, id=f"p{n}", session=session, text=f"please do the {n}-th thing")
+        return _event("prompt", at_ns, id=f"p{n}", session=session, text=f"please do task {n}")
     told = {"name": "Bash", "status": "ok", "input": {"command": f"make step-{n}"}, "output": f"done with step {n}"}
     return _event("call", at_ns, id=f"c{n}", session=session, **told)
 

@@ -93,11 +93,11 @@ class Rows:
         return rows_of(self.count)
 
     def put(self, nodes: Sequence[Node], edges: Sequence[Edge]) -> None:
-        raise BenchError("the bench keeps nothing")
+        raise BenchError("the bench stores nothing")
 
 
 def ours(edges: int) -> GraphEngine:
-    """The graph in our engine, its matrix made."""
+    """Return the graph in our engine, with its matrix computed."""
     engine = GraphEngine(RULES)
     engine.sync_from_database(Rows(edges))
     engine.compute_adamic_adar(HUB, 1)
@@ -105,7 +105,7 @@ def ours(edges: int) -> GraphEngine:
 
 
 def theirs(edges: int) -> Any:
-    """The same graph in networkx."""
+    """Return the same graph in networkx."""
     import networkx as nx  # type: ignore[import-untyped]
 
     graph = nx.MultiDiGraph()
@@ -142,7 +142,7 @@ def one_way_sides(edges: int) -> Sides:
 
 
 def _pairs(edges: int, search: Callable[..., tuple[float, list[str]]]) -> Sides:
-    """The same pairs, some of them unconnected; both sides must find the same costs."""
+    """Return the same pairs, some of them unconnected; both sides must find the same costs."""
     import networkx as nx
 
     engine, graph = ours(edges), theirs(edges)
@@ -184,7 +184,7 @@ def hub_sides(edges: int) -> Sides:
         return sorted(found, key=lambda one: (-one[2], one[1]))[:10]
 
     if not mine() or not judge():
-        raise BenchError("nothing is like the hub")
+        raise BenchError("no node is similar to the hub")
     return Sides(mine, judge)
 
 
@@ -206,7 +206,7 @@ def _updates(engine: GraphEngine) -> Callable[[], None]:
 
 
 def benches(edges: int) -> tuple[Bench, ...]:
-    """The ratios for a graph of this size."""
+    """Return the ratios for a graph of this size."""
     size = f"{edges // 1000}k" if edges < 1_000_000 else f"{edges // 1_000_000}m"
 
     def bench(name: str, what: str, sides: Callable[[int], Sides], limit: float, against: str) -> Bench:
@@ -219,9 +219,9 @@ def benches(edges: int) -> tuple[Bench, ...]:
         )
 
     return (
-        bench("pair", "cheapest ways between pairs", pair_sides, 0.1, "networkx, bidirectional Dijkstra"),
-        bench("oneway", "cheapest ways between pairs", one_way_sides, 0.1, "networkx, Dijkstra from one end"),
-        bench("hub", "nodes like a hub", hub_sides, 0.01, "networkx, adamic_adar_index"),
+        bench("pair", "cheapest paths between pairs", pair_sides, 0.1, "networkx, bidirectional Dijkstra"),
+        bench("oneway", "cheapest paths between pairs", one_way_sides, 0.1, "networkx, Dijkstra from one end"),
+        bench("hub", "nodes similar to a hub", hub_sides, 0.01, "networkx, adamic_adar_index"),
         bench("update", "an observation", update_sides, 1.5, f"the same among {SMALL:,} edges"),
     )
 

@@ -61,7 +61,7 @@ class Markov:
         self.common: Counter[str] = Counter()
 
     def guess(self, last: str) -> str | None:
-        """The likeliest next call, by name where equal."""
+        """Return the likeliest next call; ties by name."""
         return _top(self.followed.get(last) or self.common)
 
     def see(self, last: str, name: str) -> None:
@@ -99,7 +99,7 @@ def told_of(sessions: Sequence[Sequence[SequenceCall]]) -> Told:
 
 
 def sessions_of(path: Path, *, fine: bool) -> list[list[SequenceCall]]:
-    """The sessions under a path, the oldest first."""
+    """Return the sessions under a path, the oldest first."""
     read = _transcripts(path) if path.is_dir() else _traces(path)
     found: list[tuple[int, list[SequenceCall]]] = []
     for spans in read:
@@ -142,13 +142,13 @@ def _transcripts(folder: Path) -> Iterator[list[CallSpan]]:
 
 
 def _calls(session: str, lines: Iterable[str]) -> Iterator[CallSpan]:
-    """The tool calls of one transcript, each with its outcome; a prompt of a person begins a turn."""
+    """Yield the tool calls of one transcript, each with its outcome; a prompt of a person begins a turn."""
     turn, calls, failed, ended = "0", [], set(), {}
     for line in lines:
         try:
             told = json.loads(line)
         except ValueError:
-            continue  # a torn line costs itself only
+            continue  # a torn line affects no other line
         message = told.get("message") if isinstance(told, dict) else None
         message = message if isinstance(message, dict) else {}
         content = message.get("content")
@@ -193,7 +193,7 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
     for fine in (True, False):
         sessions = sessions_of(args.path, fine=fine)
         if len(sessions) < 2:
-            raise BenchError(f"'{args.path}' has {len(sessions)} sessions with calls: too few to learn and to ask")
+            raise BenchError(f"'{args.path}' has {len(sessions)} sessions with calls: too few")
         told = told_of(sessions)
         for who in ("ours", "order-1 Markov", "popularity"):
             apart = f"{told.calibration:.3f}" if who == "ours" else ""

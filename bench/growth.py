@@ -10,7 +10,7 @@ from bench.progress import Tell, quiet
 from bench.runner import Ground, Thunk, Verdict, judged, nothing
 
 STEPS_RATIO = at_most(3)
-"""A hundred times the records may cost a few more levels of an index, not a scan."""
+"""A hundred times the records may cost a few more index levels, not a scan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Grown:
         return self.large[look_up] / self.small[look_up]
 
     def verdict(self, look_up: str) -> Verdict:
-        """Whether one look-up reaches the bar; steps are counts and never unstable."""
+        """Return whether one look-up reaches the bar; steps are counts and never unstable."""
         return judged(self.growth.bar, self.ratio(look_up))
 
 

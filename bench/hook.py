@@ -56,7 +56,7 @@ class Scene:
 
 
 def a_scene(ground: Ground) -> Scene:
-    """A repository of a thousand files with the hook beside its store."""
+    """Return a repository of a thousand files with the hook beside its store."""
     repository = ground.folder / "repository"
     subprocess.run(["git", "init", "-q", str(repository)], check=True)
     for n in range(FILES):
@@ -68,7 +68,7 @@ def a_scene(ground: Ground) -> Scene:
 
 
 def an_event(scene: Scene, tool: str, event: str, filling: str) -> bytes:
-    """A hook event of about 20 kB."""
+    """Return a hook event of about 20 kB."""
     said: dict[str, Any] = {
         "session_id": "5d2f0c3e-1111-4222-8333-444455556666",
         "cwd": str(scene.repository),
@@ -82,20 +82,20 @@ def an_event(scene: Scene, tool: str, event: str, filling: str) -> bytes:
 
 
 def quiet(scene: Scene) -> Callable[[], None]:
-    """An event in which nothing looks like a secret."""
+    """Return an event in which nothing looks like a secret."""
     event = an_event(scene, "Edit", "PostToolUse", "def f(x):\n    return x + 1\n")
     return lambda: scene.hook(event)
 
 
 def secret(scene: Scene) -> Callable[[], None]:
-    """An event with a secret in it."""
+    """Return an event with a secret in it."""
     event = an_event(scene, "Edit", "PostToolUse", "def f(x):\n    return x + 1\n")
     event = event.replace(b"return x + 1", b"token = '" + b"ghp_" + b"A1b2C3d4E5f6" * 3 + b"'", 1)
     return lambda: scene.hook(event)
 
 
 def shell(scene: Scene) -> Callable[[], None]:
-    """An event after a shell command that changed some files."""
+    """Return an event after a shell command that changed some files."""
     event = an_event(scene, "Bash", "PostToolUse", "done\n")
     scene.hook(event)
     count = 0
@@ -111,7 +111,7 @@ def shell(scene: Scene) -> Callable[[], None]:
 
 
 def sides(event: Callable[[Scene], Callable[[], None]], baseline: str) -> Callable[[Ground], Sides]:
-    """The hook on one kind of event against one of the baselines."""
+    """Measure the hook on one kind of event against one of the baselines."""
 
     def set_up(ground: Ground) -> Sides:
         scene = a_scene(ground)
@@ -128,7 +128,7 @@ def _times(run: Callable[[], None]) -> None:
 
 
 def commits(ground: Ground) -> Sides:
-    """Two commits with our hooks, against two plain ones and three bare starts."""
+    """Measure two commits with our hooks against two plain ones and three bare starts."""
     hooked = a_scene(Ground(_made(ground.folder / "hooked"), None))
     plain = a_scene(Ground(_made(ground.folder / "plain"), None))
     init = [str(Path(sys.executable).parent / "custody"), "init", "--agent", "claude-code"]
@@ -170,7 +170,7 @@ def _commit(scene: Scene) -> None:
 
 _EVENTS = {"quiet": (quiet, 2.0, 1.5), "redact": (secret, 4.0, 2.5), "snapshot": (shell, 5.0, 3.0)}
 _WHAT = {
-    "quiet": "a 20 kB event in which nothing trips",
+    "quiet": "a 20 kB event without a secret",
     "redact": "a 20 kB event with a secret",
     "snapshot": f"a shell event among {FILES:,} files, {CHANGED} of them changed",
 }

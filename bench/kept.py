@@ -162,7 +162,7 @@ RUNS = by_name(
         Run(
             "attribution-hooks",
             "Attribution",
-            "stories with known truth, told through the installed hook",
+            "stories with known truth, recorded by the installed hook",
             "-m bench attribution --source hooks --alone --json",
             LINES,
             _attribution,
@@ -186,9 +186,9 @@ RUNS = by_name(
         Run(
             "trust-risk",
             "Trust",
-            "the same stream: what the control of risk lets through unseen",
+            "the same stream: changes that risk control merges without review",
             "-m bench trust DATA/trust_stream_aidev.jsonl.gz --json",
-            ("target", "bad among those let through", "let through"),
+            ("target", "bad among those merged", "let through"),
             _risk,
         ),
         Run(
@@ -236,7 +236,7 @@ RUNS = by_name(
 
 
 def words_of(run: Run, data: Path | None, reports: Path | None) -> Sequence[str]:
-    """The words of a run with its folders in place; a folder that is missing is an error."""
+    """Return the words of a run with its folders filled in; a missing folder is an error."""
     words = run.words
     for name, folder in (("DATA", data), ("REPORTS", reports)):
         if name in words and folder is None:

@@ -24,7 +24,7 @@ Some = TypeVar("Some", bound=Named)
 
 
 def by_name(*groups: Iterable[Some]) -> Mapping[str, Some]:
-    """All of ``groups`` under their names, in order; a name taken twice is refused."""
+    """Return all of ``groups`` by name, in order; a duplicate name is an error."""
     table: dict[str, Some] = {}
     for entry in (entry for group in groups for entry in group):
         if entry.name in table:
@@ -34,7 +34,7 @@ def by_name(*groups: Iterable[Some]) -> Mapping[str, Some]:
 
 
 def chosen(table: Mapping[str, Some], names: Sequence[str]) -> list[Some]:
-    """The entries called ``names``, in that order; all of them when no name is given."""
+    """Return the entries called ``names``, in that order; all of them when no name is given."""
     for name in names:
         if name not in table:
             near = difflib.get_close_matches(name, table, n=1)

@@ -3,7 +3,7 @@
     python -m bench otlp FILE... --spans 20000 80000
 
 Each FILE is imported into an empty repository, imported again, written out as JSON and as protobuf and read back
-elsewhere. *memory* is the peak of a process that imports a generated file of so many spans, children before parents,
+elsewhere. *memory* is the peak of a process that imports a generated file of this many spans, children before parents,
 a hundred to a trace; it must not grow with the file.
 """
 
@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
 
 
 def whole_way(file: Path) -> Iterator[Figure]:
-    """Count what is stored of one file's spans."""
+    """Count the stored spans of one file."""
     with tempfile.TemporaryDirectory(prefix="custody-bench-") as name:
         one, json_side, proto_side = (_a_workspace(Path(name) / side) for side in ("one", "json", "proto"))
         first, second = import_otlp(one, [file]), import_otlp(one, [file])
@@ -57,7 +57,7 @@ def whole_way(file: Path) -> Iterator[Figure]:
         yield f"spans read from {file.name}", first.spans, f"{first.spans:,}", None
         yield "kept", first.new, f"{first.new:,}", None
         lost = first.spans - first.new - counts.get("repeated", 0)
-        yield "neither kept nor there already", lost, f"{lost:,}", exactly(0)
+        yield "neither stored nor already known", lost, f"{lost:,}", exactly(0)
         yield "mended or said", len(counts), ", ".join(f"{code} {n:,}" for code, n in counts.items()) or "nothing", None
         yield "new at the second import", second.new, f"{second.new:,}", exactly(0)
         kept = _spans(one)
@@ -74,7 +74,7 @@ def whole_way(file: Path) -> Iterator[Figure]:
 
 
 def memory(sizes: Sequence[int]) -> Iterator[Figure]:
-    """The peak of an import of each size, in mebibytes, and the last against the first."""
+    """Measure the memory peak of imports by size, in mebibytes, and the ratio of the last to the first."""
     peaks: list[float] = []
     for size in sizes:
         with tempfile.TemporaryDirectory(prefix="custody-bench-") as name:
@@ -90,7 +90,7 @@ def memory(sizes: Sequence[int]) -> Iterator[Figure]:
 
 
 def _lines(count: int) -> Iterator[str]:
-    """A file as a program writes it that sends what ended: children come before their parents."""
+    """Yield a file as programs write it that send spans when they end: children before parents."""
     for number in range(count):
         trace, place = divmod(number, TRACE_SPANS)
         span = {
@@ -107,7 +107,7 @@ def _lines(count: int) -> Iterator[str]:
 
 
 def _peak(folder: Path, file: Path) -> float:
-    """The largest resident size of a process that imports the file; measured by a process of its own."""
+    """Return the largest resident size of an importing process, measured by a separate process."""
     code = (
         "import resource, subprocess, sys\n"
         "done = subprocess.run([sys.executable, '-m', 'custody', '-C', *sys.argv[1:]], stdout=subprocess.DEVNULL)\n"

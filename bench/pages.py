@@ -88,8 +88,8 @@ LOOKS = (
 def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
     """Measure every page; return 1 when a bar was missed in every try."""
     out, err = out or sys.stdout, err or sys.stderr
-    parser = argparse.ArgumentParser(prog="python -m bench pages", description="How light the pages are.")
-    parser.add_argument("--tries", type=int, default=TRIES, metavar="N", help="looks at each page (%(default)s)")
+    parser = argparse.ArgumentParser(prog="python -m bench pages", description="Measure the weight of the pages.")
+    parser.add_argument("--tries", type=int, default=TRIES, metavar="N", help="tries per page (%(default)s)")
     tries: int = parser.parse_args(argv).tries
     script = len(load_page_assets()["app.js"].packed)
     out.write(f"script of the first page: {script:,} bytes compressed (bar {SCRIPT_BYTES_MAX:,})\n\n")
@@ -123,7 +123,7 @@ def _once(browser: Browser, service: Started, look: Look) -> tuple[int, float]:
         window.settled()
         nodes = window.nodes()
         look.act(page)
-        page.wait_for_timeout(300)  # the observer is told late
+        page.wait_for_timeout(300)  # the observer is notified late
         loaded = page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
         late = [task[1] for task in page.evaluate("window.tasks") if task[0] >= loaded]
         return max(nodes, window.nodes()), max(late, default=0.0)

@@ -1,4 +1,4 @@
-"""What a tool adds to a commit and to a blame, over plain git doing the same in the same minute."""
+"""The time that a tool adds to a commit and to a blame, against plain git at about the same time."""
 
 import itertools
 import subprocess
@@ -22,13 +22,13 @@ CALLS = 2
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Ratios over plain git, by what was timed."""
+    """Ratios to plain git, by measured command."""
 
     tool: str
     ratios: Mapping[str, Measured]
 
     def rows(self) -> list[tuple[str, ...]]:
-        """A row for each."""
+        """Return a table with a row for each tool."""
         return [
             (
                 self.tool,
@@ -41,7 +41,7 @@ class Times:
         ]
 
     def as_json(self) -> dict[str, Any]:
-        """The same for programs."""
+        """Return the same figures as JSON."""
         return {
             what: {"median": round(one.spread.median, 3), "steady": one.spread.steady, "pairs": len(one.ratios)}
             for what, one in self.ratios.items()
@@ -49,7 +49,7 @@ class Times:
 
 
 def closed(teller: Teller) -> None:
-    """End what a teller has left running."""
+    """End the processes that a recorder left running."""
     close = getattr(teller, "close", None)
     if close is not None:
         with suppress(BenchError):
@@ -57,7 +57,7 @@ def closed(teller: Teller) -> None:
 
 
 def time_of(name: str, teller: Callable[[], Teller], blame: list[str] | None, tell: Tell) -> Times:
-    """What a tool adds: to each commit of an edit of one line, and, where it has one, what its blame takes."""
+    """Measure the time that a tool adds to commits of one-line edits, and the time of its blame, if any."""
     wanted = {"commit": _commits(teller)} | ({"blame": _blames(teller, blame)} if blame else {})
     ratios = {}
     for what, set_up in wanted.items():
@@ -91,7 +91,7 @@ def _blames(teller: Callable[[], Teller], blame: list[str]) -> Callable[[Ground]
 
 
 def _written(folder: Path, teller: Teller) -> World:
-    """A repository with a file that an agent wrote, committed by a person."""
+    """Return a repository with a file that an agent wrote, committed by a person."""
     world = a_world(folder, teller)
     text = "".join(f"def part_{n}(value):\n    return value * {n}\n\n\n" for n in range(FUNCTIONS))
     world.agent().write(FILE, text)

@@ -35,21 +35,21 @@ status=$?
 "{program}" await --timeout 20 >/dev/null 2>&1
 exit $status
 """
-"""Lets a service that works in the background finish after each command, so that no story is faster than it."""
+"""Lets a background service finish after each command, so that a story does not overtake it."""
 BEGINNINGS = {"SessionStart": "session-start", "PreToolUse": "user-prompt-submit"}
 """The events that Entire gets before a tool: every call is its own turn here."""
 _CHECKPOINT = re.compile(r"^Entire-Checkpoint: (\w+)$", re.MULTILINE)
 
 
 def a_hook(path: Path, text: str) -> None:
-    """A program at ``path`` that git runs."""
+    """Write a program to ``path`` that git runs as a hook."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
 
 def blamed(question: Question) -> list[str]:
-    """The commit of every line as git's own blame has it, following moves and ignoring white space."""
+    """Return the commit of every line by git blame, following moves and ignoring white space."""
     words = ["git", "blame", "-w", "-M", "-C", "--line-porcelain", "HEAD", "--", question.path]
     said: bytes = ran(words, question.world.folder, question.world.environment)
     return re.findall(r"^([0-9a-f]{40}) \d+ \d+", said.decode(errors="replace"), re.MULTILINE)
@@ -63,7 +63,7 @@ def message(question: Question, commit: str) -> str:
 
 
 class _Heard:
-    """The common part of the tellers here: they use the real clock and need no final step."""
+    """The common part of these recorders: they use the real clock and need no final step."""
 
     def end(self) -> None:
         """Do nothing: events were recorded as they happened."""
@@ -242,7 +242,7 @@ class Entire(_Heard):
 
 @dataclass(frozen=True, slots=True)
 class EntireBlame:
-    """git's blame, and the checkpoint that Entire's trailer of the commit names: it has no answer for lines itself."""
+    """git's blame, and the checkpoint in Entire's trailer of the commit: Entire itself has no blame."""
 
     name: str = "git blame and Entire's trailers"
 

@@ -126,7 +126,7 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
 
 
 def result_of(tool: Tool, given: Path | None, stories: Sequence[Scenario], *, times: bool, tell: Tell) -> Result:
-    """Play the stories, or take the times, with one tool; or the reason why not."""
+    """Play the stories, or measure times, with one tool; or return the reason why not."""
     program = given or Path(shutil.which(tool.program) or "") if tool.program else Path()
     if tool.program and not program.is_file():
         return Result(
@@ -194,7 +194,7 @@ def _inexact(result: Result) -> list[str]:
 
 
 def as_json(results: Sequence[Result]) -> list[dict[str, Any]]:
-    """The same for programs."""
+    """Return the same figures as JSON."""
     return [
         {
             "tool": result.tool,
@@ -209,10 +209,10 @@ def as_json(results: Sequence[Result]) -> list[dict[str, Any]]:
 
 
 def arguments() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="python -m bench peers", description="Measure other tools beside us.")
     parser.add_argument(
-        "--tool", nargs=2, action="append", default=[], metavar=("NAME", "PATH"), help="where a tool's program is"
+        "--tool", nargs=2, action="append", default=[], metavar=("NAME", "PATH"), help="the path of a tool's program"
     )
     parser.add_argument("--only", metavar="NAME,…", help=f"only these tools (of {', '.join(TOOLS)})")
     parser.add_argument("--scenarios", metavar="NAME,…", help="only these stories")

@@ -25,7 +25,7 @@ RATIO_MAX = 3.0
 
 
 def seeds() -> Iterator[str]:
-    """What adversarial texts are made of: one literal and one tail each."""
+    """Return the parts of adversarial texts: one literal and one tail each."""
     literals = [literal for rule in RULES for literal in rule.literals] + [*KEYWORDS, *OPENINGS]
     for literal in dict.fromkeys(literals):
         for tail in TAILS:
@@ -39,7 +39,7 @@ def adversarial(seed: str, characters: int) -> Iterator[str]:
 
 
 def seconds(text: str) -> float:
-    """The least time of a few to look at ``text`` and to redact it."""
+    """Return the least time of a few to scan ``text`` and to redact it."""
     best = float("inf")
     for _ in range(ROUNDS):
         began = time.process_time()
@@ -53,13 +53,13 @@ def seconds(text: str) -> float:
 
 
 def growth(seed: str, characters: int) -> float:
-    """How much longer twice the text takes, at worst; what is too quick to be measured counts as a millisecond."""
+    """Return how much longer twice the text takes, at worst; times below a millisecond count as one."""
     pairs = zip(adversarial(seed, characters), adversarial(seed, 2 * characters), strict=True)
     return max(seconds(twice) / max(seconds(once), 1e-3) for once, twice in pairs)
 
 
 def worst(characters: int) -> list[tuple[float, str]]:
-    """The growth of all adversarial texts, largest first."""
+    """Return the growth of all adversarial texts, largest first."""
     return sorted(((growth(seed, characters), seed) for seed in seeds()), reverse=True)
 
 

@@ -41,12 +41,12 @@ from bench.runner import Bench
 
 
 class Command(Protocol):
-    """A bench that has words and tables of its own."""
+    """A bench with its own command line and tables."""
 
     def __call__(
         self, argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None
     ) -> int:
-        """Run it; the number is its exit status."""
+        """Run the bench; return its exit status."""
 
 
 BENCHES: Mapping[str, Bench | Growth] = by_name(

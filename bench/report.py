@@ -35,7 +35,7 @@ def command(bench: Bench | Growth, pairs: int = PAIRS_MIN) -> str:
 
 
 def verdicts(results: Iterable[Result]) -> Iterator[Verdict]:
-    """Every verdict of every result: a growth has one per look-up."""
+    """Yield every verdict of every result: a growth has one per look-up."""
     for result in results:
         match result:
             case Grown():
@@ -47,7 +47,7 @@ def verdicts(results: Iterable[Result]) -> Iterator[Verdict]:
 
 
 def tables(results: Sequence[Result]) -> str:
-    """One table of ratios, one of growth, and the benches without a figure with their reasons."""
+    """Return one table of ratios, one of growth, and the benches without a figure with their reasons."""
     ratios = [ratio_row(result) for result in results if isinstance(result, Measured)]
     growth = [row for result in results if isinstance(result, Grown) for row in growth_rows(result)]
     absent = [absent_row(result) for result in results if isinstance(result, NotMeasured)]
@@ -60,7 +60,7 @@ def tables(results: Sequence[Result]) -> str:
 
 
 def ratio_row(result: Measured) -> tuple[str, ...]:
-    """One line of the table of ratios."""
+    """Return one line of the table of ratios."""
     found, pairs = result.spread, len(result.ratios)
     again = f" (round {result.rounds})" if result.rounds > 1 else ""
     return (
@@ -75,7 +75,7 @@ def ratio_row(result: Measured) -> tuple[str, ...]:
 
 
 def growth_rows(result: Grown) -> Iterator[tuple[str, ...]]:
-    """One line of the table of growth per look-up."""
+    """Yield one line of the table of growth per look-up."""
     growth = result.growth
     for look_up in result.small:
         yield (
@@ -91,7 +91,7 @@ def growth_rows(result: Grown) -> Iterator[tuple[str, ...]]:
 
 
 def absent_row(result: NotMeasured) -> tuple[str, ...]:
-    """One line of the table of benches without a figure."""
+    """Return one line of the table of benches without a figure."""
     return (result.bench.name, result.verdict.value, result.reason)
 
 
@@ -107,7 +107,7 @@ def listing(benches: Iterable[Bench | Growth]) -> str:
 
 
 def against(bench: Bench | Growth) -> str:
-    """The named baseline; a growth is its own."""
+    """Return the name of the baseline; growth is compared with itself."""
     return bench.baseline if isinstance(bench, Bench) else f"{bench.small:,} of {bench.large:,} records"
 
 
@@ -122,7 +122,7 @@ def as_json(results: Iterable[Result]) -> dict[str, object]:
 
 
 def one_as_json(result: Result) -> dict[str, object]:
-    """One result as an object; ``kind`` says which."""
+    """Return one result as an object; ``kind`` says which."""
     match result:
         case Measured():
             return measured_as_json(result)
@@ -135,7 +135,7 @@ def one_as_json(result: Result) -> dict[str, object]:
 
 
 def measured_as_json(result: Measured) -> dict[str, object]:
-    """A ratio with every pair behind it."""
+    """Return a ratio with every pair behind it."""
     found = result.spread
     return {
         "kind": "ratio",
@@ -152,7 +152,7 @@ def measured_as_json(result: Measured) -> dict[str, object]:
 
 
 def grown_as_json(result: Grown) -> dict[str, object]:
-    """A growth with the steps of every look-up."""
+    """Return a growth with the steps of every look-up."""
     return {
         "kind": "growth",
         **named(result.growth),
@@ -170,5 +170,5 @@ def grown_as_json(result: Grown) -> dict[str, object]:
 
 
 def named(bench: Bench | Growth) -> dict[str, object]:
-    """What every result says about its bench."""
+    """Return the fields that every result has."""
     return {"name": bench.name, "what": bench.what, "bar": None if bench.bar is None else str(bench.bar)}

@@ -34,25 +34,25 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """Where a bench may work: an empty folder of its own, and the data folder named by ``--data``, if one was."""
+    """The folders of a bench: its own empty one, and the data folder of ``--data``, if given."""
 
     folder: Path
     data: Path | None = None
 
     def need_data(self) -> Path:
-        """The data folder; without one the bench cannot be run."""
+        """Return the data folder; without one the bench cannot be run."""
         if self.data is None:
             raise MissingData("needs --data PATH")
         return self.data
 
 
 class MissingData(Exception):
-    """The bench reads data that was not given: it is not run, which is not a failure."""
+    """The bench needs data that was not passed: it is skipped, which is not a failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """What is timed: ``subject`` and ``baseline`` do the same job once per call; ``close`` undoes the set-up."""
+    """The two sides: ``subject`` and ``baseline`` do the same job once per call; ``close`` undoes the set-up."""
 
     subject: Thunk
     baseline: Thunk
@@ -96,7 +96,7 @@ class Measured:
 
 
 def judged(bar: Bar | None, figure: float) -> Verdict:
-    """Whether a steady ``figure`` reaches ``bar``."""
+    """Return whether a steady ``figure`` reaches ``bar``."""
     if bar is None:
         return Verdict.MEASURED
     return Verdict.MET if bar.holds(figure) else Verdict.MISSED
@@ -110,7 +110,7 @@ def measure(
         raise BenchError(f"{pairs} pairs are too few: at least {PAIRS_MIN}")
     tell(f"{bench.name}: setting up")
     sides = bench.set_up(ground)
-    gc.freeze()  # what is there before the first pair is garbage of neither side, and costs time to look through
+    gc.freeze()  # Garbage from before the first pair belongs to neither side, and would be scanned in every collection.
     try:
         return in_rounds(bench, sides, pairs, clock, tell)
     finally:
@@ -134,7 +134,7 @@ def in_rounds(bench: Bench, sides: Sides, pairs: int, clock: Clock, tell: Tell) 
 
 
 def warmed_up(bench: Bench, sides: Sides, clock: Clock) -> int:
-    """Run each side untimed, so that no pair pays for first calls; say how many calls make one timing."""
+    """Run each side untimed, so that no pair includes first calls; return the calls per timing."""
     sides.subject()
     sides.baseline()
     return bench.calls or calls_for(timed(sides.baseline, 1, clock))
@@ -148,7 +148,7 @@ def timed_pair(sides: Sides, turn: tuple[Side, Side], calls: int, clock: Clock) 
 
 
 def timed(thunk: Thunk, calls: int, clock: Clock) -> int:
-    """How long ``calls`` calls take; garbage of whoever ran before is collected first, not during."""
+    """Return how long ``calls`` calls take; earlier garbage is collected first, not during."""
     gc.collect()
     start = clock()
     for _ in range(calls):

@@ -12,7 +12,7 @@ WORK = bytes(range(256)) * 64
 
 
 def same_twice(ground: Ground) -> Sides:
-    """Both sides do the same small job."""
+    """Make both sides do the same small job."""
 
     def job() -> int:
         return sum(WORK)
@@ -21,13 +21,13 @@ def same_twice(ground: Ground) -> Sides:
 
 
 def same_program_twice(ground: Ground) -> Sides:
-    """Both sides start the same program."""
+    """Make both sides start the same program."""
     program = Spawn(argv=(sys.executable, "-I", "-S", "-c", "print('ready')"), prints=b"ready\n", cwd=ground.folder)
     return Sides(program, program)
 
 
 def by_key(ground: Ground, size: int) -> Population:
-    """One table of ``size`` rows, looked up by its primary key."""
+    """Return one table of ``size`` rows, looked up by its primary key."""
     connection = sqlite3.connect(ground.folder / "rows.db")
     connection.execute("CREATE TABLE row (id INTEGER PRIMARY KEY, text TEXT)")
     with connection:

@@ -52,7 +52,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The ratios of the last round; none where the part could not be run."""
+    """The ratios of the last round; empty if the part could not be run."""
 
     part: Part
     ratios: tuple[float, ...] = ()
@@ -60,7 +60,7 @@ class Result:
     rates: tuple[float, float] | None = None
     """The rates of the last pair, to show the order of magnitude."""
     why: str = ""
-    """Why it was not run."""
+    """The reason why it was not run."""
 
     @property
     def verdict(self) -> Verdict:
@@ -98,21 +98,21 @@ def _blame(_folder: Path) -> Iterator[Sides]:
 PARTS = (
     Part(
         name="ingest-single",
-        what="traces kept a second, one a request, 16 clients",
-        baseline="commits a second of pgbench, one row each, 16 clients",
+        what="traces stored per second, one per request, 16 clients",
+        baseline="commits per second of pgbench, one row each, 16 clients",
         bar=at_least(0.3),
         set_up=_single,
     ),
     Part(
         name="ingest-batch",
-        what="traces kept a second, 256 a request",
+        what="traces stored per second, 256 per request",
         baseline="the same rows by COPY into the same tables with the same indexes",
         bar=at_least(0.3),
         set_up=_batch,
     ),
     Part(
         name="blame",
-        what="blame requests a second, no store",
+        what="blame requests per second, no store",
         baseline="the same handler on FastAPI with pydantic",
         bar=at_least(1.5),
         set_up=_blame,
@@ -121,7 +121,7 @@ PARTS = (
 
 
 def measured(part: Part, folder: Path, pairs: int, tell: Tell) -> Result:
-    """Rounds of pairs until the quartiles are close, three at most; the last is the answer."""
+    """Measure rounds of pairs until the quartiles are close, at most three; return the last."""
     tell(f"{part.name}: setting up")
     try:
         with contextmanager(part.set_up)(folder) as sides:
@@ -133,7 +133,7 @@ def measured(part: Part, folder: Path, pairs: int, tell: Tell) -> Result:
 def _rounds(part: Part, sides: Sides, pairs: int, tell: Tell) -> Result:
     sides.subject()
     sides.baseline()
-    sides.subject()  # once more than the other: COPY takes what the service kept before it
+    sides.subject()  # one more than the other side: COPY uses what the service stored before it
     rounds = 0
     while True:
         rounds += 1
@@ -149,7 +149,7 @@ def _rounds(part: Part, sides: Sides, pairs: int, tell: Tell) -> Result:
 
 
 def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
-    """Measure the parts that are named, or all; 1 when something could not be measured."""
+    """Measure the named parts, or all; return 1 when something could not be measured."""
     out, err = out or sys.stdout, err or sys.stderr
     parser = argparse.ArgumentParser(prog="python -m bench service", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="a part (default: all of them)")
@@ -177,7 +177,7 @@ HEADER = ("service", "ratio of rates [quartiles]", "of processor time", "pairs",
 
 
 def table(results: Sequence[Result]) -> str:
-    """The figures for people."""
+    """Format the figures for people."""
     return columns(HEADER, [_row(one) for one in results])
 
 
@@ -195,7 +195,7 @@ def _words(ratios: Sequence[float]) -> str:
 
 
 def as_json(results: Sequence[Result]) -> dict[str, object]:
-    """The figures for programs, every ratio among them."""
+    """Return the figures as JSON, with every ratio."""
     rows = [
         {
             "name": one.part.name,

@@ -66,14 +66,14 @@ def told(first: int, last: int) -> dict[str, Any]:
 
 
 def stubbed(_workspace: object, asked: BlameBody, *, with_text: bool) -> BlameAnswer:
-    """An answer from the question alone, in the place of the store's."""
+    """Return an answer made from the query alone, without the store."""
     del with_text
     found = [SegmentAnswer(**told(one.start_line, one.end_line)) for one in asked.blame_data]
     return BlameAnswer(file_path=asked.file_path, attributions=found)
 
 
 def ours() -> Any:
-    """The service with the function behind its blame endpoint replaced."""
+    """Return the service with the function behind its blame endpoint replaced."""
     from custody.server.auth import CallerLimits, PerStartKeeper, Settings
     from custody.server.listener import create_app
     from custody.server.routes import lines
@@ -86,7 +86,7 @@ def ours() -> Any:
 
 
 def fastapi() -> Any:
-    """The same on FastAPI, as its own guide has it: models for both ways, a dependency for the token."""
+    """Return the same service on FastAPI, as its guide shows: models for input and output, a token dependency."""
     from fastapi import Depends, FastAPI, Header, HTTPException
     from pydantic import BaseModel, Field
 
@@ -165,7 +165,7 @@ def serve(name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """Seconds of some requests by the clock, and of the server's own processor time."""
+    """Elapsed seconds of some requests, and the server's processor seconds."""
 
     clock: float
     processor: float
@@ -173,14 +173,14 @@ class Took:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One of the two, and clients of it."""
+    """One of the two servers, with its clients."""
 
     made: Running
     asked: list[Client]
     data: bytes
 
     def timed(self, count: int = REQUESTS) -> Took:
-        """Send so many requests."""
+        """Send this many requests."""
         before = processor_seconds(self.made.process.pid)
         clock = drive(self.asked, [self.data] * count, 200)
         return Took(clock, processor_seconds(self.made.process.pid) - before)
@@ -188,7 +188,7 @@ class Server:
 
 @contextmanager
 def both() -> Iterator[dict[str, Server]]:
-    """The two servers; an error when they do not answer alike."""
+    """Yield the two servers; their answers must be equal."""
     data = request(PATH, question(), TOKEN)
     with ExitStack() as stack:
         made = {}
@@ -197,7 +197,7 @@ def both() -> Iterator[dict[str, Server]]:
             made[name] = Server(server, stack.enter_context(clients(server.port, CLIENTS)), data)
         answers = [server.asked[0].ask(data) for server in made.values()]
         if len({(status, json.dumps(json.loads(body), sort_keys=True)) for status, body in answers}) != 1:
-            raise BenchError(f"the two do not answer alike: {answers}")
+            raise BenchError(f"the two servers answer differently: {answers}")
         yield made
 
 

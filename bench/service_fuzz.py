@@ -30,7 +30,7 @@ TOKEN = "fuzz-" + "0" * 32
 NAMED_MAX = 20
 SECONDS_MAX = 2**32
 ROUND = 200
-"""Requests of one kind that are drawn at a time: hypothesis remembers what it drew."""
+"""Requests of one kind that are drawn at a time, since hypothesis keeps all that it drew."""
 
 Tell = Callable[[str], None]
 
@@ -44,17 +44,17 @@ class Fuzzed:
 
     @property
     def count(self) -> int:
-        """How many requests were answered."""
+        """The number of answered requests."""
         return self.answers.total()
 
     @property
     def bugs(self) -> int:
-        """How many answers were of the kind that is always wrong."""
+        """The number of answers that are errors in any case."""
         return sum(count for (_, status), count in self.answers.items() if status >= 500)
 
 
 def fuzz(app: Litestar, token: str, examples: int, seed: int, tell: Tell = lambda _: None) -> Fuzzed:
-    """Send about so many requests, spread evenly over operations, half of them invalid."""
+    """Send about this many requests, spread evenly over operations, half of them invalid."""
     import schemathesis
     from schemathesis import GenerationMode
 
@@ -110,11 +110,11 @@ def _run(operation: Any, mode: Any, headers: dict[str, str], examples: int, seed
     try:
         seeded(seed)(drawn(given(case=operation.as_strategy(generation_mode=mode))(one)))()
     except Unsatisfiable:
-        return  # an operation that takes nothing cannot be invalid
+        return  # an operation without parameters cannot be invalid
 
 
 def _as_json(serializer: Any) -> None:
-    """Have bodies of lines drawn like others, and sent as what was drawn says."""
+    """Draw bodies of JSON lines like other bodies, and send them with their media type."""
 
     def lines(_context: Any, value: Any) -> bytes:
         if isinstance(value, bytes):
@@ -125,7 +125,7 @@ def _as_json(serializer: Any) -> None:
 
 
 def _moments() -> None:
-    """Have moments drawn from years that a store can hold, most of the time."""
+    """Draw times mostly from the years that a store supports."""
     import schemathesis
     from hypothesis import strategies as st
 
@@ -134,7 +134,7 @@ def _moments() -> None:
 
 
 def a_service(folder: Path, database: str | None = None) -> Litestar:
-    """A service on a store of its own, with limits that do not get in the way."""
+    """Return a service on its own store, with limits that are never reached."""
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
     workspace = Workspace(folder, database)
     limits = CallerLimits(rate_per_second=1e9, rate_burst=10**9)
@@ -142,7 +142,7 @@ def a_service(folder: Path, database: str | None = None) -> Litestar:
 
 
 def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
-    """Fuzz a service on a store of its own; the number is 1 when anything was wrong."""
+    """Fuzz a service on its own store; return 1 on any error."""
     out, err = out or sys.stdout, err or sys.stderr
     parser = argparse.ArgumentParser(prog="python -m bench service-fuzz", description=__doc__)
     parser.add_argument("--examples", type=int, default=5_000, metavar="N", help="requests (%(default)s)")

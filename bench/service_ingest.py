@@ -41,11 +41,11 @@ SINGLES = 240
 BATCH, BATCHES = 256, 4
 """Traces of a batch, and batches of one timing."""
 PREFILLED = 3
-"""Lots of batches that are there before anything is timed."""
+"""Batches that are stored before anything is timed."""
 ALONE = "alone"
 PATH = "/api/v1/traces"
 NOT_ROWS = ("state", "fork", "erasure")
-"""Tables with a place of a chain whose rows do not come from single records of it."""
+"""Tables with positions in a chain, but not one row per record."""
 
 SCRIPT = f"""\
 \\set n :n + 1
@@ -58,7 +58,7 @@ _RATE = re.compile(r"^tps = ([0-9.]+) ", re.MULTILINE)
 
 
 def a_trace(name: str) -> dict[str, object]:
-    """A trace of one file, as an agent's tool writes it."""
+    """Return a trace of one file, as an agent's tool writes it."""
     ranges = [{"start_line": 1, "end_line": 5}, {"start_line": 20, "end_line": 41}]
     told = {"contributor": {"type": "ai", "model_id": "m/1"}, "url": f"https://x.example/{name}", "ranges": ranges}
     return {
@@ -73,7 +73,7 @@ def a_trace(name: str) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class Lot:
-    """The rows that some records have in every table, as COPY takes them."""
+    """The rows of some records in every table, in COPY's format."""
 
     records: int
     rows: dict[str, bytes]
@@ -81,7 +81,7 @@ class Lot:
 
 @dataclass(slots=True)
 class Place:
-    """A service on a database, clients of it, and the same tables beside it."""
+    """A service on a database, its clients, and copies of its tables."""
 
     url: str
     pgbench: Path
@@ -90,19 +90,19 @@ class Place:
     tokens: Sequence[str]
     admin: Any
     served: tuple[int, int]
-    """The processes of the service and of the database."""
+    """Return the processes of the service and of the database."""
     made: int = 0
     alone: int = 0
     copied: int = 0
     lots: deque[Lot] = field(default_factory=deque)
 
     def names(self, count: int) -> list[str]:
-        """Names of traces that were never sent."""
+        """Return trace ids that were never sent."""
         self.made += count
         return [f"load-{n}" for n in range(self.made - count, self.made)]
 
     def singles(self) -> Rates:
-        """Traces a second, one a request."""
+        """Measure traces per second, one per request."""
         named = zip(self.names(SINGLES), self._spread(SINGLES), strict=True)
         sent = [request(PATH, a_trace(name), token) for name, token in named]
         before = processor_seconds(*self.served)
@@ -112,7 +112,7 @@ class Place:
         return {CLOCK: SINGLES / took, PROCESSOR: SINGLES / used}
 
     def inserts(self) -> Rates:
-        """Commits a second of pgbench, by its own count and without its connecting."""
+        """Measure pgbench's commits per second, by its own count and without connecting."""
         script = self.folder / "single.sql"
         script.write_text(SCRIPT)
         each = SINGLES // CLIENTS
@@ -140,7 +140,7 @@ class Place:
         return {CLOCK: float(found[1]), PROCESSOR: each * CLIENTS / used}
 
     def batches(self) -> Rates:
-        """Traces a second, by the batch; what came of them is a lot for COPY."""
+        """Measure traces per second in batches; their rows are later copied by COPY."""
         sent = [request(PATH, [a_trace(name) for name in self.names(BATCH)], token) for token in self._spread(BATCHES)]
         before = processor_seconds(*self.served)
         took = drive(self.asked[:BATCHES], sent, 201)
@@ -149,7 +149,7 @@ class Place:
         return {CLOCK: BATCH * BATCHES / took, PROCESSOR: BATCH * BATCHES / used}
 
     def copies(self) -> Rates:
-        """Records a second by COPY into the tables beside it, of the oldest lot that was not copied."""
+        """Measure records per second by COPY into the copied tables, with the oldest rows not copied yet."""
         lot = self.lots.popleft()
         before, began = processor_seconds(self.served[1]) + time.process_time(), time.perf_counter()
         with self.admin.transaction(), self.admin.cursor() as cursor:
@@ -161,7 +161,7 @@ class Place:
         return {CLOCK: lot.records / took, PROCESSOR: lot.records / max(used, 1 / TICKS)}
 
     def _spread(self, count: int) -> list[str]:
-        """A token for each of some requests: each has a rate of its own."""
+        """Return one token per request, since each token has its own rate limit."""
         return [self.tokens[n % len(self.tokens)] for n in range(count)]
 
     def _last(self) -> int:
@@ -169,7 +169,7 @@ class Place:
         return int(last)
 
     def _lot(self) -> Lot:
-        """The rows of what was kept since the last lot."""
+        """Return the rows stored since the last batch."""
         first, last = self.copied, self._last()
         self.copied = last
         behind = f"seq > {first} AND seq <= {last}"
@@ -180,7 +180,7 @@ class Place:
         return Lot(last - first, {table: data for table, data in rows.items() if data})
 
     def tables(self) -> list[str]:
-        """The tables with rows of single records."""
+        """Return the tables with one row per record."""
         found = self.admin.execute(
             "SELECT table_name FROM information_schema.columns WHERE table_schema = %s AND column_name IN"
             " ('store_id', 'seq') GROUP BY table_name HAVING count(*) = 2 ORDER BY 1",
@@ -195,7 +195,7 @@ class Place:
 
 @contextmanager
 def a_place(folder: Path, url: str, pgbench: Path) -> Iterator[Place]:
-    """A service on the empty database at ``url``, warm, with the tables beside it."""
+    """Yield a warm service on the empty database at ``url``, with the extra tables."""
     import psycopg
 
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
@@ -217,18 +217,18 @@ def a_place(folder: Path, url: str, pgbench: Path) -> Iterator[Place]:
             place.batches()
         while place.lots:
             place.copies()
-        admin.execute("ANALYZE")  # as the server does by itself after a minute: before, it plans for empty tables
+        admin.execute("ANALYZE")  # The server does this itself after a minute; before, it plans for empty tables.
         yield place
 
 
 def _ended() -> float:
-    """What programs that were started here and have ended used."""
+    """Return the resources that ended child processes used."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def _beside(place: Place) -> None:
-    """The same tables with the same indexes, under another name."""
+    """Create the same tables with the same indexes, under other names."""
     place.admin.execute(f"CREATE SCHEMA {ALONE}")
     for table in (*place.tables(), "body", "part"):
         place.admin.execute(f"CREATE TABLE {ALONE}.{table} (LIKE {SCHEMA}.{table} INCLUDING ALL)")

@@ -40,7 +40,7 @@ CLIENTS = 8
 LOAD_SECONDS = (0.2, 1.2)
 """The shortest and longest time between kills."""
 BACK_SECONDS_MAX = 60
-"""For a database to be back, on a busy machine."""
+"""Maximum wait for a database to restart on a busy machine."""
 
 
 @dataclass(slots=True)
@@ -63,13 +63,13 @@ class Killed:
     lost: int
     twice: int
     misplaced: int
-    """Acknowledged under a receipt that is not the record's."""
+    """Events acknowledged with another record's receipt."""
     stuck: int = 0
-    """Times that a service acknowledged nothing more after its database came back."""
+    """How often a service acknowledged nothing after its database was back."""
 
     @property
     def is_fine(self) -> bool:
-        """Whether nothing was lost, doubled or misplaced, and every service went on."""
+        """Whether nothing was lost, duplicated or misplaced, and every service continued."""
         return not (self.lost or self.twice or self.misplaced or self.stuck) and self.acknowledged > 0
 
 
@@ -106,7 +106,7 @@ def killed(
 
 
 def _goes_on(load: Load) -> bool:
-    """Whether more is acknowledged within the time that a database needs to start."""
+    """Return whether more is acknowledged within the start time of a database."""
     until, before = time.monotonic() + BACK_SECONDS_MAX, len(load.receipts)
     while len(load.receipts) < before + CLIENTS:
         if time.monotonic() > until:
@@ -135,7 +135,7 @@ def _judged(workspace: Workspace, load: Load, rounds: int) -> Killed:
 
 @contextmanager
 def _clients(port: int, token: str, load: Load, number: int) -> Iterator[None]:
-    """Clients that send until the block ends."""
+    """Run clients that send until the block ends."""
     stop, alone = threading.Event(), threading.Lock()
     threads = [
         threading.Thread(target=_client, args=(port, token, load, f"{number}-{n}", stop, alone)) for n in range(CLIENTS)
@@ -200,14 +200,14 @@ def _kill_database(url: str, *, whole: bool) -> None:
             "SELECT pid FROM pg_stat_activity WHERE application_name = 'custody' AND datname = current_database()"
         ).fetchall()
     if whole:
-        os.kill(int(first), signal.SIGQUIT)  # what PostgreSQL calls immediate: no checkpoint, no farewell
+        os.kill(int(first), signal.SIGQUIT)  # PostgreSQL calls this an immediate shutdown: no checkpoint
         return
     for (pid,) in victims[:1]:
         os.kill(int(pid), signal.SIGKILL)
 
 
 def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
-    """Kill a service of its own; the number is 1 when anything acknowledged was lost or is there twice."""
+    """Kill a separate service; return 1 when anything acknowledged was lost or stored twice."""
     out, err = out or sys.stdout, err or sys.stderr
     parser = argparse.ArgumentParser(prog="python -m bench service-kill", description=__doc__)
     parser.add_argument("--rounds", type=int, default=20, metavar="N")

@@ -21,7 +21,7 @@ from bench.bars import BenchError
 
 CLOCK, PROCESSOR = "clock", "processor"
 Rates = dict[str, float]
-"""What a side reaches: a second by the clock, and a second of the processor time of all that works for it."""
+"""The rate of a side: per elapsed second, and per second of its processor time."""
 START_SECONDS_MAX = 60
 ANSWER_SECONDS_MAX = 120
 CHUNK = 65_536
@@ -31,7 +31,7 @@ _LENGTH = re.compile(rb"\r\ncontent-length: *([0-9]+)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A service that answers: its process, its port, and what it said of itself."""
+    """A running service: its process, its port, and its first output."""
 
     process: "subprocess.Popen[str]"
     port: int
@@ -41,7 +41,7 @@ class Running:
 
 @contextmanager
 def running(words: Sequence[str], folder: Path) -> Iterator[Running]:
-    """A program that prints an object with its ``port`` once it answers; killed after the block."""
+    """Yield a program that prints an object with its ``port`` once it answers; killed after the block."""
     process = subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     late = threading.Timer(START_SECONDS_MAX, process.kill)
     late.start()
@@ -60,14 +60,14 @@ def running(words: Sequence[str], folder: Path) -> Iterator[Running]:
 
 @contextmanager
 def serving(folder: Path, database: str | None) -> Iterator[Running]:
-    """``custody serve`` as a user starts it, on a free port."""
+    """Start ``custody serve`` as a user does, on a free port."""
     words = [sys.executable, "-m", "custody", "serve", "--port", "0", "--json"]
     with running(words + ([] if database is None else ["--database", database]), folder) as made:
         yield made
 
 
 def request(path: str, body: object, token: str) -> bytes:
-    """A request with a JSON body as it goes over the wire."""
+    """Return the bytes of a request with a JSON body."""
     data = json.dumps(body).encode()
     head = (
         f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {token}\r\n"
@@ -77,14 +77,14 @@ def request(path: str, body: object, token: str) -> bytes:
 
 
 class Client:
-    """One connection that stays open."""
+    """One persistent connection."""
 
     def __init__(self, port: int) -> None:
         self._port = port
         self._socket = self._connected()
 
     def ask(self, data: bytes) -> tuple[int, bytes]:
-        """Send a request; the status and the body of its answer."""
+        """Send a request; return the status and the body of the answer."""
         try:
             self._socket.sendall(data)
             got = self._more()
@@ -118,13 +118,13 @@ class Client:
     def _more(self) -> bytes:
         chunk = self._socket.recv(CHUNK)
         if not chunk:
-            raise BenchError("the service hung up")
+            raise BenchError("the service closed the connection")
         return chunk
 
 
 @contextmanager
 def clients(port: int, count: int) -> Iterator[list[Client]]:
-    """So many connections, closed after the block."""
+    """Open this many connections, closed after the block."""
     with ExitStack() as stack:
         made = []
         for _ in range(count):
@@ -176,7 +176,7 @@ def drive(asked: Sequence[Client], requests: Sequence[bytes], expected: int) -> 
 
 
 def processor_seconds(*pids: int) -> float:
-    """What processes with all that they started have used until now, in user and kernel mode."""
+    """Return the processor time of processes and their children, in user and kernel mode."""
     used = 0.0
     for pid in pids:
         process = Path(f"/proc/{pid}")
@@ -184,7 +184,7 @@ def processor_seconds(*pids: int) -> float:
             ticks = process.joinpath("stat").read_text().rpartition(")")[2].split()[11:15]
             started = process.joinpath("task", str(pid), "children").read_text().split()
         except OSError:
-            continue  # it has just ended, and counts as its parent's
+            continue  # it has just ended; its time counts for its parent
         used += sum(map(int, ticks)) / TICKS + processor_seconds(*map(int, started))
     return used
 

@@ -29,10 +29,10 @@ from custody.sketch.tokens import compute_set_jaccard, mask_literals, shingle_to
 OWN = Path(__file__).resolve().parents[1]
 COMMITS = 80
 COMMIT_LINES_MAX = 4_000
-"""A commit of more changed lines is passed over: one of them would be the whole measurement."""
+"""A commit with more changed lines is skipped: it would dominate the measurement."""
 VALUES, BANDS, TOKENS = 128, 16, 5
 ERROR_MAX = 0.25
-"""Estimates further from the exact similarity than this, by either side, mean that it did not do the job."""
+"""The largest accepted error of an estimated similarity, for either side."""
 
 Pieces = list[str]
 Tokens = list[list[str]]
@@ -41,19 +41,19 @@ Tokens = list[list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What is sketched: for each commit, the text of each side of each hunk."""
+    """The input: for each commit, the text of each side of each hunk."""
 
     texts: list[Pieces]
     passed_over: int
 
     @property
     def lines(self) -> int:
-        """How many changed lines there are in all."""
+        """The number of changed lines."""
         return sum(piece.count("\n") + 1 for pieces in self.texts for piece in pieces)
 
 
 def changes_of(repo: Path, folder: Path, commits: int = COMMITS) -> Changes:
-    """The latest commits of a repository that change text, and whose objects are all there."""
+    """Return the latest commits of a repository that change text and have all objects."""
     environment = surroundings(folder) | {"GIT_NO_LAZY_FETCH": "1"}
     git = ["git", "-C", str(repo)]
     try:
@@ -67,7 +67,7 @@ def changes_of(repo: Path, folder: Path, commits: int = COMMITS) -> Changes:
         try:
             pieces = [*_pieces(ran([*words, sha], folder, environment))]
         except BenchError:
-            pieces = []  # an object is missing in this copy: it costs this commit only
+            pieces = []  # an object is missing in this copy: only this commit is skipped
         if pieces and sum(piece.count("\n") + 1 for piece in pieces) <= COMMIT_LINES_MAX:
             found.append(pieces)
         else:
@@ -80,7 +80,7 @@ def changes_of(repo: Path, folder: Path, commits: int = COMMITS) -> Changes:
 
 
 def _pieces(diff: bytes) -> Iterator[str]:
-    """The removed and the added lines of every hunk."""
+    """Yield the removed and the added lines of every hunk."""
     _, *hunks = f"\n{diff.decode('utf-8', 'surrogateescape')}".split("\n@@ ")
     for hunk in hunks:
         lines = hunk.split("\ndiff --git ")[0].split("\n")[1:]
@@ -90,7 +90,7 @@ def _pieces(diff: bytes) -> Iterator[str]:
 
 
 def views_of(texts: Pieces) -> tuple[Tokens, Tokens]:
-    """The tokens of one change, masked and literal."""
+    """Return the tokens of one change, masked and literal."""
     literal = [tokenize_text(text) for text in texts]
     return [mask_literals(tokens) for tokens in literal], literal
 
@@ -99,12 +99,12 @@ def views_of(texts: Pieces) -> tuple[Tokens, Tokens]:
 
 
 def ours(signature: bytes | None) -> list[int]:
-    """The LSH keys of our signature."""
+    """Return the LSH keys of our signature."""
     return [] if signature is None else compute_lsh_bands(signature, BANDS)
 
 
 class Theirs:
-    """The same by datasketch, whose permutations are made once; keys are cut and written as its own index does."""
+    """Our job done by datasketch, with its permutations made once and keys cut as in its own index."""
 
     def __init__(self) -> None:
         from datasketch import MinHash  # type: ignore[import-untyped]
@@ -114,29 +114,29 @@ class Theirs:
         self._ranges = [(at, at + rows) for at in range(0, VALUES, rows)]
 
     def __call__(self, shingles: list[bytes]) -> list[bytes]:
-        """The LSH keys of its signature."""
+        """Return the LSH keys of its signature."""
         values = self.signature(shingles).hashvalues
         return [bytes(values[start:end].byteswap().data) for start, end in self._ranges]
 
     def signature(self, shingles: list[bytes]):  # type: ignore[no-untyped-def]
-        """Its signature."""
+        """Return its signature."""
         found = self._empty.copy()
         found.update_batch(shingles)
         return found
 
 
 def as_bytes(shingles: Iterable[str]) -> list[bytes]:
-    """Shingles as datasketch wants them: bytes, and each once, because it pays for each."""
+    """Return shingles for datasketch: bytes without duplicates, since its time grows with each."""
     return [shingle.encode("utf-8", "surrogatepass") for shingle in set(shingles)]
 
 
 def shingles_of_pieces(pieces: Iterable[Sequence[str]]) -> list[str]:
-    """The shingles of each piece's tokens, one piece after the other."""
+    """Return the shingles of each piece's tokens, one piece after the other."""
     return [shingle for piece in pieces for shingle in shingle_tokens(piece, TOKENS)]
 
 
 def signatures(changes: Changes) -> Sides:
-    """Both sides get the shingles ready made."""
+    """Make both sides; they get finished shingles."""
     given = [shingles_of_pieces(view) for texts in changes.texts for view in views_of(texts)]
     encoded = [as_bytes(view) for view in given]
     theirs = Theirs()
@@ -147,7 +147,7 @@ def signatures(changes: Changes) -> Sides:
 
 
 def pipeline(changes: Changes) -> Sides:
-    """Both sides begin with the text."""
+    """Make both sides; they start with the text."""
     theirs = Theirs()
     return Sides(
         lambda: [
@@ -160,7 +160,7 @@ def pipeline(changes: Changes) -> Sides:
 
 
 def _check(given: list[list[str]], encoded: list[list[bytes]], theirs: Theirs) -> None:
-    """Both sides must say how alike a change and its other view are."""
+    """Check that both sides report how similar a change and its other view are."""
     for at in range(0, len(given), 2):
         exact = compute_set_jaccard(given[at], given[at + 1])
         mine, other = (compute_minhash(view, VALUES) for view in given[at : at + 2])
@@ -179,7 +179,7 @@ JOBS: tuple[tuple[str, str, Callable[[Changes], Sides]], ...] = (
 
 
 def benches_of(repo: Path, commits: int = COMMITS) -> tuple[Bench, ...]:
-    """The benches on the changes of one repository."""
+    """Return the benches on the changes of one repository."""
 
     def set_up_of(job: Callable[[Changes], Sides]) -> Callable[[Ground], Sides]:
         return lambda ground: job(changes_of(repo, ground.folder, commits))
@@ -212,17 +212,15 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
     if args.json:
         out.write(json.dumps({**sizes, **report.as_json(results)}, indent=2, ensure_ascii=False) + "\n")
     else:
-        out.write(
-            f"{sizes['commits']:,} commits of {sizes['lines']:,} changed lines; {sizes['passed_over']} passed over\n"
-        )
+        out.write(f"{sizes['commits']:,} commits of {sizes['lines']:,} changed lines; {sizes['passed_over']} skipped\n")
         out.write(report.tables(results))
         times = ", ".join(f"{result.bench.name} {1 / result.spread.median:.1f}" for result in results)
-        out.write(f"datasketch takes so many times as long: {times}\n")
+        out.write(f"datasketch's time divided by ours: {times}\n")
     return int(any(result.verdict is Verdict.FAILED for result in results))
 
 
 def arguments() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="python -m bench sketch", description="Time sketching against datasketch.")
     parser.add_argument("--repo", type=Path, default=OWN, metavar="GITDIR", help="a repository (default: our own)")
     parser.add_argument("--commits", type=int, default=COMMITS, metavar="N", help="how many commits (%(default)s)")

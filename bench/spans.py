@@ -1,4 +1,4 @@
-"""The cost of a traced call, against opentelemetry-sdk doing the same: spans with three attributes, out in batches.
+"""The cost of a traced call, against opentelemetry-sdk with the same spans of three attributes.
 
 Both sides keep what they exported in memory, and both have a thread that takes batches out, so that what is compared is
 the tracing. Making our spans durable is measured separately.
@@ -15,7 +15,7 @@ SPANS = 500
 
 
 def otel_side() -> tuple[Thunk, Thunk]:
-    """Spans through opentelemetry-sdk, and how to end it."""
+    """Return spans through opentelemetry-sdk, and a function that ends it."""
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -38,7 +38,7 @@ def otel_side() -> tuple[Thunk, Thunk]:
 
 
 def our_job() -> None:
-    """The same spans through ours."""
+    """Trace the same spans with our SDK."""
     for number in range(SPANS):
         with span("work", number=number, path="src/a.py", part=0.5):
             pass
@@ -47,7 +47,7 @@ def our_job() -> None:
 
 
 def in_memory(ground: Ground) -> Sides:
-    """Both keep what they export in memory."""
+    """Make both sides; they keep exported spans in memory."""
     kept: list[Sequence[SpanRecord]] = []
     configure(exporter=kept.append)
 
@@ -67,7 +67,7 @@ def in_memory(ground: Ground) -> Sides:
 
 
 def into_spool(ground: Ground) -> Sides:
-    """Ours are durable in a spool at the end; the others are in memory."""
+    """Make both sides; ours stores spans in a spool, the other keeps them in memory."""
     (ground.folder / ".git").mkdir()
     configure(folder=ground.folder)
     baseline, shut = otel_side()
@@ -90,7 +90,7 @@ BENCHES: tuple[Bench, ...] = (
     ),
     Bench(
         name="span-spool",
-        what="the same, made an event, looked through for secrets and synced to disk",
+        what="the same, turned into an event, scanned for secrets and synced to disk",
         baseline="opentelemetry-sdk as above, in memory only",
         set_up=into_spool,
         calls=1,

@@ -12,7 +12,7 @@ SECONDS_MAX = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spawn:
-    """A thunk that runs ``argv`` ``times`` times, one after the other, and insists on what it prints.
+    """Return a thunk that runs ``argv`` ``times`` times in sequence and checks the output.
 
     A program that fails fast must not count as a fast program: the exit status must be 0 and standard output exactly
     ``prints``. ``env`` is the whole environment, so that both sides of a bench start alike; ``cwd`` likewise.
@@ -49,5 +49,5 @@ class Spawn:
 
 
 def tail(output: bytes) -> str:
-    """The end of some output, short enough for a message."""
+    """Return the end of some output, short enough for a message."""
     return output[-200:].decode(errors="replace").strip()

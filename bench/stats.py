@@ -26,14 +26,14 @@ Turn = tuple[Side, Side]
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Both sides timed right after each other, in nanoseconds of the same number of calls."""
+    """Times of both sides, measured right after each other, in nanoseconds for the same number of calls."""
 
     subject: int
     baseline: int
 
     @property
     def ratio(self) -> float:
-        """How many times the baseline's time the subject took."""
+        """The subject's time divided by the baseline's."""
         if self.baseline <= 0:
             raise BenchError("the baseline took no measurable time")
         return self.subject / self.baseline
@@ -54,12 +54,12 @@ class Spread:
 
     @property
     def steady(self) -> bool:
-        """Whether the quartiles are close enough for the median to be believed."""
+        """Whether the quartiles are close enough to trust the median."""
         return self.apart <= APART_MAX
 
 
 def spread(ratios: Sequence[float]) -> Spread:
-    """The median and quartiles of ``ratios``, interpolated between neighbors.
+    """Return the median and quartiles of ``ratios``, interpolated between neighbors.
 
     >>> spread([1.0, 2.0, 3.0, 4.0, 5.0])
     Spread(q1=2.0, median=3.0, q3=4.0)
@@ -71,7 +71,7 @@ def spread(ratios: Sequence[float]) -> Spread:
 
 
 def turns(pairs: int) -> Iterator[Turn]:
-    """Who goes first in each pair: ABBA, so that a drift of the machine's speed favors neither side.
+    """Yield the order of the sides in each pair: ABBA, so that drift favors neither side.
 
     >>> [first for first, _ in turns(4)]
     ['subject', 'baseline', 'subject', 'baseline']
@@ -81,7 +81,7 @@ def turns(pairs: int) -> Iterator[Turn]:
 
 
 def calls_for(once_ns: int) -> int:
-    """How often to call both sides in one timing, when one call of the baseline takes ``once_ns``.
+    """Return how often to call both sides in one timing, when one call of the baseline takes ``once_ns``.
 
     >>> calls_for(5_000_000), calls_for(1_000_000), calls_for(1_500_000), calls_for(0)
     (1, 2, 2, 100000)

@@ -26,12 +26,12 @@ HOUR_NS = 3_600_000_000_000
 
 
 def a_sha(what: str, n: int) -> str:
-    """A commit id that depends on ``what`` and ``n`` only."""
+    """Return a commit id that depends on ``what`` and ``n`` only."""
     return hashlib.sha1(f"{what} {n}".encode(), usedforsecurity=False).hexdigest()
 
 
 def an_arrival(n: int) -> Arrival:
-    """The ``n``-th event: of twenty, one opens a session, one links a commit, the others edit files, a minute apart."""
+    """Return the ``n``-th event: of twenty, one opens a session, one links a commit, the others edit files."""
     seconds = START_S + 60 * n
     day, second = divmod(seconds, 86_400)
     shared = {
@@ -53,7 +53,7 @@ def an_arrival(n: int) -> Arrival:
 
 
 def populate(ground: Ground, size: int) -> Population:
-    """A store of ``size`` records, and the look-ups that every question is made of."""
+    """Return a store of ``size`` records, and the look-ups that commands use."""
     db = open_sqlite(ground.folder / "custody.db")
     store = Store(db, VIEWS, StoreEnvironment(lambda: 0, lambda: "0" * 32, Heads(ground.folder)))
     for batch in _batches(an_arrival(n) for n in range(size)):

@@ -44,14 +44,14 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
 
 
 def keep(args: argparse.Namespace) -> Path:
-    """Run a bench, or read what it printed, and keep its figures."""
+    """Run a bench, or read its output, and store its figures."""
     (run,) = chosen(RUNS, [args.run])
     output = args.output.read_text("utf-8") if args.output else printed(words_of(run, args.data, args.reports))
     return write(args.root / RESULTS, run.name, run.kept(output)).relative_to(args.root)
 
 
 def printed(words: Sequence[str]) -> str:
-    """What ``python`` prints for these words; a bench that fails is an error."""
+    """Return what ``python`` prints for these arguments; a failing bench is an error."""
     done = subprocess.run([sys.executable, *words], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise BenchError(f"'python {' '.join(words)}' ended with {done.returncode}")
@@ -64,10 +64,10 @@ def kept_files(root: Path) -> list[Path]:
 
 
 def arguments() -> argparse.ArgumentParser:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m bench tables", description="Keep figures and make their page.")
+    """Return the parser of the command line."""
+    parser = argparse.ArgumentParser(prog="python -m bench tables", description="Store figures and make their page.")
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--run", metavar="NAME", help=f"keep the figures of this bench ({', '.join(RUNS)})")
+    what.add_argument("--run", metavar="NAME", help=f"store the figures of this bench ({', '.join(RUNS)})")
     what.add_argument("--write", action="store_true", help=f"write {PAGE} again")
     parser.add_argument("--output", type=Path, metavar="FILE", help="what the bench printed, instead of running it")
     parser.add_argument("--data", type=Path, metavar="FOLDER", help="streams of decisions and spans")

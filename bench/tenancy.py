@@ -33,7 +33,7 @@ LONG = "a line that is long enough to be kept apart\n" * 200
 
 
 def crossings(mine: Workspace, theirs: Workspace, calls: int, seed: int) -> list[str]:
-    """Which of ``calls`` random calls on one project's store gave something of the other's."""
+    """Return which of ``calls`` random calls on one project's store returned data of the other."""
     chance = random.Random(seed)
     found: list[str] = []
     with theirs.reading() as there, mine.reading() as here:
@@ -46,9 +46,9 @@ def crossings(mine: Workspace, theirs: Workspace, calls: int, seed: int) -> list
 
 
 def _looks(there: Store, project: str, chance: random.Random) -> list[Callable[[Store], object]]:
-    """The ways to ask for what only the other project has; each gives something false when it finds nothing."""
+    """Return the queries for data of the other project; each returns a false value if it finds nothing."""
     head = max(there.tables.chains(), key=lambda chain: chain.seq)
-    # Bytes that both were handed are each one's own: those of this project alone have ids that begin with its letter.
+    # Both projects store their own copy of shared bytes; ids of this project's own bytes start with its letter.
     theirs = [r for r in there.tables.records(head.store) if r.entry.event.startswith(f"{project[0]}-")]
     held = there.tables.bodies({record.entry.digest for record in theirs})
     digests = sorted(digest for digest, body in held.items() if body.data is not None)
@@ -113,7 +113,7 @@ def _arrival(project: str, n: int) -> Arrival:
 
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench tenancy", description=__doc__.partition("\n")[0])
-    parser.add_argument("url", help="the address of the owner of an empty database")
+    parser.add_argument("url", help="the URL of an empty database, as its owner")
     parser.add_argument("--calls", type=int, default=10_000)
     parser.add_argument("--seed", type=int)
     return parser

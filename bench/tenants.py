@@ -69,7 +69,7 @@ def _other(digits: str) -> str:
 
 
 def twin_of_cursor(word: str) -> str:
-    """The cursor behind a row that is nowhere.
+    """Return the cursor after a row that does not exist.
 
     >>> twin_of_cursor(encode_page_cursor("a" * 32, 7)) == encode_page_cursor(twin("a" * 32), 7)
     True
@@ -87,29 +87,29 @@ class Project:
 
     name: str
     marker: str
-    """In every text of it, and in no name."""
+    """Occurs in every text of the project, and in no name."""
     client: "TestClient[Any]"
     secret: str
 
     def ask(self, asked: Ask) -> tuple[int, str]:
-        """A call with the project's own token."""
+        """Make a call with the project's own token."""
         headers = {"Authorization": f"Bearer {self.secret}"}
         answer = self.client.request(asked.method, asked.path, json=asked.body, headers=headers)
         return answer.status_code, answer.text
 
     def needed(self, asked: Ask) -> Any:
-        """The answer to a call that has to succeed."""
+        """Return the answer to a call that must succeed."""
         status, text = self.ask(asked)
         if status not in (200, 201):
             raise RuntimeError(f"{asked.method} {asked.path}: {status} {text[:500]}")
         return json.loads(text)
 
     def lived(self, things: int, chance: random.Random) -> list[Names]:
-        """Fill the project; every thing in it by its names."""
+        """Fill the project; return its items with their names."""
         return [self._thing(chance) for _ in range(things)]
 
     def names(self, things: Sequence[Names]) -> list[dict[str, str]]:
-        """The things with the cursors of every list."""
+        """Return the items with the cursors of every list."""
         after: dict[str, str] = {}
         for what in LISTS:
             for limit in ("1", "3", "7"):
@@ -162,7 +162,7 @@ class Project:
 
 @contextmanager
 def two_projects(workspace: Workspace, seed: int) -> Iterator[tuple[Project, Project, list[dict[str, str]]]]:
-    """A service with both of them; the second has more of everything. Its things come by their names."""
+    """Yield a service with both projects, and the items of the second, which has more of everything."""
     chance = random.Random(seed)
     if workspace.database is not None:
         init_team_database(workspace, None)
@@ -181,7 +181,7 @@ def two_projects(workspace: Workspace, seed: int) -> Iterator[tuple[Project, Pro
                 for name in (MINE, THEIRS)
             )
             mine.lived(2, chance)
-            for n in range(3 * THINGS):  # so that no number of theirs is ever one of mine
+            for n in range(3 * THINGS):  # so that no number of one project occurs in the other
                 theirs.needed(post("sources", {"url": f"https://{n}.example/", "title": theirs.marker}))
             yield mine, theirs, theirs.names(theirs.lived(THINGS, chance))
 
@@ -191,7 +191,7 @@ def two_projects(workspace: Workspace, seed: int) -> Iterator[tuple[Project, Pro
 
 @dataclass(slots=True)
 class Crossed:
-    """What came of it."""
+    """The result of the calls."""
 
     calls: int = 0
     statuses: Counter[tuple[str, int]] = field(default_factory=Counter)
@@ -199,14 +199,14 @@ class Crossed:
 
 
 def crossed(workspace: Workspace, calls: int, seed: int, tell: Tell = quiet) -> Crossed:
-    """Make so many calls for things of the other project."""
+    """Make this many calls for items of the other project."""
     done = Crossed()
     chance = random.Random(seed)
     with two_projects(workspace, seed) as (mine, theirs, things):
         nowhere = [made_up(thing) for thing in things]
         looks = list(LOOKS.items())
         while done.calls < calls:
-            # Every way once before any is gone a second time, so that few calls try all of them.
+            # Every kind of call once before any is repeated, so that few calls cover all kinds.
             name, look = looks[done.calls % len(looks)]
             number = chance.randrange(len(things))
             compared(mine, theirs, name, (look(things[number]), look(nowhere[number])), things[number], done)
@@ -216,7 +216,7 @@ def crossed(workspace: Workspace, calls: int, seed: int, tell: Tell = quiet) -> 
 
 
 def made_up(thing: Names) -> dict[str, str]:
-    """Names like those of ``thing``, of nothing."""
+    """Return names shaped like those of ``thing`` that belong to nothing."""
     return {
         what: twin_of_cursor(name) if what.startswith("after ") else _nowhere(what, name)
         for what, name in thing.items()
@@ -228,7 +228,7 @@ def _nowhere(what: str, name: str) -> str:
 
 
 def compared(mine: Project, theirs: Project, name: str, asks: tuple[Ask, Ask], thing: Names, done: Crossed) -> None:
-    """Make a call for something of the other project, and the same for nothing; note what tells them apart."""
+    """Request an item of the other project and a missing item; record every difference."""
     (status, text), (other, _) = (mine.ask(asked) for asked in asks)
     done.calls += 1
     done.statuses[name, status] += 1
@@ -241,7 +241,7 @@ def compared(mine: Project, theirs: Project, name: str, asks: tuple[Ask, Ask], t
 
 
 def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
-    """Make the calls on a database of the bench's own; 1 when anything leaked."""
+    """Make the calls on a separate database; return 1 when anything leaked."""
     out, err = out or sys.stdout, err or sys.stderr
     parser = argparse.ArgumentParser(prog="python -m bench tenants", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--calls", type=int, default=10_000, metavar="N", help="calls (%(default)s)")

@@ -1,4 +1,4 @@
-"""The ways to ask a service for something by the names that it has in another project, to read and to write."""
+"""Requests to a service that name an item of another project, to read and to write."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ AT = "2026-01-31T12:00:00Z"
 LISTS = ("evidence", "traces", "commit-links", "spans", "conversations", "decisions", "sources", "changes")
 
 Names = Mapping[str, str]
-"""One thing of a project by the names that it has there."""
+"""One item of a project, with its names there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +25,17 @@ Look = Callable[[Names], Ask]
 
 
 def get(path: str, **question: str) -> Ask:
-    """A question in an address."""
+    """Return a request with the name in the URL."""
     return Ask("GET", f"/api/v1/{path}" + (f"?{urlencode(question)}" if question else ""))
 
 
 def post(path: str, body: Any) -> Ask:
-    """Something in a body."""
+    """Return a request with the name in the body."""
     return Ask("POST", f"/api/v1/{path}", body)
 
 
 def event(n: Names, kind: str, **more: object) -> dict[str, object]:
-    """An event under a thing's names."""
+    """Return an event with an item's names."""
     said = {"custody": 1, "kind": kind, "id": n["id"], "at": AT, "agent": n["agent"], "session": n["session"]}
     return {**said, **more}
 
@@ -46,7 +46,7 @@ def _blame(n: Names, **more: str) -> Ask:
 
 
 def _named(name: str) -> dict[str, Look]:
-    """The ways to ask for a record by one of its names."""
+    """Return the requests for a record by one of its names."""
     return {
         f"record by {name}": lambda n: get(f"evidence/{quote(n[name], safe='')}"),
         f"erasure by {name}": lambda n: post("erasures", {"record": n[name], "why": "mine"}),
@@ -110,7 +110,7 @@ LOOKS: Mapping[str, Look] = {
 
 
 def trace(n: Names, words: str) -> dict[str, object]:
-    """A trace under a thing's names."""
+    """Return a trace with an item's names."""
     told = {
         "contributor": {"type": "ai", "model_id": words},
         "ranges": [{"start_line": 1, "end_line": 5, "content_hash": n["hash"]}],

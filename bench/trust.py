@@ -23,7 +23,7 @@ from bench.trust_stream import PASSED_MIN, BenchResult, DecidedChange, Predictio
 from custody.trust.rules import TrustRules
 
 TARGETS = (0.01, 0.05, 0.1)
-"""Shares of bad changes that risk control has to keep to."""
+"""Shares of bad changes that risk control must not exceed."""
 
 LOG_LOSS_RATIO = at_most(0.88)
 AUC_GAIN = at_least(0.01)
@@ -36,14 +36,14 @@ RATIOS = (
     ("constant rate", BETTER),
     ("Beta per agent", BETTER),
 )
-"""Whose log loss ours is divided by, and what that must not exceed."""
+"""The baselines of log loss, and the maximum ratio of ours to each."""
 HEADER = ("stream", "figure", "whole", "bar", "verdict", "second half")
 PASSED_HEADER = (f"let through from {PASSED_MIN:g}", "share", "bad", "bad of best half", "by its limits", "bad")
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure of one stream over everything that is scored, with its bar, and over the second half."""
+    """One figure of one stream over all scored decisions, with its bar, and over the second half."""
 
     stream: str
     name: str
@@ -59,7 +59,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """One stream with everybody's figures."""
+    """One stream with the figures of all models."""
 
     name: str
     decisions: int
@@ -68,7 +68,7 @@ class Replayed:
 
 
 def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
-    """Replay the files that ``argv`` names; 1 when one cannot be read, or with ``--strict`` when a bar is missed."""
+    """Replay the files in ``argv``; return 1 if one is unreadable, or with ``--strict`` if a bar is missed."""
     out, err = out or sys.stdout, err or sys.stderr
     args = arguments().parse_args(argv)
     try:
@@ -85,9 +85,9 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
 
 
 def arguments() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="python -m bench trust", description="Predict acceptance over streams.")
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a stream of decisions, perhaps packed")
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a stream of decisions")
     parser.add_argument("--parts", action="store_true", help="also each agent, and halves of the repositories, alone")
     parser.add_argument("--json", action="store_true", help="print everything as JSON on one line")
     parser.add_argument("--strict", action="store_true", help="exit 1 unless every bar is met")
@@ -95,7 +95,7 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def replayed(file: Path, tell: Tell, *, parts: bool) -> Iterator[Replayed]:
-    """The figures of a file, and of its parts."""
+    """Yield the figures of a file, and of its parts."""
     tell(f"{file.name}: reading")
     whole = read_decisions(file)
     streams = {file.name: whole} | (parts_of(file.name, whole) if parts else {})
@@ -105,7 +105,7 @@ def replayed(file: Path, tell: Tell, *, parts: bool) -> Iterator[Replayed]:
 
 
 def parts_of(name: str, stream: Sequence[DecidedChange]) -> dict[str, list[DecidedChange]]:
-    """Each agent's decisions, and the decisions in two halves of the repositories, by digest."""
+    """Return each agent's decisions, and the decisions in two halves of the repositories, by digest."""
     found: dict[str, list[DecidedChange]] = {}
     for one in stream:
         half = hashlib.sha256(one.case.repository.encode()).digest()[0] % 2
@@ -128,14 +128,14 @@ def measured(name: str, stream: Sequence[DecidedChange]) -> Replayed:
 
 
 def timed(stream: Sequence[DecidedChange]) -> tuple[float, BenchResult]:
-    """Processor seconds, and what they were for."""
+    """Processor seconds with their label."""
     start = time.process_time()
     done = bench(stream, TrustRules(), TARGETS)
     return time.process_time() - start, done
 
 
 def compared(name: str, done: BenchResult) -> Iterator[Figure]:
-    """Ours against the others."""
+    """Compare our model with the others."""
     whole, later = (_by_name(figures) for figures in (done.scored, done.later))
     for other, bar in RATIOS:
         yield Figure(name, f"log loss over that of the {other}", _ratio(whole, other), bar, _ratio(later, other))
@@ -156,7 +156,7 @@ def _gain(figures: Mapping[str, PredictionQuality]) -> float:
 
 
 def tables(one: Replayed) -> str:
-    """Everybody's figures, the bars, and risk control's word."""
+    """Format the figures of all models, the bars, and the result of risk control."""
     said = [
         (own.name, *(_shown(value) for value in (own.log_loss, own.brier, own.auc, own.calibration_error)))
         for own in one.benched.scored
@@ -194,7 +194,7 @@ def _shown(value: float | None) -> str:
 
 
 def _passing(rate: PassRate | None) -> tuple[str, str]:
-    """What is let through, and the bad share of it."""
+    """Format the share that is merged, and the bad share of it."""
     return ("–", "–") if rate is None else (f"{rate.coverage:.1%}", _percent(rate.bad_share))
 
 
@@ -203,7 +203,7 @@ def _percent(value: float | None) -> str:
 
 
 def as_json(one: Replayed) -> dict[str, object]:
-    """The same for programs."""
+    """Return the same figures as JSON."""
     return {
         "stream": one.name,
         "decisions": one.decisions,

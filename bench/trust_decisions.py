@@ -1,4 +1,4 @@
-"""A file of decisions as a stream: one JSON object a line, perhaps packed by gzip."""
+"""A file of decisions as a stream: one JSON object per line, optionally compressed with gzip."""
 
 import gzip
 import zlib

@@ -1,4 +1,4 @@
-"""How the steps of reading a score grow with how much was decided."""
+"""How the steps of reading a score grow with the number of decisions."""
 
 import json
 from collections.abc import Iterator
@@ -24,15 +24,15 @@ NS = 1_000_000_000
 AGENT = "asked"
 OTHERS = 4
 SINCE = 50
-"""Decisions that came after what is kept."""
+"""Decisions after the cached score."""
 PERIOD = 10
-"""Of so many decisions one is about another agent, and one is a rejection."""
+"""One in this many decisions is about another agent, and one is a rejection."""
 LANDING = 19
-"""Of so many one lands without review: at least one a day."""
+"""One in this many merges without review: at least one a day."""
 
 
 def a_decision(n: int) -> Arrival:
-    """The ``n``-th decision, an hour after the one before: nearly all about one agent."""
+    """Return the ``n``-th decision, an hour after the previous one: nearly all are about one agent."""
     event: dict[str, object] = {
         "custody": 1,
         "kind": "decision",
@@ -51,7 +51,7 @@ def a_decision(n: int) -> Arrival:
 
 
 def populate(ground: Ground, size: int) -> Population:
-    """A store of ``size`` decisions, asked about once before, and a few that came since."""
+    """Return a store of ``size`` decisions with a cached score, and a few later decisions."""
     db = open_sqlite(ground.folder / "custody.db")
     store = Store(db, VIEWS, StoreEnvironment(lambda: 0, lambda: "0" * 32, Heads(ground.folder)))
     for batch in split_row_batches((a_decision(n) for n in range(size)), BATCH):
@@ -83,7 +83,7 @@ def _score_states(store: Store, asked: TrustQuery) -> Iterator[tuple[str, ScoreS
 BENCHES = (
     Growth(
         name="trust-steps",
-        what="reading a score does not depend on how much was decided",
+        what="reading a score does not depend on the number of decisions",
         populate=populate,
         small=1_000,
         large=1_000_000,

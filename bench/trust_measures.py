@@ -1,4 +1,4 @@
-"""How good predictions were: log loss, Brier score, area under the curve, calibration, and what a threshold lets pass.
+"""Quality of predictions: log loss, Brier score, area under the curve, calibration, and pass rates.
 
 A prediction is a probability and the outcome.
 """
@@ -14,14 +14,14 @@ ForecastOutcome = tuple[float, bool]
 
 @dataclass(frozen=True, slots=True)
 class PassRate:
-    """What is let through: its share of everything, and the share of bad ones in it; None where nothing passes."""
+    """Changes above a threshold: their share of all, and the bad share among them; None if there are none."""
 
     coverage: float
     bad_share: float | None
 
 
 def log_loss(told: Sequence[ForecastOutcome]) -> float:
-    """The mean surprise of the outcomes; chances must lie between 0 and 1.
+    """Return the mean log loss of the outcomes; probabilities must be between 0 and 1.
 
     >>> round(log_loss([(0.5, True), (0.5, False)]) - math.log(2), 9)
     0.0
@@ -30,7 +30,7 @@ def log_loss(told: Sequence[ForecastOutcome]) -> float:
 
 
 def brier(told: Sequence[ForecastOutcome]) -> float:
-    """The mean squared error.
+    """Return the mean squared error.
 
     >>> brier([(0.5, True), (1.0, True)])
     0.125
@@ -39,7 +39,7 @@ def brier(told: Sequence[ForecastOutcome]) -> float:
 
 
 def auc(told: Sequence[ForecastOutcome]) -> float | None:
-    """How often a good one was said to be likelier than a bad one, ties by half; None when there is only one kind.
+    """Return how often a good change scores above a bad one, ties count half; None without both kinds.
 
     >>> auc([(0.9, True), (0.4, False), (0.4, True)]), auc([(0.9, True)])
     (0.75, None)
@@ -60,7 +60,7 @@ def auc(told: Sequence[ForecastOutcome]) -> float | None:
 
 
 def calibration_error(told: Sequence[ForecastOutcome]) -> float:
-    """How far what was said is from what came true, over bins of equal width, each by its share of all.
+    """Return the mean distance of predicted and observed rates over bins of equal width, weighted by size.
 
     >>> calibration_error([(0.9, True), (0.9, True), (0.9, False), (0.9, False)])
     0.4
@@ -73,7 +73,7 @@ def calibration_error(told: Sequence[ForecastOutcome]) -> float:
 
 
 def passed_from(told: Sequence[ForecastOutcome], least: float) -> PassRate:
-    """What is let through when every chance from ``least`` on is.
+    """Return the pass rate of all predictions from ``least`` on.
 
     >>> passed_from([(0.95, True), (0.9, False), (0.2, True)], 0.9)
     PassRate(coverage=0.6666666666666666, bad_share=0.5)
@@ -83,7 +83,7 @@ def passed_from(told: Sequence[ForecastOutcome], least: float) -> PassRate:
 
 
 def passed_best(told: Sequence[ForecastOutcome], share: float) -> PassRate:
-    """What is let through when the likeliest ``share`` is; of equals at its end, the mean.
+    """Return the pass rate of the likeliest ``share``; ties at its end count by their mean.
 
     >>> passed_best([(0.9, True), (0.8, False), (0.8, True), (0.1, False)], 0.5)
     PassRate(coverage=0.5, bad_share=0.25)

@@ -31,14 +31,14 @@ class Rival(Protocol):
     name: str
 
     def predict(self, place: int, case: LevelCase) -> float:
-        """The chance that the change is accepted, when it is opened."""
+        """Return the probability that the change is accepted, when it is opened."""
 
     def learn(self, place: int, case: LevelCase, decision: DecisionType, decided_ns: int) -> None:
-        """How it was decided."""
+        """Learn the outcome."""
 
 
 class Constant:
-    """The rate of everything decided so far, the same for everyone."""
+    """The acceptance rate of all earlier decisions, the same for every agent."""
 
     name = "constant rate"
 
@@ -46,7 +46,7 @@ class Constant:
         self._good, self._all = 1, 2
 
     def predict(self, place: int, case: LevelCase) -> float:
-        """The rate."""
+        """Return the rate."""
         return self._good / self._all
 
     def learn(self, place: int, case: LevelCase, decision: DecisionType, decided_ns: int) -> None:
@@ -56,7 +56,7 @@ class Constant:
 
 
 class BetaPerAgent:
-    """Counts of each agent in each repository, from one good and one bad on."""
+    """Counts per agent and repository, starting at one good and one bad."""
 
     name = "Beta per agent"
 
@@ -64,7 +64,7 @@ class BetaPerAgent:
         self._counts: dict[RivalKey, tuple[int, int]] = {}
 
     def predict(self, place: int, case: LevelCase) -> float:
-        """The mean of the agent's distribution."""
+        """Return the mean of the agent's distribution."""
         good, every = self._counts.get(_key(case), (1, 2))
         return good / every
 
@@ -75,7 +75,7 @@ class BetaPerAgent:
 
 
 class DocumentScore:
-    """The document's score taken as a chance: plain, or with stakes as the rules have them."""
+    """The document's score used as a probability: plain, or with stakes as in the rules."""
 
     def __init__(self, rules: TrustRules, *, stakes: bool) -> None:
         self.name = "document's score, with stakes" if stakes else "document's score"
@@ -84,11 +84,11 @@ class DocumentScore:
         self._scores: dict[RivalKey, tuple[float, int]] = {}
 
     def predict(self, place: int, case: LevelCase) -> float:
-        """The score, faded until the change was opened."""
+        """Return the score, decayed until the change was opened."""
         return self._score(case, case.opened_ns)
 
     def approves(self, case: LevelCase) -> bool | None:
-        """Whether the document's own policy lets the change pass: its tier's limit; None where the size is unknown."""
+        """Return whether the size is within the tier's limit in the document's policy; None if it is unknown."""
         if case.lines is None:
             return None
         tier = tier_from_score(self._score(case, case.opened_ns), self._rules)
@@ -117,7 +117,7 @@ class DocumentScore:
 
 
 class ChanceModel:
-    """The chance of acceptance, which learns from what it said."""
+    """The acceptance probability, which learns from its own predictions."""
 
     name = "ours"
 
@@ -126,16 +126,16 @@ class ChanceModel:
         self._said: dict[int, AcceptanceEstimate] = {}
 
     def predict(self, place: int, case: LevelCase) -> float:
-        """The chance."""
+        """Return the probability."""
         self._said[place] = said = self._chances.predict(case)
         return said.probability
 
     def find_estimate(self, place: int) -> AcceptanceEstimate:
-        """What was said of a change that is not decided yet."""
+        """Return the prediction for a change that is not decided yet."""
         return self._said[place]
 
     def learn(self, place: int, case: LevelCase, decision: DecisionType, decided_ns: int) -> None:
-        """Learn from the outcome and from what was said."""
+        """Learn from the outcome and the prediction."""
         self._chances.learn(case, decision, decided_ns, self._said.pop(place))
 
 

@@ -25,16 +25,16 @@ from custody.trust.risk import Risk, RiskControl
 from custody.trust.rules import TrustRules
 
 UNSCORED_SHARE = 0.1
-"""The first part of a stream, by opening: everybody only learns from it."""
+"""The first part of a stream, by opening: models only learn from it."""
 PASSED_MIN = 0.9
 """The acceptance probability from which a change counts as let through."""
 BEST_SHARE = 0.5
-"""Everybody's likeliest half, so that bad shares can be compared at one coverage."""
+"""The likeliest half of each model, so that bad shares are compared at one coverage."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecidedChange:
-    """A change with how and when it was decided."""
+    """A change with its decision and the time of it."""
 
     case: LevelCase
     decision: DecisionType
@@ -43,7 +43,7 @@ class DecidedChange:
 
 @dataclass(frozen=True, slots=True)
 class PredictionQuality:
-    """How good somebody's predictions were; ``policy`` is what the document's own policy would let pass."""
+    """The quality of one model's predictions; ``policy`` is the pass rate of the document's policy."""
 
     name: str
     count: int
@@ -58,7 +58,7 @@ class PredictionQuality:
 
 @dataclass(frozen=True, slots=True)
 class BenchResult:
-    """Everybody's figures over what is scored and over the second half of the stream, and risk control's word."""
+    """All models' figures over the scored changes and over the second half, and the result of risk control."""
 
     scored: tuple[PredictionQuality, ...]
     later: tuple[PredictionQuality, ...]
@@ -82,7 +82,7 @@ def bench(stream: Sequence[DecidedChange], rules: TrustRules, targets: Iterable[
 
 
 class _StreamReplay:
-    """A replay under way."""
+    """A replay in progress."""
 
     def __init__(self, stream: Sequence[DecidedChange], rules: TrustRules, targets: Iterable[float]) -> None:
         self._stream = stream
@@ -116,7 +116,7 @@ class _StreamReplay:
             risk.learn(low, good=is_merge_decision(change.decision), passed=passed, at_ns=change.decided_ns)
 
     def measured(self, places: Sequence[int]) -> Iterator[PredictionQuality]:
-        """Everybody's figures over some changes; nothing when there are none."""
+        """Return every model's figures over some changes; empty without changes."""
         goods = [is_merge_decision(self._stream[place].decision) for place in places]
         policies: dict[str, Sequence[bool | None]] = {
             document.name: [approved[place] for place in places]
@@ -144,7 +144,7 @@ def _measured(name: str, told: Sequence[ForecastOutcome], policy: PassRate | Non
 
 
 def _by_policy(approved: Sequence[bool | None], goods: Sequence[bool]) -> PassRate | None:
-    """What a policy lets pass of the changes whose size is known; None when it is known of none."""
+    """Return the pass rate of a policy over changes of known size; None without any."""
     known = [
         (float(is_approved), good)
         for is_approved, good in zip(approved, goods, strict=False)

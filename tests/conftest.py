@@ -1,4 +1,4 @@
-"""What every test relies on: a home of its own, no network, git without settings, and a real PostgreSQL on request."""
+"""The environment of every test: an empty home, no network, git without settings, and PostgreSQL on request."""
 
 import itertools
 import os
@@ -26,7 +26,7 @@ _HOMES = itertools.count()
 
 @pytest.fixture(scope="session", autouse=True)
 def _the_house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Nothing of whoever runs the tests is read or written, from the first fixture on."""
+    """Hide the user's files and settings from the first fixture on."""
     with pytest.MonkeyPatch.context() as patch, on_guard():
         forget_user_settings(patch)
         give_home(patch, tmp_path_factory.mktemp("home"))
@@ -35,8 +35,8 @@ def _the_house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _own_home(_the_house: None, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test has an empty home, so what one leaves there is not found by another."""
-    # Not ``mktemp``: it looks through all homes before for the next number.
+    """Give each test an empty home, so that no test finds another's files."""
+    # Not ``mktemp``: it lists all earlier folders to find the next number.
     home = tmp_path_factory.getbasetemp() / "homes" / str(next(_HOMES))
     home.mkdir(parents=True)
     give_home(monkeypatch, home)
@@ -44,7 +44,7 @@ def _own_home(_the_house: None, tmp_path_factory: pytest.TempPathFactory, monkey
 
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
-    """The address of a PostgreSQL server on which databases may be made: ``CUSTODY_TEST_PG``, or one of our own."""
+    """The URL of a PostgreSQL server for new databases: ``CUSTODY_TEST_PG``, or one that we start."""
     with ExitStack() as stack:
         try:
             url = os.environ.get("CUSTODY_TEST_PG") or stack.enter_context(a_server())
@@ -55,7 +55,7 @@ def postgres_url() -> Iterator[str]:
 
 @pytest.fixture
 def fresh_postgres(postgres_url: str) -> Iterator[str]:
-    """The address of an empty PostgreSQL database that only this test has."""
+    """The URL of an empty PostgreSQL database for this test only."""
     with a_database(postgres_url) as url:
         yield url
 

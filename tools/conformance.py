@@ -126,7 +126,7 @@ def rows_of(text: str) -> list[Row]:
 
 
 def cells_of(line: str) -> tuple[str, ...]:
-    r"""The cells of a line; ``\|`` is a bar inside one.
+    r"""Return the cells of a line; ``\|`` is a bar inside one.
 
     >>> cells_of(r"| 3.1 | a \| b | `x` |  |")
     ('3.1', 'a | b', '`x`', '')

@@ -94,7 +94,7 @@ def difference(wanted: str | None, there: bytes | None) -> str | None:
 
 
 def present(root: Path) -> dict[str, bytes]:
-    """The files of ``docs/reference/`` by their path in it."""
+    """Return the files of ``docs/reference/`` by their path in it."""
     folder = root / REFERENCE
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
@@ -134,7 +134,7 @@ def main(
 
 
 def arguments() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(description="Make and check the documents.")
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--write", action="store_true", help=f"write {REFERENCE}/ again")

@@ -32,7 +32,7 @@ def anchors(text: str) -> set[str]:
 
 
 def slug(heading: str) -> str:
-    """A heading's anchor as code hosts make it.
+    """Return a heading's anchor as code hosts make it.
 
     >>> slug("The newcomer's two commands"), slug("`custody verify`")
     ('the-newcomers-two-commands', 'custody-verify')
@@ -41,7 +41,7 @@ def slug(heading: str) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    r"""A table; a bar inside a cell is escaped, a line break becomes a space.
+    r"""Return a table; a bar inside a cell is escaped, a line break becomes a space.
 
     >>> print(table(("a", "b"), [("1", "x | y")]), end="")
     | a | b |

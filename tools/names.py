@@ -63,7 +63,7 @@ def check(root: Path) -> list[Problem]:
 
 
 def _types(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """Every class, and every type alias of the module itself."""
+    """Yield every class, and every type alias of the module itself."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef):
             yield node.name, node.lineno

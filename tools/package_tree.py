@@ -51,7 +51,7 @@ def with_tree(text: str, root: Path) -> str:
 
 
 def layers(root: Path) -> Iterator[list[str]]:
-    """The packages of each layer, the highest layer first."""
+    """Yield the packages of each layer, the highest layer first."""
     contracts = configparser.ConfigParser()
     contracts.read(root / ".importlinter", "utf-8")
     for row in contracts["importlinter:contract:layers"]["layers"].split("\n"):
@@ -60,7 +60,7 @@ def layers(root: Path) -> Iterator[list[str]]:
 
 
 def first_line(source: Path, name: str) -> str:
-    """The first line of a package's or module's docstring."""
+    """Return the first line of a package's or module's docstring."""
     file = source / name / "__init__.py" if (source / name).is_dir() else source / f"{name}.py"
     docstring = ast.get_docstring(ast.parse(file.read_bytes())) if file.is_file() else None
     if not docstring:

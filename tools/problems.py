@@ -26,7 +26,7 @@ class Undocumented(Exception):
 
 
 def pages_of(root: Path) -> list[Path]:
-    """Every page people read: those at the root, under ``docs/``, and the guide to the benchmarks."""
+    """Return every page people read: those at the root, under ``docs/``, and the guide to the benchmarks."""
     guide = root / "bench/README.md"
     return [
         *sorted(root.glob("*.md")),

@@ -100,7 +100,7 @@ def make_web() -> None:
 
 
 def machine_certificates() -> str | None:
-    """The file of certificates that this machine trusts: node has its own list, and a mirror may not be on it."""
+    """Return the file of certificates that this machine trusts: node has its own list, which may lack a mirror's."""
     by_pip = in_words_of_uv(ask_pip()).get("SSL_CERT_FILE")
     places = (os.environ.get("SSL_CERT_FILE"), by_pip, *BUNDLES)
     return next((place for place in places if place and Path(place).is_file()), None)
@@ -139,7 +139,7 @@ def lock(tool: Path) -> None:
 
 
 def uv() -> Path:
-    """The installer: the one on PATH, or ours in ``.uv`` (Debian's own pip refuses to install anything)."""
+    """Return the installer: the one on PATH, or ours in ``.uv``, since Debian's pip refuses to install anything."""
     if found := shutil.which("uv"):
         return Path(found)
     tool = UV_HOME / "env" / "bin" / "uv"
@@ -200,7 +200,7 @@ def finish(env: Path, parts: Sequence[str]) -> None:
 
 
 def made_from(part: str) -> str:
-    """A digest of all that the environment ``part`` depends on: the Python, the place, the locks, the project."""
+    """Return a digest of everything that the environment ``part`` depends on: Python, path, locks, project."""
     files = {
         "uv": ("requirements/uv.lock",),
         "web": ("web/package-lock.json",),
@@ -222,7 +222,7 @@ def only_one_at_a_time() -> Iterator[None]:
 
 
 def can_import(name: str) -> bool:
-    """Whether this Python can import ``name``: asked of a fresh one, since Debian's ``ensurepip`` can be half there."""
+    """Return whether a fresh Python can import ``name``: Debian's ``ensurepip`` can be incomplete."""
     return subprocess.run([sys.executable, "-c", f"import {name}"], capture_output=True, check=False).returncode == 0
 
 

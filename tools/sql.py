@@ -84,7 +84,7 @@ def _exempt(file: Path, package: Path) -> frozenset[str]:
 
 
 def _matches(path: Path, patterns: Sequence[str]) -> bool:
-    """Whether a path fits one of the patterns, in which ``*`` stands for any characters.
+    """Return whether a path matches one of the patterns; ``*`` matches any characters.
 
     >>> _matches(Path("ledger/queries.py"), ALLOWED), _matches(Path("ledger/sessions.py"), ALLOWED)
     (True, False)

@@ -3,7 +3,7 @@
     python -m tools.words          print every finding
     python -m tools.words --count  print how many findings each folder has
 
-What is banned, and the few exceptions, are in ``tools/words.toml``.
+``tools/words.toml`` lists the banned words and shapes, and the few exceptions.
 """
 
 import argparse
@@ -34,6 +34,12 @@ PAGES = (
 )
 LEFT_OUT = ("CHANGELOG.md", "tests/golden/answers/*", "*/fixtures/*", "bench/redaction_*")
 """History is not rewritten, and samples are quotes."""
+NOUN_OPENINGS = frozenset(
+    "A All An Both Each Every How Its Nothing One Some The Two What Whether Which Who Whose".split()
+)
+"""First words of a docstring that says what a function is, not what it does."""
+NOUN_DECORATORS = ("property", "fixture", "scenario")
+"""What these decorate is used like a noun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +95,14 @@ def check(root: Path) -> list[Problem]:
         for path in sorted({path for pattern in patterns for path in root.glob(pattern)}):
             name = path.relative_to(root).as_posix()
             if not any(fnmatchcase(name, left_out) for left_out in LEFT_OUT):
-                for line, text in lines_of(path.read_text("utf-8")):
+                source = path.read_text("utf-8")
+                for line, text in lines_of(source):
                     problems += words.problems(name, line, text)
+                if lines_of is python_prose:
+                    problems += (
+                        Problem(name, line, f"'{word}': start the docstring of a function with a verb")
+                        for line, word in noun_openings(source)
+                    )
     return sorted(set(problems))
 
 
@@ -107,6 +119,20 @@ def python_prose(source: str) -> Iterator[tuple[int, str]]:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string
+
+
+def noun_openings(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the first word of each docstring of a function that does not start with a verb, with its line.
+
+    >>> list(noun_openings('def name():\\n    "The name."'))
+    [(2, 'The')]
+    """
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("test_"):
+            word = ((ast.get_docstring(node) or "").split() or [""])[0]
+            used_as_noun = any(name in ast.unparse(item) for item in node.decorator_list for name in NOUN_DECORATORS)
+            if word in NOUN_OPENINGS and not used_as_noun:
+                yield node.body[0].lineno, word
 
 
 def page_prose(text: str) -> Iterator[tuple[int, str]]:

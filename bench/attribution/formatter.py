@@ -17,17 +17,17 @@ OPENS, CLOSES = "([{", ")]}"
 
 
 def formatted(page: Page, width: int = WIDTH) -> Page:
-    """Double quotes everywhere, and every line over ``width`` whose last bracket can be opened up is."""
+    """Use double quotes everywhere, and wrap every line over ``width`` at its last bracket if possible."""
     return page.with_lines(out for line in page.lines for out in wrapped(requoted(line), width))
 
 
 def requoted(line: Line) -> Line:
-    """The line with double quotes, where that changes no meaning."""
+    """Return the line with double quotes, unless that changes its meaning."""
     return Line(QUOTED.sub(r'"\1"', line.text), line.who) if '"' not in line.text else line
 
 
 def wrapped(line: Line, width: int) -> Iterator[Line]:
-    """The line, or its arguments on lines of their own."""
+    """Yield the line, or its parts with each argument on its own line."""
     found = CALL.match(line.text)
     parts = arguments(found["inside"]) if found and len(line.text) > width else []
     if found is None or len(parts) < 1 or not _matches(found["head"], found["tail"]):
@@ -45,7 +45,7 @@ def _matches(head: str, tail: str) -> bool:
 
 
 def arguments(inside: str) -> list[str]:
-    """What stands between top-level commas; nothing where brackets or quotes do not add up.
+    """Return the arguments between top-level commas; an empty list if brackets or quotes do not match.
 
     >>> arguments('a, f(b, c), "x, y"')
     ['a', 'f(b, c)', '"x, y"']
@@ -73,7 +73,7 @@ def arguments(inside: str) -> list[str]:
 
 
 def joined(page: Page, width: int = WIDTH) -> Page:
-    """Every call that was opened up as :func:`wrapped` does, on one line again where it fits."""
+    """Join every call that :func:`wrapped` splits, if it fits on one line."""
     lines, made = list(page.lines), []
     while lines:
         count = _opened(lines)
@@ -87,7 +87,7 @@ def joined(page: Page, width: int = WIDTH) -> Page:
 
 
 def _opened(lines: Sequence[Line]) -> int:
-    """How many lines the opened call at the front takes; 0 where there is none."""
+    """Return the number of lines of the split call at the front; 0 without one."""
     head = lines[0].text
     if not head or head[-1] not in OPENS:
         return 0
@@ -111,7 +111,7 @@ def _author(lines: Sequence[Line]) -> Who:
 
 
 def two_spaces(page: Page) -> Page:
-    """Indents of four made indents of two."""
+    """Replace indents of four by indents of two."""
     return page.with_lines(Line(_halved(line.text), line.who) for line in page.lines)
 
 
@@ -121,7 +121,7 @@ def _halved(text: str) -> str:
 
 
 def indented(page: Page, first: int, last: int, by: int = 4) -> Page:
-    """The lines from ``first`` to before ``last``, from 0, moved right."""
+    """Indent the lines from ``first`` to before ``last``, counted from 0."""
     return page.with_lines(
         Line(" " * by + line.text, line.who) if first <= at < last and line.text else line
         for at, line in enumerate(page.lines)
@@ -129,7 +129,7 @@ def indented(page: Page, first: int, last: int, by: int = 4) -> Page:
 
 
 def tabs(page: Page) -> Page:
-    """Indents of four spaces made tabs."""
+    """Replace indents of four spaces by tabs."""
     return page.with_lines(Line(_tabbed(line.text), line.who) for line in page.lines)
 
 
@@ -139,7 +139,7 @@ def _tabbed(text: str) -> str:
 
 
 def main() -> None:
-    """Format the file that is named."""
+    """Format the file in the arguments."""
     path = Path(sys.argv[1])
     path.write_text(formatted(page_of(path.read_text(encoding="utf-8"), PERSON)).text, encoding="utf-8")
 

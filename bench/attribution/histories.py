@@ -129,7 +129,7 @@ class Replay:
         self.world.lay(self.name, neatened(self.page))
 
     def rename(self) -> None:
-        """A person renames the file."""
+        """Rename the file, as a person."""
         stem, _, ending = self.name.rpartition(".")
         new = f"{stem}_{self.random.randint(10, 99)}.{ending}"
         self.world.person.rename(self.name, new)
@@ -274,7 +274,7 @@ def histories(count: int, seed: int, versions: Versions) -> Iterator[Scenario]:
 
 
 def a_play(seed: int, n: int, versions: Versions) -> Play:
-    """One history."""
+    """Return one history."""
 
     def play(world: World) -> None:
         random = Random(f"{seed} {n}")

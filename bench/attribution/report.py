@@ -83,7 +83,7 @@ COUNTED = (Outcome.STOLEN, Outcome.MISTAKEN, Outcome.MISSED, Outcome.LEFT_OUT)
 
 
 def sort_rows(group: Group) -> Iterator[tuple[str, ...]]:
-    """One tool's figures by kind of line, and by question."""
+    """Yield one tool's figures by kind of line, and by question."""
     source, answerer, played = group
     asked = {"committed": tally_of(line for one in played for line in one.head)}
     asked["work tree"] = tally_of(line for one in played for line in one.tree)
@@ -128,7 +128,7 @@ def unknowable(played: Played) -> str:
 
 
 def where(played: Played) -> str:
-    """The first lines that came out wrong or were missed."""
+    """Return the first lines that are wrong or missed."""
     bad = [
         f"{asked} {line.path}:{line.number} {line.outcome.value}"
         for asked, lines in (("committed", played.head), ("tree", played.tree))
@@ -145,7 +145,7 @@ def as_json(results: Sequence[Played]) -> dict[str, Any]:
 
 
 def group_as_json(group: Group) -> dict[str, Any]:
-    """One tool's results from one source."""
+    """Return one tool's results from one source."""
     source, answerer, played = group
     answered = [one for one in played if not one.failure]
     lines = [line for one in answered for line in one.lines]
@@ -169,7 +169,7 @@ def tally_as_json(tally: Tally) -> dict[str, Any]:
 
 
 def story_as_json(played: Played) -> dict[str, Any]:
-    """One story, and the lines that came out wrong or were missed."""
+    """Return one story, with the lines that are wrong or missed."""
     tally = tally_of(played.lines)
     asked = (("committed", played.head), ("tree", played.tree))
     bad = [line_as_json(asked, line) for asked, lines in asked for line in lines if line.outcome in COUNTED[:3]]
@@ -183,7 +183,7 @@ def story_as_json(played: Played) -> dict[str, Any]:
 
 
 def line_as_json(asked: str, line: Judged) -> dict[str, Any]:
-    """One line with its truth and what was said of it."""
+    """Return one line with its truth and the tool's answer."""
     return {
         "asked": asked,
         "path": line.path,

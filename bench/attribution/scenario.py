@@ -1,4 +1,4 @@
-"""A scenario: a story that actors play in a world, with a name and what it is about."""
+"""A scenario: a story that actors play in a world, with a name and a description."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Scenario:
 
 
 def scenario(*, unrecorded: bool = False, by_program: bool = False) -> Callable[[Play], Scenario]:
-    """Make a scenario of a function: it is called like the function, and is about what its docstring says."""
+    """Make a scenario from a function: it has the function's name, and its docstring as description."""
 
     def make(play: Play) -> Scenario:
         name = getattr(play, "__name__", "").replace("_", "-")

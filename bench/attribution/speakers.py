@@ -1,8 +1,8 @@
 """The same work reported by other agents in their own formats: hook payloads, and sessions on disk.
 
-A story is played by one agent whose events are Claude Code's (``claude.py``). A speaker makes of each call what its own
-agent would have said, with the builders that its reader is tested with: what is before the file changes is told before,
-the rest after. What an agent cannot say (no text before an edit, no model) is missing here as it is in life.
+A story is played by one agent with Claude Code's events (``claude.py``). A speaker turns each call into the events of
+its own agent, with the builders of its reader's tests: some before the file changes, the rest after. What an agent does
+not report (the text before an edit, the model) is missing here too.
 """
 
 import json
@@ -270,7 +270,7 @@ def _act(speaker: Speaker[Any], root: Path, event: Event) -> None:
     old, new, everywhere = given["old_string"], given["new_string"], given.get("replace_all", False)
     whole = before or ""
     if old not in whole:
-        whole = whole.replace("\r\n", "\n")  # as an agent sees it that knows plain line ends only
+        whole = whole.replace("\r\n", "\n")  # as an agent sees it that uses LF line ends only
     after = whole.replace(old, new, -1 if everywhere else 1) if old else new
     once = bool(old) and whole.count(old) == 1 and not everywhere
     speaker.change(path, None if before is None else whole, after, (old, new) if once else None)
@@ -319,7 +319,7 @@ class AgentSessions:
         return {}
 
     def tell(self, event: Event, told: Told) -> None:
-        """Write it to the session, and report it to no tool."""
+        """Write the event to the session, and report it to no tool."""
         self.speaking.hear(event, told)
 
     def end(self) -> None:

@@ -1,6 +1,6 @@
 """Where an agent's events go: to the installed hook, to a transcript on disk, or nowhere.
 
-Each teller hears the same events, in the shape of Claude Code's hooks, and is asked for nothing else.
+Each receiver gets the same events, in the shape of Claude Code's hooks.
 """
 
 import json

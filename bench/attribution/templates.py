@@ -26,7 +26,7 @@ class Chunk:
     tail: list[str] = field(default_factory=list)
 
     def lines(self) -> list[str]:
-        """The function as text."""
+        """Return the function as text."""
         return [self.head, *self.body, *self.tail]
 
 
@@ -41,7 +41,7 @@ class Source:
 
     @property
     def text(self) -> str:
-        """The file as it is now."""
+        """Return the current text of the file."""
         gap = [""] if self.script else ["", ""]
         lines = list(self.imports)
         for chunk in self.chunks:
@@ -57,7 +57,7 @@ class Source:
 
 
 def a_source(random: Random, functions: int = 8) -> Source:
-    """A new file in one of two languages."""
+    """Return a new file in one of two languages."""
     source = Source(random, script=random.random() < 1 / 3)
     source.imports = [an_import(source) for _ in range(3)]
     source.chunks = [a_function(source) for _ in range(functions)]
@@ -71,13 +71,13 @@ def versions(random: Random, count: int) -> list[str]:
 
 
 def an_import(source: Source) -> str:
-    """One import."""
+    """Return one import."""
     module = source.random.choice(MODULES)
     return f'import {{ {module} }} from "./{module}.js";' if source.script else f"import {module}"
 
 
 def a_function(source: Source) -> Chunk:
-    """A new function of a few statements."""
+    """Return a new function of a few statements."""
     random = source.random
     verb, noun, adjective = random.choice(VERBS), random.choice(NOUNS), random.choice(ADJECTIVES)
     count = random.randint(3, 9)
@@ -96,7 +96,7 @@ def a_function(source: Source) -> Chunk:
 
 
 def statement(source: Source) -> str:
-    """One line of a body, indented."""
+    """Return one line of a body, indented."""
     often = SCRIPT_OFTEN if source.script else OFTEN
     if source.random.random() < SAME_AGAIN:
         return ("  " if source.script else "    ") + source.random.choice(often)

@@ -109,20 +109,20 @@ CART_TOTAL = """\
 
 
 def block(text: str) -> str:
-    """A piece without its last line end, as edits name it."""
+    """Return a piece without its last line end, as in the input of an edit."""
     return text.removesuffix("\n")
 
 
 def after(base: str, *pieces: str) -> str:
-    """A file of ``base`` and further pieces, two blank lines between them."""
+    """Return a file of ``base`` and further pieces, two blank lines between them."""
     return "\n\n".join((base, *pieces))
 
 
 def lines(text: str) -> list[str]:
-    """The lines of a piece."""
+    """Return the lines of a piece."""
     return block(text).split("\n")
 
 
 def line(text: str, number: int) -> str:
-    """One line of a piece, from 1."""
+    """Return one line of a piece, from 1."""
     return lines(text)[number - 1]

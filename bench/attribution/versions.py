@@ -19,7 +19,7 @@ Versions = Callable[[Random, int], tuple[str, list[str]]]
 
 
 def from_templates(random: Random, count: int) -> tuple[str, list[str]]:
-    """A file of no repository."""
+    """Return a generated file."""
     made = templates.versions(random, count)
     return ("app.js" if "export function" in made[0] else "app.py"), made
 
@@ -55,7 +55,7 @@ def _commits(git_dir: Path, name: str) -> list[str]:
 
 
 def _content(git_dir: Path, sha: str, name: str) -> str | None:
-    """A version as text; None for one that is missing, binary or has line ends of its own."""
+    """Return a version as text; None if it is missing, binary, or has unusual line ends."""
     done = subprocess.run(
         ["git", "--git-dir", str(git_dir), "cat-file", "blob", f"{sha}:{name}"], capture_output=True, check=False
     )

@@ -43,7 +43,7 @@ NOTHING_MORE: Mapping[str, str] = MappingProxyType({})
 
 
 def surroundings(home: Path) -> dict[str, str]:
-    """An environment in which git and our command see nothing of the machine's own settings."""
+    """Return an environment that hides this machine's settings from git and custody."""
     return {
         "PATH": os.environ["PATH"],
         "HOME": str(home),
@@ -77,7 +77,7 @@ class World:
     # Reading and moving in the repository.
 
     def git(self, *words: str, given: bytes = b"", extra: Mapping[str, str] = NOTHING_MORE) -> str:
-        """What ``git <words>`` says; commits that it makes bear the time of the story."""
+        """Run ``git <words>`` and return its output; commits get the time of the story."""
         if self.clock.skipped or not self.teller.real_time():
             at = f"{int(self.clock.now())} +0000"
             extra = {"GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at, **extra}
@@ -85,15 +85,15 @@ class World:
         return said.decode()
 
     def git_stops(self, *words: str) -> None:
-        """Run ``git <words>``, which must stop and ask for help, as at a conflict."""
+        """Run ``git <words>``, which must stop and wait, as at a conflict."""
         done = subprocess.run(
             ["git", *words], cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False
         )
         if not done.returncode:
-            raise BenchError(f"'git {' '.join(words)}' was to stop and did not")
+            raise BenchError(f"'git {' '.join(words)}' did not stop")
 
     def head(self) -> str:
-        """The commit that HEAD names."""
+        """Return the commit that HEAD names."""
         return self.git("rev-parse", "HEAD").strip()
 
     def commit(self, message: str = "a change", *words: str, extra: Mapping[str, str] = NOTHING_MORE) -> str:
@@ -102,7 +102,7 @@ class World:
         return self.commit_staged(dict(self.pages), message, *words, extra=extra)
 
     def commit_staged(self, pages: Pages, message: str, *words: str, extra: Mapping[str, str] = NOTHING_MORE) -> str:
-        """Commit what is staged, which is ``pages``."""
+        """Commit the index, which must contain ``pages``."""
         self.git("commit", "--quiet", "--allow-empty", "--message", message, *words, extra=extra)
         return self.remember(pages)
 
@@ -111,24 +111,24 @@ class World:
         return self.commit("amended", "--amend", *words)
 
     def remember(self, pages: Pages) -> str:
-        """HEAD has ``pages``, to the byte."""
+        """Check that HEAD contains exactly ``pages``."""
         head = self.head()
         self.commits[head] = dict(pages)
         return head
 
     def switch(self, branch: str, *words: str) -> None:
-        """Check a branch out; the truth is that of its commit."""
+        """Check out a branch; its commit's truth becomes the current one."""
         self.git("checkout", "--quiet", *words, branch)
         self.pages = dict(self.commits[self.head()])
         self.check()
 
     def settle(self, pages: Mapping[str, Page] | None = None) -> str:
-        """Git moved lines about and committed: take the work tree over, and HEAD with it."""
+        """Accept the result after git moved lines and committed: the work tree and HEAD."""
         self.take_over(pages)
         return self.remember(self.pages)
 
     def take_over(self, pages: Mapping[str, Page] | None = None) -> None:
-        """Git moved lines about in the work tree.
+        """Accept the work tree after git moved lines in it.
 
         A line is whose it always was. Where two authors wrote the same text, ``pages`` must say how the file is.
         """
@@ -164,7 +164,7 @@ class World:
     # Changing files and their truth together.
 
     def path(self, name: str) -> Path:
-        """Where a file is on disk."""
+        """Return the path of a file on disk."""
         return self.folder / name
 
     def lay(self, name: str, page: Page) -> None:
@@ -174,19 +174,19 @@ class World:
         self.hold(name, page)
 
     def hold(self, name: str, page: Page) -> None:
-        """The file on disk is ``page``."""
+        """Record that the file on disk must be ``page``."""
         self.pages[name] = page
         for line in page.lines:
             self.known.setdefault(line.text, set()).add(line.who)
         self.check_one(name)
 
     def check(self) -> None:
-        """The disk and the truth are the same, or the scenario does something else than it says."""
+        """Check that the disk agrees with the truth; otherwise the scenario does not do what it declares."""
         for name in self.pages:
             self.check_one(name)
 
     def check_one(self, name: str) -> None:
-        """One file on disk is what the truth says."""
+        """Check that one file on disk agrees with the truth."""
         found = self.path(name).read_bytes().decode()
         if found != self.pages[name].text:
             raise BenchError(f"'{name}' on disk is not what was said:\n{found}\n--- said\n{self.pages[name].text}")
@@ -195,19 +195,19 @@ class World:
 
     @property
     def person(self) -> "Person":
-        """Whoever works without an agent."""
+        """Return a person who works without an agent."""
         return Person(self)
 
     def agent(self, name: str = "one", model: str = "claude-sonnet-4-5", *, unix_ends: bool = False) -> "Agent":
-        """An agent in the session called ``name``."""
+        """Return an agent in the session called ``name``."""
         return Agent(self, claude.session_id(f"{self.folder.name} {name}"), model, unix_ends)
 
     def turn_ends(self, name: str, eol: str) -> None:
-        """Give every line of a file another end; the lines stay whose they are."""
+        """Give every line of a file another line end; the lines keep their authors."""
         self.lay(name, replace(self.pages[name], eol=eol))
 
     def worktree(self, folder: Path, *words: str) -> "World":
-        """A further work tree of the same repository; evidence and truth are shared."""
+        """Return a further work tree of the same repository; evidence and truth are shared."""
         self.git("worktree", "add", "--quiet", str(folder), *words)
         other = World(
             folder,
@@ -242,7 +242,7 @@ class Person:
         self.world.lay(name, fresh)
 
     def edit(self, name: str, old: str, new: str, declared: Declared = NEW) -> None:
-        """Replace a string that stands once in the file."""
+        """Replace a string that occurs once in the file."""
         self.world.lay(name, replaced(self.world.pages[name], old, new, self.who, declared))
 
     def append(self, name: str, text: str) -> None:
@@ -271,14 +271,14 @@ class Person:
         del self.world.pages[name]
 
     def rename(self, old: str, new: str) -> None:
-        """Give a file another name; its lines stay whose they are."""
+        """Rename a file; its lines keep their authors."""
         target = self.world.path(new)
         target.parent.mkdir(parents=True, exist_ok=True)
         self.world.path(old).rename(target)
         self.world.hold(new, self.world.pages.pop(old))
 
     def move(self, block: str, source: str, target: str, after: str) -> None:
-        """Move the lines of ``block`` below ``after``; they stay whose they are."""
+        """Move the lines of ``block`` below ``after``; they keep their authors."""
         page = self.world.pages[source]
         span = page.at(block)
         carried = page.lines[span[0] : span[1]]
@@ -288,19 +288,19 @@ class Person:
         self.world.lay(target, put(there, (end, end), carried))
 
     def reshape(self, name: str, change: Reshaping) -> None:
-        """Run a tool that says itself which line comes from which: a formatter, an indenter."""
+        """Run a tool that reports which line comes from which: a formatter, an indenter."""
         self.world.lay(name, change(self.world.pages[name]))
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """Claude Code in one session: changes files, and what it tells its hooks is heard by the teller."""
+    """Claude Code in one session: changes files and sends its hook events to the receiver."""
 
     world: World
     session: str
     model: str
     unix_ends: bool = False
-    """Whether it sees and tells every line end as a plain one, whatever is on disk."""
+    """Whether it reads and reports every line end as ``\\n``, whatever is on disk."""
 
     @property
     def who(self) -> Who:
@@ -308,7 +308,7 @@ class Agent:
         return the_agent(self.session)
 
     def edit(self, name: str, old: str, new: str, declared: Declared = NEW) -> None:
-        """Replace a string that stands once in the file, with the Edit tool."""
+        """Replace a string that occurs once in the file, with the Edit tool."""
         self.edit_as(name, old, new, replaced(self.world.pages[name], old, new, self.who, declared))
 
     def edit_as(self, name: str, old: str, new: str, after: Page, *, everywhere: bool = False) -> None:
@@ -322,7 +322,7 @@ class Agent:
         self._finish("Edit", given, response, call)
 
     def replace_all(self, name: str, old: str, new: str) -> None:
-        """Replace a word wherever it stands; whose the changed lines are now, people may dispute."""
+        """Replace a word everywhere; the author of the changed lines is disputed."""
         page = self.world.pages[name]
         changed = (
             Line(line.text.replace(old, new), EITHER if line.who != self.who else line.who)
@@ -416,7 +416,7 @@ class Agent:
 
 
 def a_world(folder: Path, teller: Teller | None = None) -> World:
-    """A repository with an empty first commit on the branch ``main``, and the teller ready to hear."""
+    """Make a repository with an empty first commit on the branch ``main``, and set up its receiver of events."""
     teller = teller or Silent()
     home, place = folder / "home", folder / "work"
     home.mkdir(parents=True)

@@ -55,7 +55,7 @@ def main(
 
 
 def arguments() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="python -m bench.faults", description="Break things on purpose and count.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="a fault (default: all of them)")
     parser.add_argument("--list", action="store_true", help="list the faults and run none")
@@ -66,7 +66,7 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def positive(text: str) -> int:
-    """A number from 1 on."""
+    """Parse a number from 1 on."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number from 1 on")
     return int(text)
@@ -84,7 +84,7 @@ def run(fault: Fault, wanted: Wanted, tell: Tell) -> Examined:
 
 
 def show(results: Sequence[Examined], seed: int, out: TextIO, *, as_json: bool) -> None:
-    """The figures on ``out``, as a table or as JSON."""
+    """Print the figures to ``out``, as a table or as JSON."""
     if as_json:
         out.write(json.dumps(report.as_json(results, seed), indent=2, ensure_ascii=False) + "\n")
     else:

@@ -52,7 +52,7 @@ def failing(call: str, nth: int, code: int) -> Iterator[FailingOs]:
 
 
 def failed_calls(trial: Trial) -> Figures:
-    """Every call, first to third, with every errno: acknowledged and stored, or rejected with an error."""
+    """Fail every call, first to third, with every errno: each event is stored, or rejected with an error."""
     failures = lost = untyped = half = 0
     for round_ in trial.each():
         for call in CALLS:

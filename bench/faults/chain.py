@@ -35,7 +35,7 @@ def an_entry(chance: random.Random, n: int) -> RecordDraft:
 
 
 def intact(chain: Sequence[Record], head: ChainTip) -> bool:
-    """Whether every record is the one that its entry makes after its predecessor, up to ``head``."""
+    """Return whether every record follows from its entry and its predecessor, up to ``head``."""
     so_far = empty_chain_tip(head.store)
     for record in chain:
         if record != record_from_draft(so_far, record.entry):
@@ -45,13 +45,13 @@ def intact(chain: Sequence[Record], head: ChainTip) -> bool:
 
 
 def flip_link(chance: random.Random, chain: Chain) -> Chain:
-    """One bit of one link."""
+    """Flip one bit of one link."""
     n = chance.randrange(len(chain))
     return [*chain[:n], replace(chain[n], link=Link(flipped(chance, chain[n].link))), *chain[n + 1 :]]
 
 
 def change_entry(chance: random.Random, chain: Chain) -> Chain:
-    """One field of one record."""
+    """Change one field of one record."""
     n = chance.randrange(len(chain))
     entry = chain[n].entry
     changed = chance.choice(
@@ -67,7 +67,7 @@ def change_entry(chance: random.Random, chain: Chain) -> Chain:
 
 
 def move_boundary(chance: random.Random, chain: Chain) -> Chain:
-    """The last letter of one field becomes the first of the next: the bytes side by side stay the same."""
+    """Move the last letter of one field to the start of the next: the joined bytes stay the same."""
     n = chance.randrange(len(chain))
     entry = chain[n].entry
     moved = replace(entry, kind=entry.kind[:-1], key=NaturalKey(entry.kind[-1] + entry.key))
@@ -75,13 +75,13 @@ def move_boundary(chance: random.Random, chain: Chain) -> Chain:
 
 
 def delete(chance: random.Random, chain: Chain) -> Chain:
-    """One record, the last included."""
+    """Delete one record, possibly the last."""
     n = chance.randrange(len(chain))
     return chain[:n] + chain[n + 1 :]
 
 
 def swap(chance: random.Random, chain: Chain) -> Chain:
-    """Two records that keep their places' numbers."""
+    """Swap two records, but not their positions' numbers."""
     one, other = sorted(chance.sample(range(len(chain)), 2))
     swapped = list(chain)
     swapped[one] = replace(chain[one], entry=chain[other].entry)
@@ -102,7 +102,7 @@ def rewrite(chance: random.Random, chain: Chain) -> Chain:
 
 
 def flipped(chance: random.Random, data: bytes) -> bytes:
-    """``data`` with one bit changed."""
+    """Return ``data`` with one bit changed."""
     bit = chance.randrange(len(data) * 8)
     return (int.from_bytes(data, "big") ^ (1 << bit)).to_bytes(len(data), "big")
 
@@ -113,7 +113,7 @@ DAMAGES: Mapping[str, Damage] = MappingProxyType(
 
 
 def damaged(trial: Trial) -> Figures:
-    """Every kind of damage once per round, each on a fresh chain."""
+    """Cause every kind of damage once per round, each on a fresh chain."""
     tried, silent, refused = 0, 0, 0
     for round_ in trial.each():
         for name, damage in DAMAGES.items():

@@ -17,7 +17,7 @@ Worker = subprocess.Popen[str]
 
 
 def a_repository(folder: Path) -> Path:
-    """An empty repository at ``folder``."""
+    """Return an empty repository at ``folder``."""
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
     return folder
 
@@ -34,7 +34,7 @@ def first_line(worker: Worker) -> str:
 
 
 def whole_lines(output: str) -> list[str]:
-    """The lines that were written to their end; a killed worker may leave half of one."""
+    """Return the complete lines; a killed worker may leave half a line."""
     return output.split("\n")[:-1]
 
 

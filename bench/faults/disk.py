@@ -27,7 +27,7 @@ class CannotMount(BenchError):
 
 @contextmanager
 def small_disk(folder: Path) -> Iterator[Path]:
-    """A file system of a few megabytes at ``folder``."""
+    """Yield a file system of a few megabytes at ``folder``."""
     folder.mkdir()
     _mount("-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", str(folder))
     try:
@@ -61,7 +61,7 @@ def full(trial: Trial) -> Figures:
             acknowledged += len(receipts)
     return {
         "events acknowledged": some(acknowledged, 20),
-        "recorders told that the disk is full": some(refused, trial.rounds),
+        "recorders that got the error of a full disk": some(refused, trial.rounds),
         "acknowledged records lost": none_of(lost),
         "reads that failed on the full disk": none_of(unread),
         "findings of verify": none_of(findings),
@@ -87,7 +87,7 @@ def read_only(trial: Trial) -> Figures:
             findings += len(after.report.findings)
     return {
         "rounds": seen(trial.rounds),
-        "recorders told that it is read-only": some(refused, trial.rounds),
+        "recorders that got the error of a read-only disk": some(refused, trial.rounds),
         "reads that failed": none_of(unread),
         "acknowledged records lost": none_of(lost),
         "findings of verify": none_of(findings),
@@ -95,7 +95,7 @@ def read_only(trial: Trial) -> Figures:
 
 
 def _record(repository: Path, numbers: range) -> tuple[list[str], bool]:
-    """Record until done or refused: the receipts, and whether the recorder was told that it cannot go on."""
+    """Record until done or rejected; return the receipts, and whether an error was reported."""
     spool = spool_of(repository)
     receipts: list[str] = []
     for n in numbers:
@@ -107,7 +107,7 @@ def _record(repository: Path, numbers: range) -> tuple[list[str], bool]:
 
 
 def _unreadable(repository: Path, expected: int, exported: Path | None = None) -> int:
-    """Whether reading fails, or shows less than was acknowledged."""
+    """Return whether reading fails, or shows less than was acknowledged."""
     try:
         report = verify_ledger(Workspace(repository))
         if exported is not None:

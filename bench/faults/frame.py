@@ -32,7 +32,7 @@ class Trial:
             raise BenchError(f"{self.rounds} rounds show nothing")
 
     def random(self, *part: object) -> random.Random:
-        """Chance for the named part of the trial, independent of every other part.
+        """Return a random generator for the named part of the trial, independent of every other part.
 
         The seed is a text: Python hashes it the same way in every process.
         """
@@ -64,22 +64,22 @@ Figures = Mapping[str, Figure]
 
 
 def seen(value: float) -> Figure:
-    """A figure that informs: how many were tried, killed, damaged."""
+    """Return a figure without a bar: the number tried, killed or damaged."""
     return Figure(value)
 
 
 def none_of(value: float) -> Figure:
-    """A figure that must be zero: lost, silent, executed."""
+    """Return a figure that must be zero: the number lost, silent or executed."""
     return Figure(value, exactly(0))
 
 
 def all_of(value: float, whole: float) -> Figure:
-    """A figure that must be ``whole``: stored of acknowledged, found of damaged."""
+    """Return a figure that must be ``whole``: stored of acknowledged, found of damaged."""
     return Figure(value, exactly(whole))
 
 
 def some(value: float, least: float = 1) -> Figure:
-    """A figure that must be at least ``least``: kills that really hit, so that the rest means something."""
+    """Return a figure that must be at least ``least``: the kills that hit, without which the rest means nothing."""
     return Figure(value, at_least(least))
 
 
@@ -91,7 +91,7 @@ class Fault:
     what: str
     run: Callable[[Trial], Figures]
     rounds: int
-    """How many rounds the command makes unless told otherwise."""
+    """The rounds that the command runs by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Examined:
 
 
 def examine(fault: Fault, trial: Trial) -> Examined:
-    """Run ``fault``; one that has no figure that must hold could never fail, and is refused."""
+    """Run ``fault``; reject a fault without a bar, since it could never fail."""
     figures = fault.run(trial)
     if not any(figure.must for figure in figures.values()):
         raise BenchError(f"'{fault.name}' has no figure that must hold")

@@ -21,7 +21,7 @@ _IDENTITY = ("-c", "user.name=Ana", "-c", "user.email=ana@example.org")
 
 
 def crowded(trial: Trial) -> Figures:
-    """Agents record through the real hook while somebody commits and rebases; every receipt must be stored once."""
+    """Record through the real hook while a person commits and rebases; every receipt must be stored once."""
     lost = twice = slow = findings = total = 0
     slowest = 0.0
     for round_ in trial.each():
@@ -134,9 +134,9 @@ def _commit(repository: Path, name: str) -> None:
 FAULTS = (
     Fault(
         name="hook-crowd",
-        what="32 agents recording through the hook while somebody commits and rebases",
+        what="32 agents recording through the hook while a person commits and rebases",
         run=crowded,
         rounds=3,
     ),
-    Fault(name="hook-kill", what="the hook killed at random moments of its life", run=killed, rounds=10),
+    Fault(name="hook-kill", what="the hook killed at random times", run=killed, rounds=10),
 )

@@ -61,9 +61,9 @@ def crowded(trial: Trial) -> Figures:
     whole = RECORDERS * EVENTS_EACH * trial.rounds
     return {
         "recorders": seen(RECORDERS),
-        "drainers killed": some(kills, trial.rounds),
+        "ingesting processes killed": some(kills, trial.rounds),
         "events acknowledged": some(acknowledged, whole),
-        "records missing or too many": none_of(missing),
+        "missing or duplicate records": none_of(missing),
         "records kept twice": none_of(repeated),
         "findings of verify": none_of(findings),
     }
@@ -77,13 +77,13 @@ def _end(worker: Worker) -> str:
 FAULTS = (
     Fault(
         name="kill",
-        what="kill -9 of recorders and drainers at random moments, with a reader watching",
+        what="kill -9 of recorders and ingesting processes at random times, with a reader running",
         run=killed,
         rounds=200,
     ),
     Fault(
         name="crowd",
-        what="32 recorders of 50 events each while drainers are killed",
+        what="32 recorders of 50 events each while ingesting processes are killed",
         run=crowded,
         rounds=1,
     ),

@@ -1,4 +1,4 @@
-"""Examined faults for people and for programs."""
+"""Results of faults, for people and for programs."""
 
 from collections.abc import Sequence
 
@@ -9,13 +9,13 @@ JSON_VERSION = 1
 
 
 def command(examined: Examined) -> str:
-    """What to type to make the same rounds again."""
+    """Return the command that repeats the same rounds."""
     trial = examined.trial
     return f"python -m bench.faults {examined.fault.name} --rounds {trial.rounds} --seed {trial.seed}"
 
 
 def table(results: Sequence[Examined]) -> str:
-    """One line per figure, then the command that repeats each fault."""
+    """Return one line per figure, then the command that repeats each fault."""
     header = ("fault", "rounds", "figure", "value", "must be", "holds")
     rows = [
         (one.fault.name, f"{one.trial.rounds:,}", name, f"{figure.value:,}", bound(figure), holds(figure))
@@ -26,29 +26,29 @@ def table(results: Sequence[Examined]) -> str:
 
 
 def bound(figure: Figure) -> str:
-    """What the figure must be."""
+    """Return the bar of the figure."""
     return "" if figure.must is None else str(figure.must)
 
 
 def holds(figure: Figure) -> str:
-    """Whether it is, for a figure that must be something."""
+    """Return whether a figure with a bar reaches it."""
     if figure.must is None:
         return ""
     return "yes" if figure.holds else "NO"
 
 
 def listing(faults: Sequence[Fault]) -> str:
-    """What there is to run."""
+    """Return the list of faults."""
     return columns(("fault", "rounds", "what"), [(fault.name, f"{fault.rounds:,}", fault.what) for fault in faults])
 
 
 def as_json(results: Sequence[Examined], seed: int) -> dict[str, object]:
-    """Everything the table says."""
+    """Return the content of the table as JSON."""
     return {"version": JSON_VERSION, "seed": seed, "faults": [one_as_json(one) for one in results]}
 
 
 def one_as_json(examined: Examined) -> dict[str, object]:
-    """One fault with its figures."""
+    """Return one fault with its figures."""
     return {
         "name": examined.fault.name,
         "what": examined.fault.what,

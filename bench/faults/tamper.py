@@ -25,66 +25,66 @@ Tamper = Callable[[random.Random, sqlite3.Connection], None]
 
 
 def a_store(folder: Path) -> Path:
-    """A repository whose store holds some records, one of them erased."""
+    """Return a repository whose store holds some records, one of them erased."""
     repository = a_repository(folder)
     for n in range(RECORDS):
         spool_of(repository).put(an_event("tamper", n))
-    erase_record_bodies(Workspace(repository), ["3"], who="ana", why="to have an erased one")
+    erase_record_bodies(Workspace(repository), ["3"], who="ana", why="an event to erase")
     return repository
 
 
 def change(chance: random.Random, db: sqlite3.Connection) -> None:
-    """One column of one record."""
+    """Change one column of one record."""
     column, seq = chance.choice(COLUMNS), chance.randint(1, RECORDS)
     value = {"at_ns": "at_ns + 1", "digest": "randomblob(32)", "link": "randomblob(32)"}.get(column, f"{column} || 'x'")
     db.execute(f"UPDATE record SET {column} = {value} WHERE seq = ?", (seq,))
 
 
 def borrow(chance: random.Random, db: sqlite3.Connection) -> None:
-    """One record's payload becomes another's."""
+    """Replace one record's payload by another's."""
     one, other = chance.sample(range(1, RECORDS), 2)
     db.execute("UPDATE record SET digest = (SELECT digest FROM record WHERE seq = ?) WHERE seq = ?", (one, other))
 
 
 def delete(chance: random.Random, db: sqlite3.Connection) -> None:
-    """One record, anywhere."""
+    """Delete one random record."""
     db.execute("DELETE FROM record WHERE seq = ?", (chance.randint(1, RECORDS + 1),))
 
 
 def truncate(chance: random.Random, db: sqlite3.Connection) -> None:
-    """Everything from some record on."""
+    """Delete all records from a random one on."""
     db.execute("DELETE FROM record WHERE seq >= ?", (chance.randint(1, RECORDS + 1),))
 
 
 def swap(chance: random.Random, db: sqlite3.Connection) -> None:
-    """Two records change places."""
+    """Swap two records."""
     one, other = chance.sample(range(1, RECORDS), 2)
     for old, new in ((one, -1), (other, one), (-1, other)):
         db.execute("UPDATE record SET seq = ? WHERE seq = ?", (new, old))
 
 
 def replace_body(chance: random.Random, db: sqlite3.Connection) -> None:
-    """One stored text."""
+    """Replace one stored text."""
     db.execute("UPDATE body SET codec = 'plain', bytes = ? WHERE digest = ?", (b"forged", _a_body(chance, db)))
 
 
 def empty_body(chance: random.Random, db: sqlite3.Connection) -> None:
-    """One stored text, as if it had been erased."""
+    """Empty one stored text, as if it had been erased."""
     db.execute("UPDATE body SET bytes = NULL WHERE digest = ?", (_a_body(chance, db),))
 
 
 def drop_body(chance: random.Random, db: sqlite3.Connection) -> None:
-    """One stored text with its row."""
+    """Delete one stored text with its row."""
     db.execute("DELETE FROM body WHERE digest = ?", (_a_body(chance, db),))
 
 
 def change_view(chance: random.Random, db: sqlite3.Connection) -> None:
-    """One row of a view."""
+    """Change one row of a view."""
     db.execute("UPDATE file_edit SET path = ? WHERE seq = ?", (b"src/forged.py", chance.randint(4, RECORDS)))
 
 
 def drop_view(chance: random.Random, db: sqlite3.Connection) -> None:
-    """One row of a view, gone."""
+    """Delete one row of a view."""
     db.execute("DELETE FROM file_edit WHERE seq = ?", (chance.randint(4, RECORDS),))
 
 
@@ -113,7 +113,7 @@ TAMPERS: Mapping[str, Tamper] = MappingProxyType(
 
 
 def tampered(trial: Trial) -> Figures:
-    """Each way to tamper once per round, each on a fresh copy, through SQL as somebody with the file would."""
+    """Tamper in each way once per round, on a fresh copy, through SQL like somebody with the file."""
     original = a_store(trial.folder / "original")
     sound = bool(verify_ledger(Workspace(original)).findings)
     tried, silent = 0, []
@@ -136,7 +136,7 @@ def tampered(trial: Trial) -> Figures:
 
 
 def flipped(trial: Trial) -> Figures:
-    """One bit of one file of the store per round: found, or everything that is kept is still the same to the byte."""
+    """Flip one bit of one store file per round: it is reported, or all stored data is still equal."""
     original = a_store(trial.folder / "original")
     whole = _exported(original)
     found = harmless = silent = untyped = 0
@@ -159,7 +159,7 @@ def flipped(trial: Trial) -> Figures:
             else:
                 silent += 1
         except CustodyError:
-            found += 1  # said plainly, with its own exit status
+            found += 1  # reported, with its own exit status
         except Exception:  # noqa: BLE001 - what the figure counts
             untyped += 1
         shutil.rmtree(copy)
@@ -202,7 +202,7 @@ def _exported(repository: Path) -> bytes:
 
 
 FAULTS = (
-    Fault(name="tamper", what="every way to change, delete, reorder or cut off kept records", run=tampered, rounds=20),
+    Fault(name="tamper", what="changing, deleting, reordering and cutting off stored records", run=tampered, rounds=20),
     Fault(name="bit-flips", what="single bits of the store's files", run=flipped, rounds=300),
     Fault(name="spool-flips", what="single bits of a waiting event's file", run=spool_flipped, rounds=50),
 )

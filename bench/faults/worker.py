@@ -22,12 +22,12 @@ TEXT = "a line that an agent wrote\n" * 40
 
 
 def spool_of(folder: Path) -> Spool:
-    """The spool of the repository at ``folder``."""
+    """Return the spool of the repository at ``folder``."""
     return Spool(folder / ".git" / "custody" / "spool")
 
 
 def an_event(name: str, n: int) -> bytes:
-    """An event that no other recorder makes."""
+    """Return an event that no other recorder makes."""
     return json.dumps(
         {
             "custody": 1,

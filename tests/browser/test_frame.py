@@ -145,7 +145,7 @@ def test_no_inline_script_runs(look: Look) -> None:
     page = window.go()
     page.evaluate("document.body.append(Object.assign(document.createElement('script'), {text: 'window.ran = 1'}))")
     assert page.evaluate("window.ran") is None
-    window.wrong.clear()  # the policy says so on the console
+    window.wrong.clear()  # the content policy reports this on the console
 
 
 def test_pages_have_a_policy_and_programs_get_json(service: Started) -> None:

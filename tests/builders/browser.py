@@ -24,7 +24,7 @@ SERIOUS = ("serious", "critical")
 
 @contextmanager
 def a_browser() -> Iterator[Browser]:
-    """The Chromium of this machine."""
+    """Yield the Chromium of this machine."""
     program = next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:
         raise CannotBeHad("no Chromium on PATH")
@@ -62,7 +62,7 @@ class Looking:
         return int(self.page.evaluate("document.querySelectorAll('*').length"))
 
     def wide(self) -> tuple[int, int]:
-        """How wide the page's content is, and how wide the window."""
+        """Return how wide the page's content is, and how wide the window."""
         found = self.page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
         return int(found[0]), int(found[1])
 
@@ -73,7 +73,7 @@ class Looking:
 
 @dataclass(frozen=True)
 class Paper:
-    """What was printed: the rows of long lists, the sentences that only paper has, and how many sheets."""
+    """The printed page: the rows of long lists, the print-only sentences, and the number of sheets."""
 
     rows: list[int]
     words: list[str]
@@ -127,7 +127,7 @@ def _request(made: Looking, request: Request, host: str) -> None:
 
 @contextmanager
 def looking_at(browser: Browser, service: Started, **how: Any) -> Iterator[Looking]:
-    """A window on a service that was started for this test."""
+    """Yield a window on a service that was started for this test."""
     with looking(browser, f"http://127.0.0.1:{service.port}", service.token, **how) as made:
         yield made
 

@@ -28,7 +28,7 @@ class World:
         return Workspace(self.path, now_ns=lambda: self.now * NS)
 
     def calls(self, session: str, *names: str, at: int = NOON, agent: str = "robot", status: str = "ok") -> None:
-        """Calls of a session, a second each."""
+        """Record calls of a session, one per second."""
         for place, name in enumerate(names):
             self.number += 1
             begun, ended = (format_timestamp((at + 10 * place + more) * NS) for more in (0, 1))
@@ -46,7 +46,7 @@ class World:
             )
 
     def span(self, execution: str, span: str, name: str, first: int, last: int, **more: object) -> None:
-        """A whole span of a traced program, in seconds from noon."""
+        """Record a whole span of a traced program, in seconds from noon."""
         self.number += 1
         fields = {
             "phase": "whole",
@@ -66,7 +66,7 @@ class World:
         )
 
     def spans(self, execution: str, told: Iterable[Told], **more: object) -> None:
-        """Many whole spans of a traced program at once."""
+        """Record many whole spans of a traced program at once."""
         events = []
         for span, name, first, last, parent in told:
             self.number += 1

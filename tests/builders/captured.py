@@ -11,7 +11,7 @@ V = TypeVar("V", bound=View)
 
 
 def views(built: Built, kind: type[V]) -> list[V]:
-    """Every view of a kind."""
+    """Return every view of a kind."""
     with Workspace(built.path).reading() as store:
         return [seen.view for seen in store.views.look_up(kind, "1 = 1", ())]
 

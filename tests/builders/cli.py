@@ -35,7 +35,7 @@ def custody(folder: Path, *words: str, stdin: str = "", **environment: str) -> R
 
 
 def masked(output: str, folder: Path) -> str:
-    """Store ids, digests, sizes and the folder under fixed names."""
+    """Replace store ids, digests, sizes and the folder by fixed names."""
     output = output.replace(str(folder.resolve()), "FOLDER").replace(str(folder), "FOLDER")
     output = re.sub(r"[0-9a-f]{64}", "DIGEST", output)
     output = re.sub(r"\b[0-9a-f]{32}\b", "STORE", output)
@@ -43,13 +43,13 @@ def masked(output: str, folder: Path) -> str:
 
 
 def a_git_folder(path: Path) -> Path:
-    """An empty repository."""
+    """Return an empty repository."""
     subprocess.run(["git", "init", "-q", str(path)], check=True)
     return path
 
 
 def spool_of(repository: Path) -> Spool:
-    """The repository's spool."""
+    """Return the repository's spool."""
     return Spool(repository / ".git" / "custody" / "spool")
 
 

@@ -22,22 +22,22 @@ _SECOND = 1_000_000_000
 
 
 def patch_text(*files: str) -> str:
-    """A patch of files that are given as they stand in one, without its first and last line."""
+    """Return a patch of these files, each as it is written in a patch."""
     return "\n".join(("*** Begin Patch", *files, "*** End Patch"))
 
 
 def added(path: str, content: str) -> str:
-    """A file of a patch that is new."""
+    """Return the patch of a new file."""
     return "\n".join((f"*** Add File: {path}", *(f"+{line}" for line in content.splitlines())))
 
 
 def deleted(path: str) -> str:
-    """A file of a patch that goes."""
+    """Return the patch of a deleted file."""
     return f"*** Delete File: {path}"
 
 
 def updated(path: str, before: str, after: str, moved: str | None = None) -> str:
-    """A file of a patch that changes: chunks with three lines around them, and no numbers."""
+    """Return the patch of a changed file: chunks with three lines of context, without line numbers."""
     old, new = before.splitlines(), after.splitlines()
     lines = [f"*** Update File: {path}", *([f"*** Move to: {moved}"] if moved else [])]
     for group in difflib.SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(3):
@@ -51,7 +51,7 @@ def updated(path: str, before: str, after: str, moved: str | None = None) -> str
 
 
 def unified(before: str, after: str) -> str:
-    """A diff as Codex's events have it: one line around each change, no names."""
+    """Return a diff as in Codex's events: one line of context, no names."""
     made = difflib.unified_diff(before.splitlines(True), after.splitlines(True), n=1)
     return "".join(line for line in made if not line.startswith(("--- ", "+++ ")))
 
@@ -78,7 +78,7 @@ class Rollout:
     # --- messages ----------------------------------------------------------------------------------------------------
 
     def begun(self, **more: Any) -> "Rollout":
-        """The first line, then the turn's; what is given overrides what it says."""
+        """Write the first line and the turn's; arguments override their fields."""
         if not self.enveloped:
             self.lines.append({"id": self.thread, "timestamp": self.at, "instructions": "be brief", "git": {}})
             told = f"<environment_context>\n  <cwd>{self.cwd}</cwd>\n</environment_context>"
@@ -96,7 +96,7 @@ class Rollout:
         return self.turned()
 
     def turned(self, **more: Any) -> "Rollout":
-        """A turn begins."""
+        """Start a turn."""
         self.event("task_started", turn_id=self.turn, model_context_window=1000)
         around = {"turn_id": self.turn, "cwd": str(self.cwd), "model": self.model, "approval_policy": "never"}
         return self.line("turn_context", {**around, **more})
@@ -109,7 +109,7 @@ class Rollout:
         return self.event("user_message", message=text, images=[]) if self.enveloped else self
 
     def says(self, text: str) -> "Rollout":
-        """The agent thinks, then says something."""
+        """Add a thought and a message of the agent."""
         self.response(
             "reasoning", summary=[{"type": "summary_text", "text": f"I think {text}"}], encrypted_content="eA"
         )
@@ -119,7 +119,7 @@ class Rollout:
     # --- actions -----------------------------------------------------------------------------------------------------
 
     def patch(self, text: str, changes: dict[str, Any] | None = None, *, success: bool = True) -> "Rollout":
-        """A patch; ``changes`` is what its own event tells, which not every version writes."""
+        """Apply a patch; ``changes`` is the content of its event, which some versions do not write."""
         call = self.name("call")
         self.response("custom_tool_call", status="completed", call_id=call, name="apply_patch", input=text)
         if changes is not None:
@@ -130,7 +130,7 @@ class Rollout:
         return self.response("custom_tool_call_output", call_id=call, output=said)
 
     def patched(self, call: str, changes: dict[str, Any], *, success: bool = True) -> "Rollout":
-        """The event that a patch ended."""
+        """Add the event for the end of a patch."""
         if self.paginated:
             status = "completed" if success else "failed"
             return self.item("FileChange", id=call, changes=changes, status=status)
@@ -138,7 +138,7 @@ class Rollout:
         return self.event("patch_apply_end", **said, changes=changes)
 
     def shell(self, command: str, printed: str = "", code: int = 0, *, way: str = "exec_command") -> "Rollout":
-        """A shell command in one of the ways in which Codex has had them."""
+        """Run a shell command in one of Codex's formats."""
         call = self.name("call")
         head = f"Wall time: 0.1000 seconds\nProcess exited with code {code}\nOutput:\n"
         if way == "local_shell":
@@ -159,29 +159,29 @@ class Rollout:
     # --- the parts ----------------------------------------------------------------------------------------------------
 
     def message(self, role: str, text: str) -> "Rollout":
-        """A message as the model's provider has it."""
+        """Add a message in the provider's format."""
         kind = "output_text" if role == "assistant" else "input_text"
         return self.response("message", role=role, content=[{"type": kind, "text": text}])
 
     def response(self, kind: str, /, **fields: Any) -> "Rollout":
-        """An item of the conversation."""
+        """Add an item of the conversation."""
         if self.enveloped:
             return self.line("response_item", {"type": kind, **fields})
         self.lines.append({"type": kind, **fields})
         return self
 
     def event(self, kind: str, /, **fields: Any) -> "Rollout":
-        """An event of the program's."""
+        """Add an event of the program."""
         return self.line("event_msg", {"type": kind, **fields})
 
     def item(self, kind: str, /, **fields: Any) -> "Rollout":
-        """A finished item, as threads have them that are kept in pages."""
+        """Add a finished item, as in threads stored in pages."""
         return self.event(
             "item_completed", thread_id=self.thread, turn_id=self.turn, item={"type": kind, **fields}, completed_at_ms=1
         )
 
     def line(self, kind: str, payload: Any, **more: Any) -> "Rollout":
-        """One line of any type."""
+        """Add one line of any type."""
         self.lines.append({"timestamp": self.at, "type": kind, "payload": payload, **more})
         return self.wait(1)
 
@@ -197,7 +197,7 @@ class Rollout:
         return self
 
     def forked(self, thread: str) -> "Rollout":
-        """Another thread that begins with a copy of this one, all written at once."""
+        """Return another thread that begins with a copy of this one, all written at once."""
         made = Rollout(self.cwd, thread, at=self.at, turn=f"{TURN[:-1]}2", _count=500)
         made.wait(100)
         made.begun(forked_from_id=self.thread)
@@ -208,7 +208,7 @@ class Rollout:
         return made.wait(20).turned()
 
     def text(self) -> str:
-        """The file's text."""
+        """Return the file's text."""
         return "".join(f"{json.dumps(line, ensure_ascii=False, separators=(',', ':'))}\n" for line in self.lines)
 
     def put(self, folder: Path) -> Path:
@@ -221,7 +221,7 @@ class Rollout:
 
 
 def a_rollout(cwd: Path | str, **fields: Any) -> Rollout:
-    """A thread that has begun, whose agent works in ``cwd``."""
+    """Return a thread that has started, whose agent works in ``cwd``."""
     return Rollout(cwd, **fields).begun()
 
 
@@ -229,7 +229,7 @@ def a_rollout(cwd: Path | str, **fields: Any) -> Rollout:
 
 
 def a_codex_event(event: str, repository: Path, **fields: Any) -> dict[str, Any]:
-    """One hook event in Codex's shape."""
+    """Return one hook event in Codex's shape."""
     return {
         "session_id": THREAD,
         "turn_id": TURN,

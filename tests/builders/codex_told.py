@@ -20,16 +20,16 @@ from tests.builders.codex import Rollout
 
 READER = TRANSCRIPT_READERS["codex"]
 ANY_FILE = Path(__file__)
-"""Of the file itself only its name and time are asked."""
+"""Only the name and the time of the file are used."""
 
 
 def begun_in(rollout: Rollout) -> list[SubagentLaunch]:
-    """The subagents that a rollout tells of, with their calls."""
+    """Return the subagents that a rollout reports, with their calls."""
     return list(READER.starts(ANY_FILE, _lines(rollout.lines)))
 
 
 def read(*values: Any, starts: Starts | None = None) -> list[TranscriptLine | SkippedLine | LineProblem]:
-    """What the reader makes of lines; ``starts`` is what other files told, else what these lines do."""
+    """Return the reader's events for lines; ``starts`` are the subagents of other files, by default of these lines."""
     if starts is None:
         starts = {(one.session, one.subagent): one.call for one in READER.starts(ANY_FILE, _lines(values))}
     return list(READER.read(ANY_FILE, _lines(values), starts))
@@ -68,10 +68,10 @@ def told(rollout: Rollout) -> list[View]:
 
 
 def of(views: list[View], kind: type[View]) -> list[Any]:
-    """Those of one kind."""
+    """Return the events of one kind."""
     return [view for view in views if isinstance(view, kind)]
 
 
 def ended(views: list[View]) -> list[Any]:
-    """The ends of calls."""
+    """Return the ends of calls."""
     return [call for call in of(views, ToolCall) if call.status is not CallStatus.RUNNING]

@@ -47,7 +47,7 @@ class Copilot:
     _count: int = 0
 
     def __post_init__(self) -> None:
-        """The session begins."""
+        """Start the session."""
         self.hook("SessionStart", source="new")
         said: dict[str, Any] = {
             "sessionId": self.session,
@@ -83,7 +83,7 @@ class Copilot:
         return self.wait(1)
 
     def opened(self, *folders: str) -> "Copilot":
-        """The request tells the model which folders are open, as a chat's first one does."""
+        """Name the open folders in the request, as a chat's first one does."""
         listed = "\n".join(f"- {folder} " for folder in folders)
         said = f"<workspace_info>\nI am working in a workspace with the following folders:\n{listed}\nIt has files.\n"
         context = [{"type": 1, "text": f"{said}</workspace_info>"}, {"type": 3, "cacheType": "ephemeral"}]
@@ -184,7 +184,7 @@ class Copilot:
         return self
 
     def inserted(self, path: str, line: int, text: str) -> "Copilot":
-        """What VS Code keeps of lines that were put in."""
+        """Return VS Code's record of inserted lines."""
         place = {"startLineNumber": line, "startColumn": 1, "endLineNumber": line, "endColumn": 1}
         uri = {"$mid": 1, "fsPath": self.named(path), "path": self.named(path), "scheme": "file"}
         return self.part(kind="textEditGroup", uri=uri, edits=[[{"text": text, "range": place}], []], done=True)
@@ -199,7 +199,7 @@ class Copilot:
         return self
 
     def event(self, kind: str, data: dict[str, Any], **more: Any) -> "Copilot":
-        """One line of the stream."""
+        """Return one line of the stream."""
         last = self.events[-1]["id"] if self.events else None
         agent = {} if self.agent is None else {"agentId": self.agent}
         line = {"type": kind, "data": data, "id": self.uuid(), "timestamp": self.at, "parentId": last}
@@ -212,7 +212,7 @@ class Copilot:
         return self
 
     def named(self, path: str) -> str:
-        """A path of the project as the agent writes it."""
+        """Return a path of the project as the agent writes it."""
         return path if path.startswith("/") else f"{self.root}/{path}"
 
     def uuid(self) -> str:
@@ -224,16 +224,16 @@ class Copilot:
     # --- the files ----------------------------------------------------------------------------------------------------
 
     def stream(self) -> str:
-        """The session as a stream of events."""
+        """Return the session as a stream of events."""
         return "".join(f"{json.dumps(line)}\n" for line in self.events)
 
     def chat(self) -> dict[str, Any]:
-        """The chat as VS Code has it in memory."""
+        """Return the chat as VS Code has it in memory."""
         said = {"version": 3, "sessionId": self.session, "creationDate": 1, "responderUsername": "GitHub Copilot"}
         return {**said, "requests": self.requests}
 
     def log(self) -> str:
-        """The chat as a log of changes: it begins empty, requests are pushed and their results set."""
+        """Return the chat as a log of changes: it begins empty, requests are pushed and their results set."""
         place = {"startLineNumber": 1, "startColumn": 1, "endLineNumber": 1, "endColumn": 1}
         edits = [[{"text": "undone later\n", "range": place}]]
         wrong = {"kind": "textEditGroup", "uri": {"path": self.named("wrong.py")}, "edits": edits}
@@ -251,11 +251,11 @@ class Copilot:
         return "".join(f"{json.dumps(line)}\n" for line in lines)
 
     def document(self) -> str:
-        """The chat as one document."""
+        """Return the chat as one document."""
         return json.dumps(self.chat(), indent=2)
 
     def exported(self) -> str:
-        """The chat as "Export Chat" writes it."""
+        """Return the chat as "Export Chat" writes it."""
         said = {"responderUsername": "GitHub Copilot", "initialLocation": "panel", "requests": self.requests}
         return json.dumps(said, indent=2)
 

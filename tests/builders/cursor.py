@@ -107,24 +107,24 @@ class Cursor:
         )
 
     def tab(self, path: str, edit: dict[str, Any], after: str | None = None) -> "Cursor":
-        """A completion accepted; ``after`` is the file as it was then saved."""
+        """Accept a completion; ``after`` is the file as it was then saved."""
         if after is not None:
             self.told.append(lambda: _save(Path(self.named(path)), after))
         self.hook("afterTabFileEdit", file_path=self.named(path), edits=[edit], model="tab")
         return self
 
     def alone(self, path: str, edits: list[dict[str, Any]], after: str) -> "Cursor":
-        """An edit as versions without ``postToolUse`` tell it: by ``afterFileEdit`` alone."""
+        """Make an edit as versions without ``postToolUse`` report it: by ``afterFileEdit`` alone."""
         self.told.append(lambda: _save(Path(self.named(path)), after))
         return self.hook("afterFileEdit", file_path=self.named(path), edits=edits)
 
     def person(self, path: str, text: str) -> "Cursor":
-        """A person changes a file."""
+        """Change a file, as a person."""
         self.told.append(lambda: _save(Path(self.named(path)), text))
         return self
 
     def subagent(self, session: str) -> "Cursor":
-        """A subagent at work, in a conversation of its own."""
+        """Start a subagent, in its own conversation."""
         call = self.call_name(f"task_{len(self.subagents)}")
         made = Cursor(self.root, session, self.at, "cursor-grok-4.5", parent=self, started_by=call, told=self.told)
         made.joined = self.joined
@@ -197,7 +197,7 @@ class Cursor:
         return self.line("assistant", [{"type": "text", "text": "[REDACTED]"}, use])
 
     def call_name(self, own: str) -> str:
-        """The name of a call."""
+        """Return the name of a call."""
         return f"call-{own}-0\nfc_{own}_0" if self.joined else f"toolu_{own}"
 
     def hook(self, event: str, **said: Any) -> "Cursor":
@@ -216,14 +216,14 @@ class Cursor:
         return self
 
     def bubble(self, kind: int, **said: Any) -> "Cursor":
-        """A message of the database."""
+        """Return a message of the database."""
         self._count += 1
         named = f"{self.session[:8]}-bubble-{self._count:04d}"
         self.bubbles.append({"_v": 3, "type": kind, "bubbleId": named, "text": "", "createdAt": self.at, **said})
         return self.wait(1000)
 
     def line(self, role: str, content: list[dict[str, Any]]) -> "Cursor":
-        """A line of the transcript."""
+        """Return a line of the transcript."""
         self.lines.append({"role": role, "message": {"content": content}})
         return self
 
@@ -233,13 +233,13 @@ class Cursor:
         return self
 
     def named(self, path: str) -> str:
-        """A path of the project as the agent writes it."""
+        """Return a path of the project as the agent writes it."""
         return path if path.startswith("/") else f"{self.root}/{path}"
 
     # --- the files ----------------------------------------------------------------------------------------------------
 
     def composer(self) -> dict[str, Any]:
-        """What the database keeps of the conversation itself."""
+        """Return the database's entry about the conversation itself."""
         above = {"parentComposerId": self.parent.session, "toolCallId": self.started_by} if self.parent else None
         return {
             "_v": 16,
@@ -253,7 +253,7 @@ class Cursor:
         }
 
     def rows(self) -> dict[str, str]:
-        """The rows of the conversation and of its subagents."""
+        """Return the rows of the conversation and of its subagents."""
         made = {f"composerData:{self.session}": json.dumps(self.composer())}
         # The order of ids is not the order of messages.
         for bubble in reversed(self.bubbles):
@@ -279,7 +279,7 @@ class Cursor:
 
 
 def put_rows(file: Path, rows: dict[str, str], journal: str = "delete") -> Path:
-    """A database with these rows."""
+    """Return a database with these rows."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with closing(sqlite3.connect(file)) as db, db:
         db.execute(f"PRAGMA journal_mode = {journal}")
@@ -290,7 +290,7 @@ def put_rows(file: Path, rows: dict[str, str], journal: str = "delete") -> Path:
 
 
 def put_lines(file: Path, lines: list[dict[str, Any]]) -> Path:
-    """A transcript with these lines; the last has no end, as Cursor leaves it."""
+    """Write a transcript with these lines; like Cursor, without a final line end."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
     return file

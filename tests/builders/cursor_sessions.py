@@ -24,7 +24,7 @@ APP = "src/app.py"
 
 
 def a_shop(path: Path) -> Built:
-    """A repository with a little program in it."""
+    """Return a repository with a little program in it."""
     made = a_repository(path)
     made.commit({APP.encode(): OLD.encode(), b"README.md": b"read me\n"})
     made.checkout()

@@ -19,7 +19,7 @@ def a_row(place: int = 0, **fields: Any) -> dict[str, Any]:
 
 
 def a_stream(count: int = 120) -> list[dict[str, Any]]:
-    """A good agent and a bad one, sizes of every second change."""
+    """Return decisions about a good agent and a bad one; every second change has a size."""
     random = Random(2)
     rows = []
     for place in range(count):

@@ -19,12 +19,12 @@ _EDGE_INTEGERS = (2**53 + 1, 2**63, -(2**64), 10**307, -(10**308) + 1)
 
 
 def as_read(text: str) -> str:
-    """``text`` as any reader of JSON gives it: two halves of a character that stand together are that character."""
+    """Return ``text`` as a JSON reader would: two adjacent surrogates become one character."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
 def of_size(character: str, size: int) -> str:
-    """A text of exactly ``size`` bytes, as far as possible made of ``character``."""
+    """Return a text of exactly ``size`` bytes, mostly of ``character``."""
     width = len(character.encode("utf-8", "surrogatepass"))
     return character * (size // width) + "a" * (size % width)
 
@@ -36,7 +36,7 @@ names = st.text(st.characters(exclude_categories=("Cc", "Cs")), min_size=1, max_
 """Any name: no control characters, no surrogates."""
 
 awkward_names = st.text(st.sampled_from(":%/ ae\\é~"), min_size=1, max_size=6)
-"""Names of the characters that keys are built with, so that two of them often look alike."""
+"""Names made of the characters in keys, so that two of them are often similar."""
 
 moments_ns = st.integers(-NS_MAX, NS_MAX) | st.sampled_from((0, -1, 1, NS_MAX, -NS_MAX, 999_999_999, -1_000_000_000))
 
@@ -79,7 +79,7 @@ _MOMENTS = (0, -1, 10, NS_MAX)
 
 
 def _entry(number: int) -> RecordDraft:
-    """One of the 1,024 entries whose every field is one of four."""
+    """Return one of the 1,024 entries with four values per field."""
     event, kind, key, at, digest = (number >> shift & 3 for shift in (0, 2, 4, 6, 8))
     return RecordDraft(
         EventId(_LABELS[event]), _LABELS[kind], NaturalKey(_LABELS[key]), _MOMENTS[at], Digest(bytes([digest] * 32))
@@ -87,7 +87,7 @@ def _entry(number: int) -> RecordDraft:
 
 
 entries = st.integers(0, 1023).map(_entry)
-"""Entries that are quick to draw, and often alike in a field or two."""
+"""Entries that are quick to draw, and often equal in a field or two."""
 
 
 def chain_of(made: Sequence[RecordDraft], store: StoreId = STORE) -> list[Record]:
@@ -105,13 +105,13 @@ def chains(*, min_size: int = 1, max_size: int = 7) -> SearchStrategy[list[Recor
 
 
 def turned(value: dict[str, Json], by: int) -> dict[str, Json]:
-    """The same object with its keys in another order."""
+    """Return the same object with its keys in another order."""
     items = list(value.items())
     return dict([*items[by:], *reversed(items[:by])])
 
 
 def exactly(value: Json) -> object:
-    """``value`` in a form where 1, 1.0 and true differ, as do 0.0 and -0.0, and the order of keys does not count."""
+    """Return ``value`` in a form where 1, 1.0 and true differ, as do 0.0 and -0.0, and key order is ignored."""
     if isinstance(value, dict):
         return {key: exactly(item) for key, item in value.items()}
     if isinstance(value, list):

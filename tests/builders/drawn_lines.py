@@ -33,7 +33,7 @@ class Turn:
 
 @st.composite
 def lives(draw: st.DrawFn, *, turns_max: int = 5) -> list[Turn]:
-    """Turns of an agent and a person; each puts lines of its own at some place, perhaps over lines that were there."""
+    """Draw turns of an agent and a person; each inserts its own lines, possibly over existing ones."""
     text: tuple[str, ...] = tuple(draw(st.lists(st.sampled_from(PERSONS_LINES + LOW_LINES), max_size=4)))
     turns = []
     for by_agent in draw(st.lists(st.booleans(), min_size=1, max_size=turns_max)):

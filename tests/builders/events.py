@@ -42,12 +42,12 @@ KINDS = tuple(_SPECIFIC)
 
 
 def an_event(kind: str = "edit", **fields: Any) -> bytes:
-    """One valid event's bytes."""
+    """Return one valid event's bytes."""
     event = {"custody": 1, "kind": kind, "id": "1", "at": "2026-01-31T12:00:00Z", **_SPECIFIC[kind], **fields}
     return json.dumps(event).encode()
 
 
 def an_arrival(kind: str = "edit", *, event: str | None = None, **fields: Any) -> Arrival:
-    """One valid event on its way into a chain."""
+    """Return one valid event on its way into a chain."""
     name = event or f"{fields.get('id', '1')}-{kind}"
     return arrival_from_bytes(EventId(name), an_event(kind, **fields))

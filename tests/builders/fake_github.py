@@ -17,7 +17,7 @@ REPOSITORY = "octo-org/hello-world"
 
 @dataclass(frozen=True)
 class Refusal:
-    """What the next requests whose path holds ``part`` are answered with, ``times`` times."""
+    """The answer to the next ``times`` requests whose path contains ``part``."""
 
     status: int
     part: str = ""
@@ -46,7 +46,7 @@ class FakeGitHub:
     def opened(
         self, number: int, base: str, head: str, *, fork: str | None = REPOSITORY, **more: Any
     ) -> dict[str, Any]:
-        """A pull request that is open; ``fork`` is where its head lives, None for a fork that was deleted."""
+        """Return an open pull request; ``fork`` is the repository of its head, None for a deleted fork."""
         pull = {
             "url": f"{self.url}/repos/{REPOSITORY}/pulls/{number}",
             "id": 1_000_000 + number,
@@ -77,14 +77,14 @@ class FakeGitHub:
         return pull
 
     def closed(self, number: int, merged_as: str | None) -> dict[str, Any]:
-        """The same pull request, merged as that commit, or closed without."""
+        """Return the same pull request, merged as that commit, or closed unmerged."""
         at = "2026-01-02T00:00:00Z"
         merged = {"merged": True, "merged_at": at, "merge_commit_sha": merged_as} if merged_as else {}
         self.pulls[number] = self.pulls[number] | {"state": "closed", "closed_at": at, "updated_at": at} | merged
         return self.pulls[number]
 
     def delivery(self, event: str, action: str, number: int, guid: str) -> tuple[bytes, dict[str, str]]:
-        """The body and the headers of a webhook about a pull request."""
+        """Return the body and the headers of a webhook about a pull request."""
         body = {
             "action": action,
             "number": number,
@@ -96,7 +96,7 @@ class FakeGitHub:
         return self.signed(event, json.dumps(body).encode(), guid)
 
     def pushed(self, before: str, after: str, commits: list[dict[str, Any]], guid: str) -> tuple[bytes, dict[str, str]]:
-        """The body and the headers of a webhook about a push to the default branch."""
+        """Return the body and the headers of a webhook about a push to the default branch."""
         body = {
             "ref": "refs/heads/main",
             "before": before,
@@ -111,7 +111,7 @@ class FakeGitHub:
         return self.signed("push", json.dumps(body).encode(), guid)
 
     def signed(self, event: str, body: bytes, guid: str) -> tuple[bytes, dict[str, str]]:
-        """A body with the headers that GitHub sends with it."""
+        """Return a body with the headers that GitHub sends with it."""
         signature = hmac.new(self.secret, body, hashlib.sha256).hexdigest()
         return body, {
             "Content-Type": "application/json",
@@ -195,7 +195,7 @@ class FakeGitHub:
 
 @contextmanager
 def fake_github() -> Iterator[FakeGitHub]:
-    """A server on loopback until the block ends."""
+    """Yield a server on loopback until the block ends."""
     fake = FakeGitHub()
 
     class Handler(BaseHTTPRequestHandler):
@@ -234,7 +234,7 @@ def _fewer(refusal: Refusal, times: int) -> Refusal:
 
 
 def _checked_run(body: dict[str, Any]) -> dict[str, Any]:
-    """A check run within the limits that GitHub holds us to."""
+    """Return a check run within GitHub's limits."""
     output = body.get("output", {})
     if len(output.get("annotations", [])) > 50 or len(output.get("summary", "").encode()) > 65_535:
         raise AssertionError("GitHub would answer 422")

@@ -50,12 +50,12 @@ class Gemini:
     # --- actions -----------------------------------------------------------------------------------------------------
 
     def replace(self, path: str, before: str, old: str, new: str, **more: Any) -> "Gemini":
-        """A piece replaced; ``applied`` is the whole file as a person made it of the proposal."""
+        """Replace a piece; ``applied`` is the whole file after a person edited the proposal."""
         applied = more.pop("applied", None)
         given: dict[str, Any] = {"file_path": self.named(path), "old_string": old, "new_string": new}
         after = before.replace(old, new, 1)
         if applied is not None:
-            # As ``createUpdatedParams`` has it: what was to be replaced is gone.
+            # As in ``createUpdatedParams``: the text to replace is missing.
             given |= {"old_string": before, "new_string": applied}
             given |= {"ai_proposed_content": new, "modified_by_user": True}
             after = applied
@@ -63,7 +63,7 @@ class Gemini:
         return self.call("replace", given, words, self.diff(path, before, after, person=applied is not None), **more)
 
     def write(self, path: str, before: str | None, after: str, **more: Any) -> "Gemini":
-        """A whole file written; ``before`` is None for a new one, ``proposed`` what the person made ``after`` of."""
+        """Write a whole file; ``before`` is None for a new one, ``proposed`` is the text before a person's edit."""
         proposed = more.pop("proposed", None)
         given: dict[str, Any] = {"file_path": self.named(path), "content": after}
         if proposed is not None:
@@ -73,7 +73,7 @@ class Gemini:
         return self.call("write_file", given, words, display, **more)
 
     def shell(self, command: str, output: str = "", code: int = 0, **more: Any) -> "Gemini":
-        """A command that ran; each has a process group of its own."""
+        """Run a command; each has its own process group."""
         given = {"command": command, "description": "Run it", **more.pop("given", {})}
         ends = [f"Output: {output or '(empty)'}", *([f"Exit Code: {code}"] if code else [])]
         words = "\n".join((*ends, f"Process Group PGID: {4000 + self._count}"))
@@ -117,18 +117,18 @@ class Gemini:
             self.message("gemini", "", model=self.model, toolCalls=[], thoughts=[])
         last = self.messages[-1]
         last["toolCalls"] = [*last.get("toolCalls", []), made]
-        # The whole message once more, as it has grown.
+        # The whole message again, as it has grown.
         self.lines.append({**last})
         return self.wait(1)
 
     def subagent(self, agent: str) -> "Gemini":
-        """A subagent at work; its chat stands in a folder that is named after this session."""
+        """Start a subagent; its chat is in a folder named after this session."""
         made = Gemini(self.root, agent, self.at, self.model, "subagent", parent=self.session)
         self.subagents.append(made)
         return made
 
     def message(self, kind: str, content: Any, **more: Any) -> "Gemini":
-        """One message of any type."""
+        """Return one message of any type."""
         self._count += 1
         whole = hashlib.sha256(f"{self.session} {self._count}".encode()).hexdigest()
         named = f"{whole[:8]}-{whole[8:12]}-4{whole[13:16]}-8{whole[17:20]}-{whole[20:32]}"
@@ -144,7 +144,7 @@ class Gemini:
         return self
 
     def diff(self, path: str, before: str, after: str, *, person: bool = False) -> dict[str, Any]:
-        """What a person is shown of an edit."""
+        """Return the display of an edit for a person."""
         own, persons = len(after.splitlines()), int(person)
         stat = {
             "model_added_lines": own,
@@ -168,7 +168,7 @@ class Gemini:
         return self
 
     def named(self, path: str) -> str:
-        """A path of the project as the agent writes it."""
+        """Return a path of the project as the agent writes it."""
         return path if path.startswith("/") else f"{self.root}/{path}"
 
     # --- the files ----------------------------------------------------------------------------------------------------
@@ -179,11 +179,11 @@ class Gemini:
         return {**said, "lastUpdated": self.at, "kind": self.kind}
 
     def document(self) -> str:
-        """The chat as versions before April 2026 write it: one document."""
+        """Return the chat as versions before April 2026 write it: one document."""
         return json.dumps({**self.about(), "messages": self.messages}, indent=2, ensure_ascii=False)
 
     def grown(self) -> str:
-        """The chat as later versions write it: lines, with messages repeated as they grow."""
+        """Return the chat as later versions write it: lines, with messages repeated as they grow."""
         return "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in [self.about(), *self.lines])
 
     def put(self, tmp: Path, *, old: bool = False, project: str | None = None) -> Path:
@@ -202,7 +202,7 @@ class Gemini:
 
 
 def project_hash(root: Path | str) -> str:
-    """What stands for a project's root."""
+    """Return the folder name for a project's root."""
     return hashlib.sha256(str(root).encode()).hexdigest()
 
 

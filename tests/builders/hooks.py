@@ -13,7 +13,7 @@ SESSION = "5d2f0c3e-1111-4222-8333-444455556666"
 
 
 def a_hook_event(event: str, repository: Path, **fields: Any) -> dict[str, Any]:
-    """One hook event in Claude Code's shape."""
+    """Return one hook event in Claude Code's shape."""
     return {
         "session_id": SESSION,
         "transcript_path": "/nowhere/transcript.jsonl",
@@ -51,7 +51,7 @@ def home_of(repository: Path) -> Path:
 
 
 def installed(repository: Path) -> Path:
-    """The repository with the hook beside its store."""
+    """Return the repository with the hook beside its store."""
     install_hook(home_of(repository))
     return repository
 

@@ -1,4 +1,4 @@
-"""The command inside this process: as ``tests.builders.cli.custody``, without the start of a Python."""
+"""The command inside this process: like ``tests.builders.cli.custody``, without starting Python."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ def custody(folder: Path, *words: str, stdin: str = "", **environment: str) -> R
 
 
 def custody_printing(folder: Path, words: Sequence[str], environment: Mapping[str, str]) -> tuple[int, str]:
-    """Run ``custody`` in exactly this environment; its exit status and both streams together."""
+    """Run ``custody`` in exactly this environment; return its exit status and both streams together."""
     with _stream("strict") as both:
         status = _run(folder, words, environment, ("", both, both))
         return status, _text(both)

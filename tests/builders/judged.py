@@ -26,7 +26,7 @@ DAY = 86_400
 
 
 class Judged:
-    """A repository whose second commit, made at ``noon``, adds two lines; an hour later it is judged."""
+    """A repository whose second commit, made at ``noon``, adds two lines; the gate judges it an hour later."""
 
     def __init__(self, folder: Path, noon: int = NOON, files: dict[bytes, bytes] | None = None) -> None:
         self.noon = noon
@@ -42,7 +42,7 @@ class Judged:
     # --- set-up -------------------------------------------------------------------------------------------------------
 
     def event(self, kind: str, at: int, **fields: Any) -> bytes:
-        """An event so many seconds after the commit."""
+        """Return an event this many seconds after the commit."""
         return an_event(kind, at=format_timestamp((self.noon + at) * NS), **fields)
 
     def tell(self, kind: str, at: int, **fields: Any) -> None:
@@ -57,7 +57,7 @@ class Judged:
         return {"id": "e1", "path": "a.py", "before": OLD, "after": NEW, "head": self.first}
 
     def decide(self, count: int, **fields: Any) -> None:
-        """So many decisions about an agent, an hour apart."""
+        """Record this many decisions about an agent, an hour apart."""
         for number in range(count):
             self.tell("decision", -DAY - 3600 * number, **({"id": f"d{number}", "changed_lines": 50} | fields))
 
@@ -101,7 +101,7 @@ def codes(report: GateReport) -> list[str]:
 
 
 def shown(report: GateReport) -> set[tuple[str, int]]:
-    """The added lines whose author is shown, and well enough: those that no reason of attribution speaks of."""
+    """Return the added lines with enough evidence: those without a reason about attribution."""
     if any(reason.code.startswith("INTEG") for reason in report.reasons):
         return set()
     doubted = {

@@ -30,13 +30,13 @@ def moment(seconds: int) -> str:
 
 
 def an_edit_event(path: str, before: str | None, after: str | None, *, at: int = 0, **fields: Any) -> bytes:
-    """A captured edit of a whole file, so many seconds after noon; texts that are None were not captured."""
+    """Record an edit of a whole file, this many seconds after noon; a text of None was not captured."""
     usual: dict[str, Any] = {"id": f"e{at}", "call": f"c{at}", "session": SESSION, "head": None}
     return an_event("edit", path=path, before=before, after=after, at=moment(at), **{**usual, **fields})
 
 
 class Scene:
-    """A repository, its store, and a clock that stands still a day after noon."""
+    """A repository, its store, and a fixed clock a day after noon."""
 
     def __init__(self, folder: Path, built: Built | None = None) -> None:
         self.built = built or a_repository(folder)
@@ -49,13 +49,13 @@ class Scene:
         return self
 
     def edited(self, path: str, before: str | None, after: str | None, *, at: int = 0, **fields: Any) -> "Scene":
-        """An agent edited a file."""
+        """Record an agent's edit of a file."""
         return self.saw(an_edit_event(path, before, after, at=at, **fields))
 
     def committed(
         self, *parents: CommitSha, at: int = 0, message: str = "a change", checkout: bool = True, **files: str | bytes
     ) -> CommitSha:
-        """A commit that has exactly these files (``__`` stands for the dot), so many seconds after noon."""
+        """Commit exactly these files (``__`` means a dot), this many seconds after noon."""
         return self.commit_of(
             {_path(name): _bytes(content) for name, content in files.items()},
             *parents,
@@ -72,7 +72,7 @@ class Scene:
         message: str = "a change",
         checkout: bool = True,
     ) -> CommitSha:
-        """A commit that has exactly these files, on top of ``parents``."""
+        """Commit exactly these files, on top of ``parents``."""
         made = self.built.commit(files, *parents, at=NOON + at, message=message.encode())
         if checkout:
             self.built.checkout()
@@ -96,16 +96,16 @@ class Scene:
         return blame(self.workspace, path, revision=revision, line_ranges=stretches, profile=profile).report
 
     def said(self, path: str = "app.py", revision: str | None = None, *stretches: Lines) -> list[Attribution]:
-        """Every attribution of a file."""
+        """Return every attribution of a file."""
         return self.report(path, revision, *stretches).attributions
 
     def marks(self, path: str = "app.py", revision: str | None = None) -> str:
-        """One mark per line: A an agent's, m partly an agent's, P a person's, . none."""
+        """Return one letter per line: A agent, m partly an agent, P person, . unknown."""
         return marks_of(self.said(path, revision))
 
 
 def marks_of(attributions: Sequence[Attribution]) -> str:
-    """One mark per line."""
+    """Return one letter per line."""
     return "".join(MARKS[one.kind] * (one.end_line - one.start_line + 1) for one in attributions)
 
 

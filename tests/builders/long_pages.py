@@ -72,7 +72,7 @@ def long_calls(folder: Path) -> Path:
 
 
 def long_spans(folder: Path) -> Path:
-    """A repository with a session of ten thousand spans, ``long``, each inside another."""
+    """Return a repository with a session of ten thousand spans, ``long``, each inside another."""
     folder.mkdir(parents=True, exist_ok=True)
     world = World(folder)
     names = ("Read", "Edit", "Bash", "Grep")
@@ -80,12 +80,12 @@ def long_spans(folder: Path) -> Path:
     world.spans("long", told, span_kind="tool")
     world.calls("hostile", HOSTILE_NODE, "Read", at=NOON + HOUR)
     with world.workspace.writing():
-        pass  # everything that waits is kept before anybody looks
+        pass  # all waiting events are ingested before any page is opened
     return world.path
 
 
 def many_clusters(folder: Path) -> Path:
-    """A repository whose index has 500 clusters of two changes."""
+    """Return a repository whose index has 500 clusters of two changes."""
     built: Built = a_repository(folder)
     root = built.commit({b"README.md": b"# Project\n"})
     feed: list[bytes] = []

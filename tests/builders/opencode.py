@@ -39,14 +39,14 @@ class Opencode:
     _count: int = 0
 
     def __post_init__(self) -> None:
-        """Every session begins with being made."""
+        """Start the session."""
         self.began = self.ms
         self.event("session.created", info=self.info())
 
     # --- messages ----------------------------------------------------------------------------------------------------
 
     def prompt(self, text: str, *more: dict[str, Any], told: bool = True) -> "Opencode":
-        """A person types something; ``more`` are parts that the program adds."""
+        """Type a prompt; ``more`` are parts that the program adds."""
         info = self.message("user", agent="build", model={"providerID": PROVIDER, "modelID": self.model})
         parts = [self.part(type="text", text=text), *(self.part(**part) for part in more)]
         if told:
@@ -56,7 +56,7 @@ class Opencode:
         return self
 
     def answer(self, **more: Any) -> "Opencode":
-        """The agent begins a message, to which the calls that follow belong."""
+        """Start a message of the agent, for the calls that follow."""
         asked = self.messages[-1]["info"]["id"] if self.messages else None
         about = {"modelID": self.model, "providerID": PROVIDER, "mode": "build", "agent": "build", "parentID": asked}
         paths = {"cwd": str(self.root), "root": str(self.root)}
@@ -69,7 +69,7 @@ class Opencode:
     # --- actions -----------------------------------------------------------------------------------------------------
 
     def edit(self, path: str, before: str, old: str, new: str, **more: Any) -> "Opencode":
-        """A piece replaced; ``after`` is the file after a formatter, where one ran."""
+        """Replace a piece; ``after`` is the file after a formatter, if one ran."""
         every = more.pop("every", False)
         after = more.pop("after", None) or before.replace(old, new, -1 if every else 1)
         given: dict[str, Any] = {self.path_key: self.named(path), "oldString": old, "newString": new}
@@ -79,7 +79,7 @@ class Opencode:
         return self.call("edit", given, "Edit applied successfully.", told, write={path: after}, **more)
 
     def multiedit(self, path: str, before: str, *pairs: tuple[str, str]) -> "Opencode":
-        """Several pieces of one file."""
+        """Replace several pieces of one file."""
         results, text = [], before
         for old, new in pairs:
             after = text.replace(old, new, 1)
@@ -99,7 +99,7 @@ class Opencode:
         return self.call("write", given, words, told, write={path: content}, **more)
 
     def patch(self, text: str, files: list[dict[str, Any]], write: dict[str, str | None]) -> "Opencode":
-        """A patch; ``files`` says of each its path, type, and text before and after."""
+        """Apply a patch; ``files`` has path, type, and text before and after of each."""
         told = [self.told_file(**file) for file in files]
         metadata: dict[str, Any] = {"diff": "all of it", "files": told, "diagnostics": {}}
         if self.version == OLD:
@@ -110,7 +110,7 @@ class Opencode:
         return self.call(tool, {"patchText": text}, "Success.", metadata, write=write)
 
     def shell(self, command: str, printed: str = "", *, code: int | None = 0, **more: Any) -> "Opencode":
-        """A command run; without a code it was stopped."""
+        """Run a command; without a code it was stopped."""
         given = {"command": command, "description": "d", **more.pop("given", {})}
         words = printed or "(no output)"
         if code is None:
@@ -123,7 +123,7 @@ class Opencode:
         return self.call("shell" if self.version == NEWEST else "bash", given, words, told, **more)
 
     def read(self, path: str, content: str, **given: Any) -> "Opencode":
-        """A file read, all of it unless an offset or a limit says otherwise."""
+        """Read a file, the whole of it without an offset or a limit."""
         lines = content.splitlines()
         first, limit = given.get("offset", 1), given.get("limit", 2000)
         shown = lines[first - 1 : first - 1 + limit]
@@ -148,7 +148,7 @@ class Opencode:
         return self.call("read", {self.path_key: self.named(path), **given}, words, told)
 
     def task(self, prompt: str, session: str, **more: Any) -> "Opencode":
-        """A subagent started; what is done on what this gives back is done by it, until ``task_ends``."""
+        """Start a subagent; the returned session records its work until ``task_ends``."""
         given = {"description": "d", "prompt": prompt, "subagent_type": "general"}
         if self.version == NEWEST:
             self.call("subagent", given, None, {"sessionID": session, "status": "running"}, **more)
@@ -162,7 +162,7 @@ class Opencode:
         return child.prompt(prompt)
 
     def task_ends(self, child: "Opencode", *, named: bool = True) -> "Opencode":
-        """The subagent is done; older versions name its session only in what it did."""
+        """End the subagent; older versions name its session only in the output."""
         self.ms = child.ms
         tools = [part for message in child.messages for part in message["parts"] if part["type"] == "tool"]
         told: dict[str, Any] = {"summary": tools} if self.version == OLD else {"sessionId": child.session}
@@ -176,7 +176,7 @@ class Opencode:
         return self
 
     def call(self, tool: str, given: dict[str, Any], output: str | None, told: Any, **more: Any) -> "Opencode":
-        """A call: one that ended well, that failed (``error``), or that is under way (no output)."""
+        """Add a call: one that succeeded, failed (``error``), or is running (no output)."""
         self._count += 1
         call = more.get("call") or f"toolu_{self.session[-4:]}{self._count:02}"
         self.last_call = call
@@ -211,11 +211,11 @@ class Opencode:
 
     @property
     def path_key(self) -> str:
-        """Under which name a tool is given a file."""
+        """Return the parameter name of a tool's file."""
         return "path" if self.version == NEWEST else "filePath"
 
     def named(self, path: str) -> str:
-        """A path as opencode has it: absolute."""
+        """Return a path as opencode has it: absolute."""
         return os.path.join(self.root, path)
 
     def tick(self) -> int:
@@ -231,7 +231,7 @@ class Opencode:
         return {**about, "directory": str(self.root), "time": {"created": self.began, "updated": self.ms}}
 
     def message(self, role: str, **more: Any) -> dict[str, Any]:
-        """A message, to which the parts that follow belong."""
+        """Add a message, for the parts that follow."""
         self._count += 1
         named = f"msg_{self.session[-6:]}{self._count:04}"
         info = {"id": named, "sessionID": self.session, "role": role, "time": {"created": self.tick()}, **more}
@@ -239,7 +239,7 @@ class Opencode:
         return info
 
     def part(self, **said: Any) -> dict[str, Any]:
-        """A part of the message under way."""
+        """Add a part to the current message."""
         self._count += 1
         message = self.messages[-1]
         about = {"id": f"prt_{self.session[-6:]}{self._count:04}", "sessionID": self.session}
@@ -248,11 +248,11 @@ class Opencode:
         return part
 
     def parts(self, kind: str) -> list[dict[str, Any]]:
-        """All parts of a kind."""
+        """Return all parts of a kind."""
         return [part for message in self.messages for part in message["parts"] if part["type"] == kind]
 
     def told_edit(self, path: str, before: str, after: str) -> dict[str, Any]:
-        """What an edit says of itself in this version."""
+        """Return the metadata of an edit in this version."""
         diff = trimmed(unified(self.named(path), before, after))
         if self.version == OLD:
             return {"diff": diff}
@@ -264,7 +264,7 @@ class Opencode:
         return {"diff": diff, "filediff": {**counts, **whole}}
 
     def told_file(self, path: str, type: str, before: str = "", after: str = "", moved: str = "") -> dict[str, Any]:
-        """What a patch says of one file in this version."""
+        """Return the metadata of one file of a patch in this version."""
         told: dict[str, Any] = {"filePath": self.named(path), "relativePath": moved or path, "type": type}
         if moved:
             told["movePath"] = self.named(moved)
@@ -286,13 +286,13 @@ class Opencode:
 
     @property
     def all(self) -> list["Opencode"]:
-        """This session and those below it."""
+        """Yield this session and those below it."""
         return [self, *(one for child in self.children for one in child.all)]
 
     # --- storage -----------------------------------------------------------------------------------------------------
 
     def put_files(self, home: Path) -> list[Path]:
-        """Keep the sessions as JSON files, as until February 2026; gives the sessions' own."""
+        """Store the sessions as JSON files, as until February 2026; return the sessions' own files."""
         made = []
         for one in self.all:
             made.append(_json(home / "storage" / "session" / "p1" / f"{one.session}.json", one.info()))
@@ -304,7 +304,7 @@ class Opencode:
         return made
 
     def put_old_files(self, home: Path) -> list[Path]:
-        """Keep the sessions as JSON files below a project's folder, as in summer 2025."""
+        """Store the sessions as JSON files below a project's folder, as in summer 2025."""
         folder, made = home / "project" / "a-project" / "storage" / "session", []
         for one in self.all:
             info = {key: value for key, value in one.info().items() if key not in ("directory", "projectID")}
@@ -317,7 +317,7 @@ class Opencode:
         return made
 
     def put_database(self, home: Path, name: str = "opencode.db") -> Path:
-        """Keep the sessions in the database, as since February 2026."""
+        """Store the sessions in the database, as since February 2026."""
         home.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(home / name)
         connection.executescript(TABLES)
@@ -340,7 +340,7 @@ class Opencode:
         return home / name
 
     def put_newest(self, home: Path, name: str = "opencode.db") -> Path:
-        """Keep the sessions as since 2.0, beside what an older version kept in the same database."""
+        """Store the sessions as since 2.0, beside those of an older version in the same database."""
         home.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(home / name)
         connection.executescript(TABLES + NEWEST_TABLES)
@@ -357,7 +357,7 @@ class Opencode:
         return home / name
 
     def exported(self, file: Path) -> Path:
-        """What ``opencode export`` prints of this session."""
+        """Return the output of ``opencode export`` for this session."""
         return _json(file, {"info": self.info(), "messages": self.messages})
 
 
@@ -372,7 +372,7 @@ CREATE TABLE IF NOT EXISTS part (id text PRIMARY KEY, message_id text NOT NULL, 
   time_created integer NOT NULL, time_updated integer NOT NULL, data text NOT NULL);
 CREATE INDEX IF NOT EXISTS part_message_id_id_idx ON part (message_id, id);
 """
-"""The tables that hold sessions, as ``packages/core/src/session/sql.ts`` makes them, without columns of no interest."""
+"""The tables of sessions, as in ``packages/core/src/session/sql.ts``, without unused columns."""
 NEWEST_TABLES = """
 CREATE TABLE IF NOT EXISTS session_v2 (id text PRIMARY KEY, project_id text NOT NULL, parent_id text,
   directory text NOT NULL, version text NOT NULL, time_created integer NOT NULL, time_updated integer NOT NULL);
@@ -383,7 +383,7 @@ CREATE UNIQUE INDEX IF NOT EXISTS session_message_session_seq_idx ON session_mes
 
 
 def _newest(message: dict[str, Any]) -> tuple[str, str]:
-    """A message's type, and all that it holds, as 2.0 keeps it."""
+    """Return a message's type and content, as version 2.0 stores it."""
     info, parts = message["info"], message["parts"]
     if info["role"] == "user":
         texts = [part["text"] for part in parts if part["type"] == "text" and not part.get("synthetic")]
@@ -415,14 +415,14 @@ def _json(file: Path, value: Any) -> Path:
 
 
 def unified(name: str, before: str, after: str) -> str:
-    """A diff as the package that opencode uses makes it."""
+    """Return a diff in the form of the package that opencode uses."""
     old, new = before.splitlines(True), after.splitlines(True)
     lines = list(difflib.unified_diff(old, new, f"{name}\t", f"{name}\t", n=4))
     return f"Index: {name}\n{'=' * 67}\n" + "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
 
 def trimmed(diff: str) -> str:
-    """A diff without the indentation that all of its lines share, as ``trimDiff`` has it."""
+    """Remove the common indentation of a diff's lines, like ``trimDiff``."""
     lines = diff.split("\n")
     content = [line for line in lines if line[:1] in ("+", "-", " ") and not line.startswith(("---", "+++"))]
     least = min((len(line[1:]) - len(line[1:].lstrip()) for line in content if line[1:].strip()), default=0)

@@ -93,7 +93,7 @@ for (const step of asked.steps) {
 await dispose()
 console.log(JSON.stringify(took))
 """
-"""The same as opencode 2 does it: another way to load a plugin, other hooks, and other names for the same things."""
+"""The same for opencode 2, which loads plugins differently and has other hooks and names."""
 
 
 def run_plugin(

@@ -1,4 +1,4 @@
-"""Spans as OpenTelemetry and its exporters write them, and spans as we keep them, drawn at random."""
+"""Spans in the formats of OpenTelemetry and its exporters, and random stored spans."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ START_NS = 1_700_000_000_000_000_000
 
 
 def a_pair(key: str, value: object) -> dict[str, Any]:
-    """An attribute as OTLP's JSON has it."""
+    """Return an attribute as OTLP's JSON has it."""
     match value:
         case bool():
             said: dict[str, Any] = {"boolValue": value}
@@ -28,7 +28,7 @@ def a_pair(key: str, value: object) -> dict[str, Any]:
 
 
 def an_otlp_span(number: int = 1, parent: int | None = None, **more: Any) -> dict[str, Any]:
-    """A span of OTLP's JSON, ``number`` seconds after all others began; ``attributes`` as a plain dict."""
+    """Return a span in OTLP JSON, ``number`` seconds after the first; ``attributes`` is a plain dict."""
     attributes = [a_pair(key, value) for key, value in more.pop("attributes", {}).items()]
     said: dict[str, Any] = {
         "traceId": TRACE,
@@ -46,7 +46,7 @@ def an_otlp_span(number: int = 1, parent: int | None = None, **more: Any) -> dic
 
 
 def a_request(*spans: dict[str, Any], service: str = "robot") -> dict[str, Any]:
-    """An ``ExportTraceServiceRequest`` of one resource."""
+    """Return an ``ExportTraceServiceRequest`` of one resource."""
     resource = {"attributes": [a_pair("service.name", service)]}
     return {"resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": {"name": "t"}, "spans": list(spans)}]}]}
 
@@ -78,7 +78,7 @@ values = st.one_of(
 
 @st.composite
 def spans_seen(draw: st.DrawFn) -> ObservedSpan:
-    """A span as a record may hold it: any that the shape of a span event allows."""
+    """Return any span that the shape of span events allows."""
     own = SpanId(draw(ids))
     phase = draw(st.sampled_from(SpanPhase))
     kind = draw(st.sampled_from(SpanKind))

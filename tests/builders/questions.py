@@ -17,7 +17,7 @@ NOW_NS = (NOON + 20_000) * NS
 SECRET = "please hide the zebra"
 """The prompt; shown only to tokens with its scope."""
 MARK = "gnu"
-"""Stands in names and titles of this project only."""
+"""Occurs in names and titles of this project only."""
 
 APP = b"".join(b"def step_%d(state, options):\n    return state.advance(%d, options)\n\n\n" % (n, n) for n in range(12))
 RETRY = APP.replace(
@@ -58,7 +58,7 @@ def what_happened() -> list[dict[str, Any]]:
 
 
 def told(workspace: Workspace, events: list[dict[str, Any]]) -> Workspace:
-    """The workspace with these events in its store, and a source with a passage that was read."""
+    """Return the workspace with these events in its store, and a source with a passage that was read."""
     intake = Intake(workspace)
     arrivals = [arrival for event in events for arrival in intake.event(event)]  # type: ignore[union-attr]
     with workspace.writing() as store:
@@ -68,7 +68,7 @@ def told(workspace: Workspace, events: list[dict[str, Any]]) -> Workspace:
 
 
 def a_project(folder: Path) -> tuple[Workspace, Built]:
-    """A repository with an agent's line in it, proposals that are alike, an index, and a clock that stands still."""
+    """Return a repository with a line by an agent, similar proposals, an index, and a fixed clock."""
     built = a_repository(folder)
     root = built.commit({b"src/app.py": APP}, at=NOON - 100)
     edit = an_edit_event("src/app.py", APP.decode(), RETRY.decode(), at=4, head=root, session=f"s1-{MARK}", call="c4")
@@ -83,5 +83,5 @@ def a_project(folder: Path) -> tuple[Workspace, Built]:
 
 
 def a_still(workspace: Workspace) -> Workspace:
-    """The same workspace with a clock that stands still, so that two answers are the same."""
+    """Return the same workspace with a fixed clock, so that two answers are equal."""
     return replace(workspace, now_ns=lambda: NOW_NS)

@@ -1,4 +1,4 @@
-"""Pages as a browser gets them, without a server: of a workspace, in words that a test can look for."""
+"""Pages without a server, as HTML and as visible text."""
 
 import json
 import re
@@ -26,7 +26,7 @@ def rendered(
     memory: PageMemory | None = None,
     **said: Any,
 ) -> str:
-    """The page of this name, asked this, as HTML; ``from_`` stands for the word ``from``."""
+    """Return a page as HTML, for these parameters; ``from_`` means ``from``."""
     page = BY_NAME[name]
     asked = {key.rstrip("_"): str(value) for key, value in said.items() if value is not None}
     around = PageEnvironment(project="default", version="0")
@@ -40,7 +40,7 @@ def _inline(workspace: Workspace, links: PageLinks) -> Any:
 
 
 def in_files() -> FileLinks:
-    """The links of a report that has room for everything."""
+    """Return the links of a report that has room for everything."""
     return FileLinks(10_000)
 
 
@@ -61,7 +61,7 @@ def acts(html: str) -> bool:
 
 
 def data_in(html: str, name: str) -> Any:
-    """What an island reads."""
+    """Return the data of an island."""
     found = re.search(rf'<script type="application/json" id="{name}">(.*?)</script>', html, re.DOTALL)
     assert found is not None
     return json.loads(found[1])

@@ -45,7 +45,7 @@ class Built:
         at: int | None = None,
         ref: str = "refs/heads/main",
     ) -> CommitSha:
-        """A commit that has exactly ``files``; ``ref`` names it afterwards. Nothing is checked out."""
+        """Make a commit of exactly ``files``; ``ref`` names it afterwards. Nothing is checked out."""
         return self.commits([(files, parents)], message=message, author=author, at=at, ref=ref)[0]
 
     def commits(
@@ -57,7 +57,7 @@ class Built:
         at: int | None = None,
         ref: str = "refs/heads/main",
     ) -> list[CommitSha]:
-        """Commits with their files and parents, by one process; a number stands for the commit at that place."""
+        """Make commits with their files and parents in one process; a number names the commit at that position."""
         stream = []
         for place, (files, parents) in enumerate(wanted):
             self._commits += 1
@@ -72,16 +72,16 @@ class Built:
         self.git("checkout", "--quiet", "--force", ref)
 
     def head(self) -> CommitSha:
-        """The commit that HEAD names."""
+        """Return the commit that HEAD names."""
         return CommitSha(self.git("rev-parse", "HEAD").decode().strip())
 
     def blob(self, commit: CommitSha, path: bytes) -> bytes:
-        """The contents of ``path`` in ``commit``."""
+        """Return the contents of ``path`` in ``commit``."""
         return self.git("cat-file", "blob", commit.encode() + b":" + path)
 
 
 def a_repository(folder: Path, *, bare: bool = False, object_format: str = "sha1") -> Built:
-    """An empty repository in ``folder``, on the branch ``main`` that has no commit yet."""
+    """Return an empty repository in ``folder``, on the branch ``main`` without commits."""
     folder.mkdir(parents=True, exist_ok=True)
     options = ["--bare"] if bare else []
     built = Built(folder, object_format)
@@ -96,13 +96,13 @@ def a_worktree(built: Built, folder: Path, ref: str = "main") -> Built:
 
 
 def a_clone(built: Built, folder: Path, *options: str) -> Built:
-    """A clone of ``built`` as over a network, for example with ``--depth=1``."""
+    """Return a clone of ``built`` as over a network, for example with ``--depth=1``."""
     built.git("clone", "--quiet", *options, f"file://{built.path}", os.fspath(folder))
     return Built(folder, built.format)
 
 
 def a_history(built: Built, *versions: Files) -> list[CommitSha]:
-    """One commit after the other, each with exactly the files of its version."""
+    """Make one commit per version, with exactly its files."""
     return built.commits([(files, [place - 1] if place else []) for place, files in enumerate(versions)])
 
 

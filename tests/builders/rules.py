@@ -14,7 +14,7 @@ Files = Mapping[str, bytes | str]
 
 
 def reader(files: Files) -> Callable[[RepoPath], bytes | None]:
-    """A repository that has these files."""
+    """Return a repository that has these files."""
 
     def read(path: RepoPath) -> bytes | None:
         content = files.get(str(path))
@@ -24,7 +24,7 @@ def reader(files: Files) -> Callable[[RepoPath], bytes | None]:
 
 
 def toml_value(value: object) -> str:
-    """A value as TOML writes it."""
+    """Return a value as TOML writes it."""
     if isinstance(value, tuple | list):
         return "[" + ", ".join(map(toml_value, value)) + "]"
     if isinstance(value, bool):
@@ -33,12 +33,12 @@ def toml_value(value: object) -> str:
 
 
 def toml(values: Mapping[str, object], above: str = "") -> str:
-    """Rules by their dotted names as a file, a dotted key a line."""
+    """Return rules by their dotted names as a file, one key per line."""
     return "".join(f"{above}{name} = {toml_value(value)}\n" for name, value in values.items())
 
 
 def home_with(folder: Path, text: str | None) -> dict[str, str]:
-    """The environment of a user whose own file has this text."""
+    """Return the environment of a user whose own file has this text."""
     if text is not None:
         file = folder / "config" / "custody" / "config.toml"
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ def home_with(folder: Path, text: str | None) -> dict[str, str]:
 
 
 def taken_though_impossible(kind: type[Rules]) -> list[dict[str, Any]]:
-    """Arguments that ``kind`` takes though one number in them is negative, infinite or not a number."""
+    """Return the arguments that ``kind`` accepts although a number is negative, infinite or NaN."""
     defaults = {field.name: getattr(kind(), field.name) for field in fields(kind)}
     wrong = (-1, float("inf"), float("nan"))
     tried = [{name: value} for name, default in defaults.items() for bad in wrong for value in _with(default, bad)]

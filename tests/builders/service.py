@@ -48,7 +48,7 @@ class TestKeeper:
 
 
 def a_keeper(workspace: Workspace, other: Workspace | None = None) -> TestKeeper:
-    """A token with all scopes, one for each scope, an expired one, and one of another project."""
+    """Return a token with all scopes, one for each scope, an expired one, and one of another project."""
     everything = frozenset(TokenScope)
     grants = {
         ALL: Grant("default", everything, "t-all", None),
@@ -79,14 +79,14 @@ class Asked:
         return self.client.get(path, headers={**bearer(token), **headers})
 
     def kept(self) -> list[str]:
-        """The natural key of every record, oldest first."""
+        """Return the natural key of every record, oldest first."""
         with self.workspace.reading() as store:
             return [str(record.entry.key) for record in PageTables(store).records((), None, 10_000)]
 
 
 @contextmanager
 def asked(keeper: TestKeeper, **settings: Any) -> Iterator[Asked]:
-    """A service in this process."""
+    """Yield a service in this process."""
     workspace = keeper.workspaces["default"]
     app = create_app(replace(Settings(keeper=keeper, now_ns=workspace.now_ns), **settings))
     with TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
@@ -95,7 +95,7 @@ def asked(keeper: TestKeeper, **settings: Any) -> Iterator[Asked]:
 
 @contextmanager
 def listening(keeper: TestKeeper, limits: CallerLimits) -> Iterator[int]:
-    """A real service on loopback, in a thread; its port."""
+    """Run a real service on loopback in a thread; yield its port."""
     workspace = keeper.workspaces["default"]
     app = create_app(Settings(keeper=keeper, now_ns=workspace.now_ns, limits=limits))
     config = uvicorn.Config(
@@ -140,7 +140,7 @@ class Started:
 
 @contextmanager
 def started(folder: Path, *words: str) -> Iterator[Started]:
-    """``custody serve`` as a user starts it, on a free port."""
+    """Start ``custody serve`` as a user does, on a free port."""
     command = [sys.executable, "-m", "custody", "serve", "--port", "0", "--json", *words]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     late = threading.Timer(START_SECONDS_MAX, process.kill)
@@ -158,7 +158,7 @@ def started(folder: Path, *words: str) -> Iterator[Started]:
 
 
 def a_trace(id: str = "t1", **fields: Any) -> dict[str, Any]:
-    """A trace of one file."""
+    """Return a trace of one file."""
     ranges = [{"start_line": 1, "end_line": 5}]
     conversation = {"contributor": {"type": "ai", "model_id": "m/1"}, "url": "https://x.example/1", "ranges": ranges}
     return {
@@ -173,13 +173,13 @@ def a_trace(id: str = "t1", **fields: Any) -> dict[str, Any]:
 
 
 def a_prompt(id: str = "p1", text: str = "please", **fields: Any) -> dict[str, Any]:
-    """A prompt event."""
+    """Return a prompt event."""
     said = {"custody": 1, "kind": "prompt", "agent": "robot", "session": "s1", "id": id, "at": AT, "text": text}
     return {**said, **fields}
 
 
 def a_span(id: str = "1", **fields: Any) -> dict[str, Any]:
-    """A span event."""
+    """Return a span event."""
     return {
         "custody": 1,
         "kind": "span",

@@ -16,17 +16,17 @@ HOME = Path("/home/ana/src/.git/custody")
 
 
 def a_command(agent: str = "claude-code", home: Path = HOME) -> str:
-    """What an entry runs; nothing is at its place."""
+    """Return the command of an entry; the file does not exist."""
     return f"[ -f {home}/hook/record.py ] || exit 0; python3 {home}/hook/record.py --agent {agent} || :"
 
 
 def an_ask(agent: str = "claude-code", home: Path = HOME) -> HookRequest:
-    """All events of an agent."""
+    """Return all events of an agent."""
     return HookRequest.of(AGENTS[agent], a_command(agent, home))
 
 
 def set_up(path: Path, ask: HookRequest, notes: Path) -> Edit:
-    """Our entries in the settings at ``path``, remembered in ``notes``."""
+    """Add custody's entries to the settings at ``path``, and list them in ``notes``."""
     manifest = Manifest.of(notes)
     edit = make_agent_settings_edit(path, ask, manifest.notes.get(str(path)))
     if edit.note is not None:
@@ -36,7 +36,7 @@ def set_up(path: Path, ask: HookRequest, notes: Path) -> Edit:
 
 
 def take_out(path: Path, agent: str, notes: Path) -> Edit:
-    """The settings at ``path`` without our entries."""
+    """Return the settings at ``path`` without custody's entries."""
     manifest = Manifest.of(notes)
     edit = make_settings_removal_edit(path, AGENTS[agent], manifest.notes.get(str(path)))
     apply_settings_edits([edit])

@@ -20,13 +20,13 @@ Opener = Callable[[], SourceRegistry]
 
 
 def a_source(n: int | None = None, **fields: Any) -> ResearchSource:
-    """A source; with a number, one of its own page."""
+    """Return a source; with a number, one of its own page."""
     url = {} if n is None else {"url": f"https://example.org/{n}"}
     return ResearchSource(**{"title": "A Title", **url, **fields})
 
 
 def a_registry(store: RegistryStore, who: str = "ana") -> SourceRegistry:
-    """A registry whose clock ticks by a second and whose tokens count."""
+    """Return a registry with a clock that ticks by a second and counting tokens."""
     ticks, tokens = count(NOON, 1_000_000_000), count(1)
     return SourceRegistry(store, who, lambda: next(ticks), lambda: f"{id(store)}-{next(tokens)}")
 
@@ -45,7 +45,7 @@ class StoreWorkspace(Workspace):
 
     @contextmanager
     def writing(self) -> Iterator[Store]:
-        """The store."""
+        """Yield the store."""
         if threading.current_thread() is threading.main_thread():
             if not self.opened:
                 self.opened.append(self.open_store())
@@ -69,7 +69,7 @@ def in_file(path: Path, warn: Callable[[str], None]) -> Opener:
 
 
 def in_store(open_store: Callable[[], Store], folder: Path, opened: list[Store]) -> Opener:
-    """A registry in a store; ``opened`` are the stores that somebody has to close."""
+    """Return a registry in a store; the caller closes the stores in ``opened``."""
 
     def opener() -> SourceRegistry:
         workspace = StoreWorkspace(folder, open_store=lambda: keep(open_store()))

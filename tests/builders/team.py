@@ -40,13 +40,13 @@ class Team:
         return f"file://{self.remote.path}"
 
     def scene(self, name: str) -> Scene:
-        """A repository that knows the remote."""
+        """Return a repository that knows the remote."""
         built = a_repository(self.folder / name)
         built.git("remote", "add", "origin", self.url)
         return Scene(built.path, built)
 
     def clone(self, name: str) -> Workspace:
-        """A fresh clone."""
+        """Return a fresh clone."""
         self.remote.git("clone", "--quiet", self.url, str(self.folder / name))
         return self.workspace(self.folder / name)
 
@@ -55,25 +55,25 @@ class Team:
         return Workspace(folder, now_ns=lambda: (NOON + 900) * NS, token=lambda: f"{next(self.tokens):032x}")
 
     def ref(self, workspace: Workspace) -> str:
-        """The reference of somebody's chain."""
+        """Return the reference of one member's chain."""
         with workspace.reading() as store:
             return f"refs/custody/{store.own()}"
 
     def shared(self, ref: str) -> dict[str, bytes]:
-        """Everything that a reference of the remote holds, by name."""
+        """Return the content of a reference of the remote, by name."""
         names = self.remote.git("ls-tree", "-r", "--name-only", "-z", ref).decode().split("\0")[:-1]
         return {name: self.remote.git("cat-file", "blob", f"{ref}:{name}") for name in names}
 
 
 def recorded(workspace: Workspace, *events: bytes, prefix: str = "event") -> Workspace:
-    """The workspace with these events in its own chain."""
+    """Return the workspace with these events in its own chain."""
     with workspace.writing() as store:
         store.append([arrival_from_bytes(EventId(f"{prefix}-{n}"), event) for n, event in enumerate(events)])
     return workspace
 
 
 def ana_of(team: Team) -> Workspace:
-    """Somebody with a history of an agent's and people's lines, whose commits were pushed."""
+    """Return a member whose history has lines of an agent and of people, pushed."""
     made = team.scene("ana")
     base = made.commit_of({b"app.py": OLD.encode(), ODD.encode("utf-8", "surrogateescape"): OLD.encode()}, at=-100)
     second = made.committed(base, at=20, app__py=NEW, like__py=REWORDED)
@@ -106,7 +106,7 @@ def ana_of(team: Team) -> Workspace:
 
 
 def answers(workspace: Workspace) -> list[dict[str, Any]]:
-    """What is asked most, without what only the texts tell."""
+    """Return the most common reports, without the values that come from texts."""
     asked: list[Callable[[], Any]] = [
         lambda: blame(workspace, "new_name.py").report,
         lambda: blame(workspace, "new_name.py", revision="HEAD~1").report,
@@ -119,7 +119,7 @@ def answers(workspace: Workspace) -> list[dict[str, Any]]:
 
 
 def _without_summary(report: dict[str, Any]) -> dict[str, Any]:
-    """A report without what only the texts tell."""
+    """Return a report without the values that come from texts."""
     for one in report.get("attributions", ()):
         one.pop("conversation_summary")
     return report

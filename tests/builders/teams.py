@@ -28,12 +28,12 @@ class Team:
         return a_team_workspace(self.folder, self.owner)
 
     def workspace(self, project: str = "default") -> Workspace:
-        """The workspace of a service, which is refused where row-level security does not hold."""
+        """Return the workspace of a service; fails where row-level security is not in force."""
         return a_team_workspace(self.folder, self.service, project, bound=True)
 
 
 def a_team_workspace(folder: Path, url: str, project: str = "default", *, bound: bool = False) -> Workspace:
-    """A workspace on a team database, outside a repository, with a clock that ticks by a second."""
+    """Return a workspace on a team database, outside a repository, with a clock that ticks by a second."""
     ticks = count(NOON, 1_000_000_000)
     return Workspace(folder, url, now_ns=lambda: next(ticks), project=project, bound=bound)
 
@@ -64,7 +64,7 @@ def a_copy(url: str) -> Iterator[str]:
 
 @contextmanager
 def a_login(url: str) -> Iterator[str]:
-    """A role of the server that may log in and nothing else, gone after the block."""
+    """Yield a role that may only log in; it is dropped after the block."""
     name = f"custody_test_{secrets.token_hex(6)}"
     with psycopg.connect(url, autocommit=True) as admin:
         admin.execute(f'CREATE ROLE "{name}" LOGIN'.encode())
@@ -76,7 +76,7 @@ def a_login(url: str) -> Iterator[str]:
 
 
 def as_role(url: str, role: str) -> str:
-    """The same database, as somebody else; a server of our own trusts whoever it is."""
+    """Return the URL of the same database for another user; our own test server trusts every user."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return urlunsplit(parts._replace(netloc=f"{role}@{host}"))

@@ -15,12 +15,12 @@ def a_range(first: int = 1, last: int = 9, **fields: Any) -> dict[str, Any]:
 
 
 def a_conversation(*ranges: dict[str, Any], who: str = "ai", **fields: Any) -> dict[str, Any]:
-    """What a conversation of a model wrote."""
+    """Return lines written by a model in a conversation."""
     return {"contributor": {"type": who, "model_id": "maker/model-1"}, "ranges": list(ranges), **fields}
 
 
 def a_trace(path: str = "src/app.py", *conversations: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    """An Agent Trace 0.1.0 record of one file."""
+    """Return an Agent Trace 0.1.0 record of one file."""
     return {
         "version": "0.1.0",
         "id": TRACE,
@@ -33,12 +33,12 @@ def a_trace(path: str = "src/app.py", *conversations: dict[str, Any], **fields: 
 
 
 def a_link(commit: str, *traces: str, **fields: Any) -> dict[str, Any]:
-    """A line of commit-links.jsonl."""
+    """Return a line of commit-links.jsonl."""
     return {"commit_sha": commit, "parent_sha": None, "trace_ids": list(traces), "created_at": AT, **fields}
 
 
 def written(path: Path, *lines: dict[str, Any] | str) -> Path:
-    """A file of these lines."""
+    """Return a file of these lines."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
     path.write_text(text, encoding="utf-8")

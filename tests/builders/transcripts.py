@@ -48,7 +48,7 @@ class Transcript:
     # --- actions -----------------------------------------------------------------------------------------------------
 
     def edit(self, path: str, before: str, old: str, new: str, **more: Any) -> "Transcript":
-        """An edit that went well; ``applied`` is what a person made of ``new``."""
+        """Make an edit that succeeds; ``applied`` is the text after a person changed ``new``."""
         applied = more.pop("applied", new)
         everywhere = more.pop("replace_all", False)
         after = before.replace(old, applied, -1 if everywhere else 1)
@@ -65,7 +65,7 @@ class Transcript:
         return self.call("Edit", given, response, f"The file {self.named(path)} has been updated.", **more)
 
     def write(self, path: str, before: str | None, after: str, **more: Any) -> "Transcript":
-        """A whole file written; ``before`` is None for a new one."""
+        """Write a whole file; ``before`` is None for a new one."""
         response = {
             "type": "create" if before is None else "update",
             "filePath": self.named(path),
@@ -77,13 +77,13 @@ class Transcript:
         return self.call("Write", given, response, f"File created successfully at: {self.named(path)}", **more)
 
     def multi_edit(self, path: str, before: str, *edits: tuple[str, str], **more: Any) -> "Transcript":
-        """Several edits of one file in one call, as versions before 2.0 made them."""
+        """Make several edits of one file in one call, as versions before 2.0 did."""
         said = [{"old_string": old, "new_string": new, "replace_all": False} for old, new in edits]
         response = {"filePath": self.named(path), "edits": said, "originalFileContents": before, "structuredPatch": []}
         return self.call("MultiEdit", {"file_path": self.named(path), "edits": said}, response, "Applied", **more)
 
     def bash(self, command: str, stdout: str = "", **more: Any) -> "Transcript":
-        """A shell command; ``git`` is what its ``gitOperation`` says."""
+        """Run a shell command; ``git`` is its ``gitOperation``."""
         git = more.pop("git", None)
         response: dict[str, Any] = {"stdout": stdout, "stderr": "", "interrupted": False, "isImage": False}
         if git is not None:
@@ -91,7 +91,7 @@ class Transcript:
         return self.call("Bash", {"command": command, "description": "Run it"}, response, stdout, **more)
 
     def read(self, path: str, content: str, **more: Any) -> "Transcript":
-        """A file that the agent read whole."""
+        """Read a whole file."""
         count = content.count("\n") + 1
         file = {
             "filePath": self.named(path),
@@ -104,12 +104,12 @@ class Transcript:
         return self.call("Read", {"file_path": self.named(path)}, {"type": "text", "file": file}, shown, **more)
 
     def fetch(self, url: str, summary: str, **more: Any) -> "Transcript":
-        """A page that a model summed up."""
+        """Fetch a page that a model summarizes."""
         response = {"bytes": len(summary), "code": 200, "codeText": "OK", "result": summary, "url": url}
         return self.call("WebFetch", {"url": url, "prompt": "sum up"}, response, summary, **more)
 
     def subagent(self, agent_id: str, prompt: str = "look around", **more: Any) -> "Transcript":
-        """A subagent at work: fill what is returned, then call ``subagent_done`` here."""
+        """Start a subagent: fill the returned transcript, then call ``subagent_done`` here."""
         call = self.use("Task", {"prompt": prompt, "description": "look", "subagent_type": "Explore"})
         made = Transcript(self.session, self.cwd, self.at, self.model, self.version, self.branch, agent_id, **more)
         made.last_call = call
@@ -118,7 +118,7 @@ class Transcript:
         return made
 
     def subagent_done(self, agent: "Transcript", report: str = "looked", **more: Any) -> "Transcript":
-        """The subagent's report comes back; ``linked=False`` leaves out which subagent it was."""
+        """End a subagent with its report; ``linked=False`` leaves out which subagent it was."""
         assert agent.last_call is not None
         self.at = max(self.at, agent.at)
         response: dict[str, Any] = {"status": "completed", "content": [{"type": "text", "text": report}]}
@@ -128,7 +128,7 @@ class Transcript:
         return self
 
     def progress_of(self, agent: "Transcript") -> "Transcript":
-        """The subagent's lines so far once more, as the parent's file repeats them."""
+        """Repeat the subagent's lines so far, as the parent's file does."""
         for line in list(agent.lines):
             if line["type"] in ("assistant", "user"):
                 data: dict[str, Any] = {
@@ -143,7 +143,7 @@ class Transcript:
         return self
 
     def started_by(self, agent: "Transcript") -> str:
-        """The call that started a subagent."""
+        """Return the call that started a subagent."""
         prompt = agent.lines[0]["message"]["content"]
         for line in reversed(self.lines):
             for block in line.get("message", {}).get("content", ()):
@@ -156,12 +156,12 @@ class Transcript:
     def call(
         self, name: str, given: dict[str, Any], response: Any, shown: str = "", *, structured: bool = True, **more: Any
     ) -> "Transcript":
-        """A call of a tool and its result; ``failed=True`` when it went wrong."""
+        """Add a call of a tool and its result; ``failed=True`` if it failed."""
         self.result(self.use(name, given), response if structured else None, shown, **more)
         return self
 
     def use(self, name: str, given: dict[str, Any]) -> str:
-        """The agent calls a tool."""
+        """Add a call of a tool."""
         self.last_call = f"toolu_{self.session[:8]}_{self.agent_id or 'main'}_{self._count:06d}"
         self.assistant({"type": "tool_use", "id": self.last_call, "name": name, "input": given})
         return self.last_call
@@ -177,7 +177,7 @@ class Transcript:
         self.line(type="user", message={"role": "user", "content": [block]}, **more)
 
     def assistant(self, *blocks: dict[str, Any]) -> None:
-        """One line of the agent's."""
+        """Add one line of the agent."""
         message = {
             "id": f"msg_{self._count:06d}",
             "type": "message",
@@ -190,7 +190,7 @@ class Transcript:
         self.line(type="assistant", message=message, requestId=f"req_{self._count}")
 
     def line(self, **fields: Any) -> "Transcript":
-        """One line of any type; what is given overrides what every line says."""
+        """Add one line of any type; arguments override the fields that every line has."""
         self._count += 1
         uuid = f"{_hex(self.session, self.agent_id)}-0000-4000-8000-{self._count:012x}"
         parent = self.lines[-1].get("uuid") if self.lines else None
@@ -211,7 +211,7 @@ class Transcript:
         return self.wait(1)
 
     def bare(self, **fields: Any) -> "Transcript":
-        """A line that says nothing of what every line says, as summaries and links to pull requests do."""
+        """Add a line without the usual fields, like summaries and links to pull requests."""
         self.lines.append(fields)
         return self
 
@@ -221,11 +221,11 @@ class Transcript:
         return self
 
     def named(self, path: str) -> str:
-        """A path of the work tree as the agent writes it."""
+        """Return a path of the work tree as the agent writes it."""
         return path if path.startswith("/") else f"{self.cwd}/{path}"
 
     def text(self) -> str:
-        """The file's text, without subagents."""
+        """Return the file's text, without subagents."""
         return "".join(f"{json.dumps(line, ensure_ascii=False, separators=(',', ':'))}\n" for line in self.lines)
 
     def put(self, folder: Path) -> Path:
@@ -241,17 +241,17 @@ class Transcript:
 
 
 def a_transcript(session: str, cwd: Path | str, **fields: Any) -> Transcript:
-    """An empty transcript of ``session``, whose agent works in ``cwd``."""
+    """Return an empty transcript of ``session``, whose agent works in ``cwd``."""
     return Transcript(session, cwd, **fields)
 
 
 def project_name(folder: Path | str) -> str:
-    """The folder's name below ``projects``: everything but letters and digits made a dash."""
+    """Return the folder's name below ``projects``: all characters but letters and digits become dashes."""
     return "".join(sign if sign.isascii() and sign.isalnum() else "-" for sign in str(folder))
 
 
 def patch(before: str, after: str) -> list[dict[str, Any]]:
-    """A ``structuredPatch``: hunks with three lines around them."""
+    """Return a ``structuredPatch``: hunks with three lines of context."""
     old, new = before.split("\n"), after.split("\n")
     hunks = []
     for group in difflib.SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(3):
@@ -268,7 +268,7 @@ def patch(before: str, after: str) -> list[dict[str, Any]]:
 
 
 def many_transcripts(count: int, size: int, cwd: Path | str, seed: int = 1) -> Iterator[Transcript]:
-    """``count`` sessions of about ``size`` bytes each: prompts, reads, edits, commands, noise and a subagent."""
+    """Return ``count`` sessions of about ``size`` bytes: prompts, reads, edits, commands, noise and a subagent."""
     chance = random.Random(seed)
     for number in range(count):
         yield _a_long_session(f"{number:08x}-1111-4222-8333-{seed:012x}", cwd, size, chance)
@@ -300,7 +300,7 @@ def _a_long_session(session: str, cwd: Path | str, size: int, chance: random.Ran
             made.says(_code(chance, 6))
         written += sum(len(json.dumps(line)) for line in made.lines[seen:])
     agent = made.subagent(f"a{session[:7]}", f"look at {session}")
-    agent.read(path, files[path]).edit(path, files[path], files[path][:20], "# looked at\n", structured=False)
+    agent.read(path, files[path]).edit(path, files[path], files[path][:20], "# checked\n", structured=False)
     made.progress_of(agent).subagent_done(agent)
     return made
 

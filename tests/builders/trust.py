@@ -15,7 +15,7 @@ OLD = b"one = first(1)\ntwo = second(2)\n"
 
 
 class TrustWorld:
-    """A repository with a first commit; agents write on top of it, and somebody decides."""
+    """A repository with a first commit, agents that write on top of it, and decisions about them."""
 
     def __init__(self, folder: Path) -> None:
         self.built: Built = a_repository(folder)
@@ -27,13 +27,13 @@ class TrustWorld:
         self.workspace = Workspace(folder, now_ns=lambda: self.at * NS)
 
     def tell(self, kind: str, **fields: Any) -> None:
-        """An event of a recorder's."""
+        """Record an event."""
         self.numbers += 1
         fields = {"id": f"n{self.numbers}", "at": format_timestamp((self.at - 60) * NS), **fields}
         spool_of(self.built.path).put(an_event(kind, **fields))
 
     def proven(self, agent: str = "robot", count: int = 12, decision: str = "accepted", **fields: Any) -> "TrustWorld":
-        """So many decisions about an agent, one an hour, the last an hour ago."""
+        """Record this many decisions about an agent, one an hour, the last an hour ago."""
         for place in range(count):
             at = format_timestamp((self.at - 3600 * (count - place)) * NS)
             self.tell("decision", agent=agent, at=at, decision=decision, **{"changed_lines": 50, **fields})
@@ -49,7 +49,7 @@ class TrustWorld:
         operator: str | None = None,
         more: Files | None = None,
     ) -> str:
-        """A commit whose new lines an agent was seen to write; the change that it is."""
+        """Commit lines that an agent was recorded writing; return the change."""
         name, session = path.encode(), f"s-{agent}-{model}-{operator}"
         before = self.files.get(name, b"")
         new = b"".join(b"value_%d = compute_%d(%d)\n" % (self.at, n, self.numbers) for n in range(lines))
@@ -67,7 +67,7 @@ class TrustWorld:
         return self.committed({**self.files, name: before + new, **(more or {})})
 
     def committed(self, files: Files, author: bytes = b"A Tester <tester@example.invalid>") -> str:
-        """A commit that has exactly these files, on top of the last; the change that it is."""
+        """Commit exactly these files on top of the last commit; return the change."""
         base, self.files = self.head, dict(files)
         self.head = self.built.commit(files, base, at=self.at, author=author)
         self.built.checkout()
@@ -79,6 +79,6 @@ class TrustWorld:
         return self
 
     def rules(self, text: str) -> "TrustWorld":
-        """The rules of the work tree."""
+        """Return the rules of the work tree."""
         (self.built.path / "custody.toml").write_text(text)
         return self

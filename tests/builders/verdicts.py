@@ -34,7 +34,7 @@ MESSAGE = b"Add what is missing\n\nIt rests on [S1] and [S2].\n"
 
 @dataclass
 class Court:
-    """A change of an agent with a good record: code, a document and a message; its clock goes only when it is told."""
+    """A change by an agent with a good record: code, a document and a message; a test moves its clock."""
 
     folder: Path
     database: str | None = None
@@ -53,7 +53,7 @@ class Court:
     # --- what was there before ----------------------------------------------------------------------------------------
 
     def proven(self, count: int = 12) -> "Court":
-        """The agent has a good record, and called some tools before it wrote."""
+        """Give the agent a good record, and some tool calls before its edit."""
         for number in range(count):
             at = format_timestamp((NOON - 3600 * number) * NS)
             self.put(an_event("decision", id=f"d{number}", at=at, changed_lines=50))
@@ -76,54 +76,54 @@ class Court:
     # --- what may come later ------------------------------------------------------------------------------------------
 
     def rejected(self) -> None:
-        """A person rejects something of the agent's, long ago as it is told."""
+        """Reject a change of the agent, with an old date."""
         self.put(self._next("decision", decision="rejected", changed_lines=40))
 
     def edited_again(self) -> None:
-        """Another session claims the same lines, from before."""
+        """Let another session claim the same lines, earlier."""
         self.put(self._next("edit", path="a.py", before=OLD.decode(), after=NEW.decode(), session="s9", agent="other"))
 
     def called(self) -> None:
-        """Another session calls other tools."""
+        """Let another session call other tools."""
         self.put(self._next("call", name="Bash", session=f"t{self.happened}"))
 
     def registered(self) -> None:
-        """A source gets an id."""
+        """Register a source."""
         cite_add(self.workspace, {"url": f"https://example.org/{self.happened}", "title": f"Source {self.happened}"})
 
     def indexed(self) -> None:
-        """A change that is the same as ours is proposed, and indexed."""
+        """Propose and index a change equal to ours."""
         files = {b"a.py": NEW, b"custody.toml": RULES, b"notes.md": NOTES}
         message = b"The same again, no. %d" % self.happened
         self.built.commit(files, self.base, message=message, ref=f"refs/pull/{self.happened + 1}/head")
         dupes_index(self.workspace, IndexRequest(workers=1))
 
     def imported(self) -> None:
-        """Another store's chain arrives."""
+        """Import another store's chain."""
         other = Court(self.folder.parent / f"other-{self.happened}").proven(2)
         out = self.folder.parent / f"other-{self.happened}.jsonl"
         export_chains_to_file(other.workspace, out)
         import_chain_export(self.workspace, out)
 
     def lost(self) -> None:
-        """Something could not be recorded."""
+        """Record a gap."""
         with (home_of(self.folder) / "gaps").open("a") as file:
             file.write(f"{(self.seconds - 1) * NS} the disk was full\n")
 
     def traced(self) -> None:
-        """Somebody's trace claims the lines, in the work tree."""
+        """Put a trace into the work tree that claims the lines."""
         trace = a_trace(
             "a.py", a_conversation(a_range(1, 4)), id=f"550e8400-e29b-41d4-a716-44665544{self.happened:04d}"
         )
         written(self.folder / ".agent-trace" / "traces.jsonl", trace)
 
     def ruled(self) -> None:
-        """The work tree sets other rules, and the branch has moved on."""
+        """Set other rules in the work tree, and advance the branch."""
         (self.folder / "custody.toml").write_bytes(b"[gate]\ntier_max = 1\n[attribute]\nnear_lines_max = 1\n")
         self.built.commit({b"a.py": b"other = 1\n"}, self.head, ref="refs/heads/main")
 
     def happens(self, name: str) -> None:
-        """One of the above, some time later."""
+        """Run one of the steps above, some time later."""
         self.seconds += 600
         self.happened += 1
         getattr(self, name)()
@@ -148,7 +148,7 @@ LATER = ("rejected", "edited_again", "called", "registered", "indexed", "importe
 
 
 def changed(verdict: GateReport, **fields: object) -> bytes:
-    """The verdict with other values in it."""
+    """Return the verdict with other values in it."""
     return json.dumps({**json.loads(encode_report(verdict)), **fields}).encode()
 
 
@@ -163,12 +163,12 @@ class Key:
         return self.private.with_suffix(".pub").read_bytes()
 
     def allowed(self, name: str = "ci@example.org", options: str = "") -> bytes:
-        """A list of signers with this one in it."""
+        """Return a list of signers that contains this one."""
         return f"{name} {options}{self.public.decode()}".encode()
 
 
 def a_key(folder: Path, name: str = "key", passphrase: str = "", kind: str = "ed25519") -> Key:
-    """A fresh key as a user makes one."""
+    """Return a fresh key as a user makes one."""
     program = shutil.which("ssh-keygen")
     if program is None:
         not_run("ssh-keygen", "it is not installed")

@@ -22,7 +22,7 @@ PUBLIC = "93.184.215.14"
 HANG = b""
 """A page that never answers."""
 DRIP = b"\0"
-"""A page that says a little now and then, and never answers."""
+"""A page that sends a little now and then, and never finishes."""
 
 
 class Asked(NamedTuple):
@@ -37,14 +37,14 @@ Page = bytes | Callable[[Asked], bytes]
 
 
 def said(status: int, *headers: str, body: bytes = b"") -> bytes:
-    """An answer as bytes."""
+    """Return an answer as bytes."""
     lines = [f"HTTP/1.1 {status} Some", f"Content-Length: {len(body)}", "Connection: close", *headers, "", ""]
     return "\r\n".join(lines).encode("latin-1") + body
 
 
 @dataclass
 class Web:
-    """A server: what it answers by path, who came, what was asked. Every public address leads to it."""
+    """A server: its answers by path, its clients, their requests. Every public address leads to it."""
 
     pages: dict[str, Page] = field(default_factory=dict)
     port: int = 0
@@ -55,10 +55,10 @@ class Web:
     most_at_once: int = 0
     tls: ssl.SSLContext | None = None
     told: list[str] = field(default_factory=list)
-    """The addresses whose looks are over, where a test notes them."""
+    """The addresses of finished checks, if a test records them."""
 
     async def dial(self, address: str, port: int, timeout: float | None) -> httpcore2.AsyncNetworkStream:
-        """Connect to this server, whatever public address was meant; the address was checked before."""
+        """Connect to this server, for any public address; the address was checked before."""
         self.dialled.append((address, port))
         return await httpcore2.AnyIOBackend().connect_tcp("127.0.0.1", self.port, timeout=timeout)
 
@@ -74,7 +74,7 @@ class Web:
         try:
             await self._answer(reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError):
-            pass  # whoever asked has gone
+            pass  # the client has disconnected
         finally:
             self.at_once -= 1
             writer.close()
@@ -99,7 +99,7 @@ class Web:
 
 @contextmanager
 def a_web(pages: Mapping[str, Page] | None = None, tls: ssl.SSLContext | None = None) -> Iterator[Web]:
-    """A server in a thread of its own, for as long as the block lasts."""
+    """Yield a server in its own thread, until the block ends."""
     web = Web(dict(pages or {}), tls=tls)
     ready, ended = threading.Event(), []
 
@@ -126,7 +126,7 @@ def a_web(pages: Mapping[str, Page] | None = None, tls: ssl.SSLContext | None = 
 
 
 class Names:
-    """A name service: the answers for each name in turn, the last one for good; ``looked_up`` counts."""
+    """A name service: the answers for each name in turn, the last one forever; ``looked_up`` counts."""
 
     def __init__(self, **answers: list[list[str]]) -> None:
         self._answers = answers
@@ -141,7 +141,7 @@ class Names:
 
 
 def names(**answers: list[list[str]]) -> Names:
-    """Every name below ``example.net`` is public, unless it has answers of its own."""
+    """Resolve every name below ``example.net`` to a public address, unless it has its own answers."""
     made = Names(**answers)
     resolver: Resolver = made
     assert resolver is made
@@ -149,7 +149,7 @@ def names(**answers: list[list[str]]) -> Names:
 
 
 def certificates(folder: Path, host: str) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """What a server of ``host`` and a client that believes it need for TLS."""
+    """Return the certificates for TLS: of a server named ``host``, and of a client that trusts it."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
     now = datetime.now().astimezone()

@@ -13,14 +13,14 @@ Opener = Callable[[], Store]
 
 @pytest.fixture(scope="session")
 def postgres_template(postgres_url: str) -> Iterator[str]:
-    """The name of a database in which nothing was stored yet, with the tables of this version."""
+    """The name of an empty database with the tables of this version."""
     with a_migrated_template(postgres_url) as name:
         yield name
 
 
 @pytest.fixture
 def empty_postgres(postgres_url: str, postgres_template: str) -> Iterator[str]:
-    """The address of a database that only this test has: as ``fresh_postgres`` after the first opening."""
+    """The URL of a database for this test only: like ``fresh_postgres`` after the first opening."""
     with a_copied_database(postgres_url, postgres_template) as url:
         yield url
 

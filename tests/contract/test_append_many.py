@@ -1,4 +1,4 @@
-"""Many records in one append: few statements, each thing once, every text and view there."""
+"""Many records in one append: few statements, each record once, every text and view stored."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def texts(n: int) -> str:
 
 
 def mixed(count: int) -> list[Arrival]:
-    """Events of several kinds, some of them twice, some with texts of their own or in common."""
+    """Return events of several kinds, some repeated, some with their own or shared texts."""
     made = []
     for n in range(count):
         after = texts(n)
@@ -32,7 +32,7 @@ def mixed(count: int) -> list[Arrival]:
 
 
 def rows(store: Store) -> list[list[Any]]:
-    """What a store holds, without where and when it was made."""
+    """Return the content of a store, without its path and times."""
     tables = store.tables
     return [
         [(record.entry, tables.payload(record)) for head in tables.chains() for record in tables.records(head.store)],

@@ -1,4 +1,4 @@
-"""Projects, tokens, reads and jobs: the same promises whichever database keeps them."""
+"""Projects, tokens, reads and jobs behave the same on every database."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -58,7 +58,7 @@ def initialised(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def workspace(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Workspace]:
-    """A workspace with one project besides the default one; its clock stands, its chance counts."""
+    """A workspace with one project besides the default one, a fixed clock, and counting random numbers."""
     tokens = count(1)
     made = Workspace(
         a_git_folder(tmp_path / "repository"), None, now_ns=lambda: NOON, token=lambda: f"{next(tokens):032x}"

@@ -14,7 +14,7 @@ NAMES = st.sampled_from(["read", "write", "größe", "a'b", 'c"d'])
 
 
 def events(names: list[str], execution: str) -> list[TraceEvent]:
-    """A capability that calls tools one after the other."""
+    """Return a capability that calls tools one after the other."""
     events = [TraceEvent(type=EventType.CAPABILITY_START, trace_id="c", name="cap", at_ns=0, execution=execution)]
     for place, name in enumerate(names, 1):
         for kind, at_ns in ((EventType.TOOL_START, 10 * place), (EventType.TOOL_END, 10 * place + 1)):

@@ -1,4 +1,4 @@
-"""What pages ask of every store: sessions by when they were last active, counts with a bound, what there is at all."""
+"""Queries of pages on every store: sessions by last activity, bounded counts, and what exists."""
 
 from itertools import pairwise
 
@@ -21,7 +21,7 @@ def at(second: int) -> str:
 
 
 def kept(store: Store, seen: list[tuple[str, str]]) -> None:
-    """A call of a session of an agent each second."""
+    """Record one call per second of an agent's session."""
     store.append(
         [
             an_arrival("call", event=f"e{n}", id=f"c{n}", agent=agent, session=session, at=at(n))

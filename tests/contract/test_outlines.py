@@ -1,4 +1,4 @@
-"""Bodies that were withheld, and origins of lines, in every database that can hold a store."""
+"""Withheld bodies, and origins of lines, on every database."""
 
 import pytest
 
@@ -23,7 +23,7 @@ RECORD: Record = record_from_draft(empty_chain_tip(OTHER), ARRIVAL.entry)
 
 @pytest.fixture
 def withheld(store: Store) -> Store:
-    """A store with one record of another, whose text stayed there."""
+    """A store with one record of another store, without its text."""
     store.copy([Body(ARRIVAL.entry.digest, None, OUTLINE), RECORD])
     return store
 

@@ -1,4 +1,4 @@
-"""The same records give the same bytes, whichever database keeps them."""
+"""The same records give the same bytes on every database."""
 
 import json
 from collections.abc import Callable
@@ -22,13 +22,13 @@ from tests.builders.stores import NOON
 
 
 def a_workspace(folder: Path, database: str | None = None) -> Workspace:
-    """A workspace whose clock and chance can be foreseen."""
+    """Return a workspace with a fixed clock and fixed randomness."""
     ticks, tokens = count(NOON, 1_000_000_000), count(1)
     return Workspace(folder, database, now_ns=lambda: next(ticks), token=lambda: f"{next(tokens):032x}")
 
 
 def lived(workspace: Workspace) -> bytes:
-    """What a workspace exports after some life: every kind of record, long and odd texts, an erasure, a fork."""
+    """Return the export of a workspace with every kind of record, unusual texts, an erasure and a fork."""
     with workspace.writing() as store:
         store.append([an_arrival(kind, id=str(n)) for n, kind in enumerate(KINDS)])
         store.append([an_arrival("prompt", id="odd", text="\ud800 é \x00 " * 2000)])

@@ -11,7 +11,7 @@ WIDE = "\U0001f600" * 200
 
 
 def spans_under(store: Store, execution: ExecutionId, parent: SpanId) -> list[ObservedView[ObservedSpan]]:
-    """The recorded spans directly inside a span, by the index on the parent."""
+    """Return the recorded spans directly inside a span, by the index on the parent."""
     return store.views.look_up(ObservedSpan, "parent = ? AND execution = ?", (parent, execution))
 
 

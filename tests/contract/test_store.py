@@ -1,4 +1,4 @@
-"""What every store promises, whichever database is behind it."""
+"""The contract of every store, on every database."""
 
 from dataclasses import replace
 from typing import get_args
@@ -272,6 +272,6 @@ def _fail(_: object) -> None:
 
 
 def _moved(record: Record, store: StoreId, key: str | None = None) -> Record:
-    """The same record as the first of another chain."""
+    """Return the same record as the first of another chain."""
     entry = record.entry if key is None else replace(record.entry, key=NaturalKey(key))
     return record_from_draft(empty_chain_tip(store), entry)

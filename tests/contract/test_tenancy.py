@@ -1,4 +1,4 @@
-"""Projects in one PostgreSQL: nothing of one is seen from another, whatever a query gets wrong."""
+"""Projects in one PostgreSQL: no query sees data of another project."""
 
 import random
 from collections.abc import Iterator
@@ -28,12 +28,12 @@ from tests.house.postgres import a_database
 A, B = "alpha", "beta"
 LONG = "a line of a long file\n" * 1000
 CALLS = 500
-"""Calls across the border in the suite; ``python -m bench tenancy`` makes 10,000 and more."""
+"""Calls for the other project's data; ``python -m bench tenancy`` makes 10,000 and more."""
 
 
 @pytest.fixture(scope="module")
 def team(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Team]:
-    """A database in which both projects have lived; what a test adds to it has ids of its own."""
+    """A database with data of both projects; what a test adds has its own ids."""
     with (
         a_database(postgres_url) as url,
         a_team(url, tmp_path_factory.mktemp("team"), A, B) as made,
@@ -44,7 +44,7 @@ def team(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 def lived(workspace: Workspace, mark: str) -> Workspace:
-    """The workspace's project after some life: every kind of record, long texts, an erasure."""
+    """Fill the workspace's project: every kind of record, long texts, an erasure."""
     with workspace.writing() as store:
         store.append([an_arrival(kind, id=f"{mark}-{kind}", event=f"{mark}-{kind}") for kind in KINDS])
         store.append([an_arrival("edit", id=f"{mark}-long", after=f"{mark}\n{LONG}")])

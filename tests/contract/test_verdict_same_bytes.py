@@ -1,4 +1,4 @@
-"""The same records give the same verdict, byte for byte, whichever database keeps them; and later once more."""
+"""The same records give the same verdict, byte for byte, on every database, and again later."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ SAID = b"It rests on [S1].\n"
 
 @pytest.fixture
 def court(tmp_path: Path) -> Court:
-    """A change about which much was recorded."""
+    """A change with much recorded evidence."""
     made = Court(tmp_path / "repository").proven().edited().edited(b"# Notes\n", "notes.md", None)
     for name in ("registered", "rejected", "imported", "edited_again", "indexed"):
         made.happens(name)
@@ -25,7 +25,7 @@ def court(tmp_path: Path) -> Court:
 
 
 def moved(court: Court, folder: Path, database: str | None = None) -> Workspace:
-    """A workspace at a copy of the repository, with the same records and the same index."""
+    """Return a workspace at a copy of the repository, with the same records and the same index."""
     exported = folder.with_suffix(".jsonl")
     export_chains_to_file(court.workspace, exported)
     court.built.git("clone", "--quiet", "--mirror", str(court.folder), str(folder))

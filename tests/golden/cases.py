@@ -14,7 +14,7 @@ Make = Callable[[Path], str]
 
 
 def cases() -> Iterator[tuple[str, Make]]:
-    """Every answer's file name and how it is made."""
+    """Yield every answer's file name and how it is made."""
     yield "names.txt", lambda _: surface.names()
     yield "openapi.json", lambda _: surface.openapi()
     yield "reference.txt", lambda _: surface.reference()

@@ -74,7 +74,7 @@ class Terminal:
 
 @contextmanager
 def a_terminal(folder: Path) -> Iterator[Terminal]:
-    """A terminal in a new repository folder below ``folder``, on a separate machine; each command takes a minute."""
+    """Yield a terminal in a new repository below ``folder``, on a separate machine; a command takes a minute."""
     folder = folder.resolve()
     home, work = folder / "home", folder / "work"
     home.mkdir(parents=True)

@@ -69,7 +69,7 @@ def claude(terminal: Terminal, built: Built) -> None:
 
 
 def codex(terminal: Terminal, built: Built) -> None:
-    """A rollout of Codex CLI."""
+    """Write a rollout of Codex CLI."""
     session = a_rollout(built.path).prompt(PROMPT).says("patching")
     session.patch(patch_text(updated(PATH, OLD, NEW)), None)
     session.put(terminal.folder.parent / "home" / ".codex" / "sessions")
@@ -77,7 +77,7 @@ def codex(terminal: Terminal, built: Built) -> None:
 
 
 def gemini(terminal: Terminal, built: Built) -> None:
-    """A chat of Gemini CLI."""
+    """Write a chat of Gemini CLI."""
     session = Gemini(built.path).prompt(PROMPT).says("replacing").replace(PATH, OLD, COST, DISCOUNT)
     session.write("src/tax.py", None, TAX).shell("pytest -q", "2 passed")
     session.put(terminal.folder.parent / "home" / ".gemini" / "tmp")
@@ -85,7 +85,7 @@ def gemini(terminal: Terminal, built: Built) -> None:
 
 
 def cursor(terminal: Terminal, built: Built) -> None:
-    """A conversation in Cursor's database."""
+    """Write a conversation into Cursor's database."""
     session = Cursor(built.path).prompt(PROMPT).replace(PATH, OLD, COST, DISCOUNT).write("src/tax.py", None, TAX)
     session.shell("pytest -q", "2 passed", 0)
     session.put_database(terminal.folder.parent / "home")
@@ -93,7 +93,7 @@ def cursor(terminal: Terminal, built: Built) -> None:
 
 
 def copilot(terminal: Terminal, built: Built) -> None:
-    """A session of Copilot CLI."""
+    """Write a session of Copilot CLI."""
     session = Copilot(built.path, surface="cli").prompt(PROMPT).replace(PATH, COST, DISCOUNT)
     session.create("src/tax.py", TAX).shell("pytest -q", "2 passed")
     session.put(terminal.folder.parent / "home", "stream")
@@ -101,7 +101,7 @@ def copilot(terminal: Terminal, built: Built) -> None:
 
 
 def opencode(terminal: Terminal, built: Built) -> None:
-    """A session in opencode's database."""
+    """Write a session into opencode's database."""
     session = Opencode(built.path, ms=BEGAN * 1000).prompt(PROMPT)
     session.answer().edit(PATH, OLD, COST, DISCOUNT).write("src/tax.py", TAX).shell("pytest -q", "2 passed")
     session.put_database(terminal.folder.parent / "home" / ".local" / "share" / "opencode")

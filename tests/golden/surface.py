@@ -19,7 +19,7 @@ MODULES = ("custody", "custody.trust_lineage", "custody.sources", "custody.sdk",
 
 
 def names() -> str:
-    """Every name, one per line."""
+    """Return every name, one per line."""
     return "\n".join((*_imports(), *_verbs(cli, "custody"), *_scripts(), ""))
 
 
@@ -54,7 +54,7 @@ def _scripts() -> Iterator[str]:
 
 
 def reference() -> str:
-    """The generated reference, one digest per file."""
+    """Return the generated reference, one digest per file."""
     folder = ROOT / "docs" / "reference"
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return "".join(
@@ -64,5 +64,5 @@ def reference() -> str:
 
 
 def openapi() -> str:
-    """The description of the HTTP service, indented."""
+    """Return the description of the HTTP service, indented."""
     return json.dumps(build_openapi_document(ENDPOINTS, "0"), indent=1, sort_keys=True, ensure_ascii=False) + "\n"

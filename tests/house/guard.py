@@ -92,11 +92,11 @@ def is_elsewhere(host: object) -> bool:
         return False
     try:
         return not ipaddress.ip_address(name.partition("%")[0]).is_loopback
-    except ValueError:  # a name: looking it up already asks the network
+    except ValueError:  # a name: resolving it already uses the network
         return True
 
 
-@cache  # once: an audit hook cannot be taken out again
+@cache  # once: an audit hook cannot be removed
 def _install() -> None:
     sys.addaudithook(_watch)
 
@@ -131,7 +131,7 @@ def _real_homes() -> tuple[str, ...]:
     try:
         said.append(pwd.getpwuid(os.getuid()).pw_dir)
     except KeyError:
-        pass  # a container may give us a number that has no account, and so no home
+        pass  # in a container the user id may have no account, and so no home
     # A home of '/' does not count: forbidding it would forbid everything.
     return tuple(home for home in _spellings(*filter(None, said)) if home != os.sep)
 

@@ -23,7 +23,7 @@ WORLDLY_RUFF: dict[str, Any] = tomllib.loads((ROOT / "tools/ruff-worldly.toml").
 
 
 def names(contract: str, option: str) -> set[str]:
-    """The names in a contract's option, on one line or several."""
+    """Return the names in a contract's option, on one line or several."""
     return set(CONTRACTS[contract].get(option, "").replace("|", " ").split())
 
 

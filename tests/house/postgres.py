@@ -100,7 +100,7 @@ def _account(folder: Path) -> _Account:
 
 
 def _programs(folder: Path, account: _Account) -> Path:
-    """The folder with ``initdb`` and ``postgres``: in the wheel, or in a copy where ``account`` can get at them."""
+    """Return the folder with ``initdb`` and ``postgres``: of the wheel, or a copy that ``account`` can read."""
     wheel = importlib.util.find_spec(WHEEL)
     site = Path(wheel.origin).parents[1] if wheel and wheel.origin else folder
     programs = _newest(site)
@@ -116,7 +116,7 @@ def _programs(folder: Path, account: _Account) -> Path:
 
 
 def a_program(name: str) -> Path:
-    """One of PostgreSQL's programs, of the wheel or of this machine."""
+    """Return one of PostgreSQL's programs, of the wheel or of this machine."""
     wheel = importlib.util.find_spec(WHEEL)
     own = _newest(Path(wheel.origin).parents[1]) / name if wheel and wheel.origin else Path(name)
     found = shutil.which(own) or shutil.which(name)
@@ -140,7 +140,7 @@ def _postgres(programs: Path, folder: Path, account: _Account, durable: str) -> 
             stdout=log,
             stderr=log,
             cwd=folder,
-            start_new_session=True,  # an interrupt from the keyboard is for the tests, which then close the pipe
+            start_new_session=True,  # Ctrl-C is for the tests, which then close the pipe
             **account,
         )
     with process:

@@ -299,7 +299,7 @@ def has_outcome(report: str, contract: str, outcome: str) -> bool:
 
 
 def findings_of(report: str, contract: str) -> str:
-    """The part of a report that explains why ``contract`` is broken, with every module by its whole name."""
+    """Return the part of a report that explains why ``contract`` is broken, with every module by its whole name."""
     name = re.escape(CONTRACTS[contract]["name"])
     part = re.search(rf"^{name}\n-+\n(.*?)(?=^[^\n]+\n-+\n|\Z)", report, re.MULTILINE | re.DOTALL)
     if contract != "cycles":
@@ -307,12 +307,12 @@ def findings_of(report: str, contract: str) -> str:
     by_parent = re.split(r"No cycles are allowed in ([\w.]+)\.\n", part[1] if part else "")[1:]
     pairs = zip(by_parent[::2], by_parent[1::2], strict=True)
     findings = "".join(re.sub(r"(?<= )\.(?=\w)", f"{parent}.", rows) for parent, rows in pairs)
-    # A cycle is reported by the import to remove, which stands for its way back as well.
+    # A cycle is reported by the import to remove, which stands for the whole cycle.
     return findings + re.sub(r"([\w.]+) -> ([\w.]+)", r"\2 -> \1", findings)
 
 
 def is_named(findings: str, path: str, code: str) -> bool:
-    """Whether ``findings`` name the module of ``path`` with what ``code`` imports, or as a module without a layer."""
+    """Return whether ``findings`` name the module of ``path`` with the imports of ``code``, or its missing layer."""
     module = f"custody.{path}".replace("/", ".").removesuffix(".py").removesuffix(".__init__")
     imported = re.search(r"^ *(?:import ([\w.]+)|from ([\w.]+) import (\w+))$", code, re.MULTILINE)
     if imported is None:
@@ -322,7 +322,7 @@ def is_named(findings: str, path: str, code: str) -> bool:
 
 
 def imported_names(imported: re.Match[str]) -> list[str]:
-    """The modules that an import may mean; of a package of others, import-linter knows only the root."""
+    """Return the modules that an import may mean; for outside packages, import-linter knows only the root."""
     module, source, name = imported.groups()
     found = [module] if module else [source, f"{source}.{name}"]
     return [*found, *(name.partition(".")[0] for name in found if not name.startswith("custody."))]
@@ -363,7 +363,7 @@ def test_every_agent_is_in_the_contract_of_agents() -> None:
     assert agents == {module.rpartition(".")[2] for module in names("agents", "modules")}
 
 
-# What only a call shows is ruff's: one file for each banned name, in packages of each kind, all in one run.
+# Only ruff sees calls: one file for each banned name, in packages of each kind, all in one run.
 
 STRICT_BANS = sorted(STRICT_RUFF["lint"]["flake8-tidy-imports"]["banned-api"])
 WORLDLY_BANS = sorted(WORLDLY_RUFF["lint"]["flake8-tidy-imports"]["banned-api"])
@@ -376,7 +376,7 @@ WORLDLY_FOLDERS = ("trust/app", "server/app", "config", "git", "store", "workspa
 
 @pytest.fixture(scope="module")
 def banned(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """The planted files in which ruff saw a banned name, by the two lists as `make lint` uses them."""
+    """Return the planted files in which ruff found a banned name, by the two configurations of `make lint`."""
     house = House(tmp_path_factory.mktemp("banned"))
     for folder in (*STRICT_FOLDERS, *WORLDLY_FOLDERS):
         for number, name in enumerate(STRICT_BANS):
@@ -399,7 +399,7 @@ def test_the_bans_that_hold_everywhere_are_fewer_than_those_for_pure_files() -> 
 
 
 def use_of(name: str) -> str:
-    """Code that imports the module of ``name`` and uses it."""
+    """Return code that imports the module of ``name`` and uses it."""
     module = name
     while not is_module(module):
         module = module.rpartition(".")[0]

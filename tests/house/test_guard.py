@@ -13,7 +13,7 @@ from tests.house import guard
 
 @pytest.fixture
 def homes(monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A real home whose account everybody has, whoever runs the tests."""
+    """A real home of an account that exists on every machine."""
     home = Path("/home-of-somebody")
     monkeypatch.setattr(guard, "_HOMES", (str(home),))
     return home

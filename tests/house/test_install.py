@@ -35,7 +35,7 @@ def wheel(built: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """A home of its own, and uv's settings as this machine has them for pip."""
+    """Return an environment with an empty home, and uv set to the index that pip uses here."""
     home = tmp_path_factory.mktemp("home")
     shared = {name: value for name, value in os.environ.items() if not name.startswith(("VIRTUAL_ENV", "PYTHON"))}
     return {
@@ -114,7 +114,7 @@ def test_pipx_installs_it_and_git_finds_it(wheel: Path, uv: str, environment: di
 def test_a_plain_install_answers_every_question(
     wheel: Path, uv: str, environment: dict[str, str], tmp_path: Path
 ) -> None:
-    """Without an extra: the demo runs every command, and the service has what it needs."""
+    """Check that the demo and the service run without extras."""
     home = tmp_path / "env"
     run(environment, uv, "venv", "--quiet", home)
     run(environment, uv, "pip", "install", "--quiet", "--python", home / "bin" / "python", wheel)

@@ -30,7 +30,7 @@ PYTEST = '[tool.pytest.ini_options]\naddopts = ["--import-mode=importlib"]\npyth
 
 
 def made_tree(root: Path, tests: Mapping[str, str], module: str = MODULE) -> Path:
-    """A tree with one pure module and these tests of its package."""
+    """Return a tree with one pure module and these tests of its package."""
     files = {
         "pyproject.toml": PYTEST,
         "src/custody/__init__.py": "",

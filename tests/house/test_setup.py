@@ -16,13 +16,13 @@ LOCKS = sorted((ROOT / "requirements").glob("*.lock"))
 SOURCE = ROOT / "src" / "custody"
 PACKAGES = sorted(file.parent for file in SOURCE.rglob("__init__.py") if file.parent != SOURCE)
 OF_THE_PROJECT = (".ci", "bench", "changes", "docs", "requirements", "src", "tests", "tools")
-# Spelled so that this file does not find itself.
+# Written so that this file does not match itself.
 MACHINE_PATHS = re.compile(rb"(?<![\w.~*-])/(?:[w]ork/(?:main|shared)|[r]oot/|[o]pt/wheels)")
 TARGETS = "demo test check bench test-full docs-check imports lint types fmt lock clean help".split()
 
 
 def requirements(lock: Path) -> list[str]:
-    """Each requirement of a lock with its hashes, on one line."""
+    """Return each requirement of a lock with its hashes, on one line."""
     lines = [line for line in lock.read_text().splitlines() if not line.lstrip().startswith("#")]
     return "\n".join(lines).replace("\\\n", " ").splitlines()
 

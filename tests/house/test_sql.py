@@ -27,7 +27,7 @@ INSIDE = ("store", "trust/queries", "server/control")
 
 
 def planted(root: Path, place: str, source: str) -> list[str]:
-    """The problems of a package that holds one file."""
+    """Return the problems of a package that holds one file."""
     plant(root, place, source)
     return [str(problem) for problem in sql.check(root)]
 

@@ -42,6 +42,12 @@ def found(tree: Path, name: str, text: str) -> list[str]:
         "fields parted by tabs",
         "a sign that is not printable",
         "its behaviour",
+        "the recorder is told again",
+        "tried once more",
+        "all files were looked through",
+        "a note speaks of it",
+        "killed at any moment",
+        "What was stored of a line",
     ],
 )
 def test_a_banned_shape_is_found(sentence: str, tree: Path) -> None:
@@ -60,6 +66,8 @@ def test_a_banned_shape_is_found(sentence: str, tree: Path) -> None:
         "signed by a key",
         "a signature",
         "there was nothing to do",
+        "look up a name",
+        "What a page shows",
     ],
 )
 def test_plain_words_are_not(sentence: str, tree: Path) -> None:
@@ -70,6 +78,14 @@ def test_strings_docstrings_and_comments_are_read_and_code_is_not(tree: Path) ->
     source = '"""A stretch."""\nstretch = 1\nx = f"{stretch} a stretch"  # one stretch\n'
     assert [problem.split(":")[1] for problem in found(tree, "src/custody/a.py", source)] == ["1", "3"]
     assert dict(python_prose(source))[1] == "A stretch."
+
+
+def test_the_docstring_of_a_function_starts_with_a_verb(tree: Path) -> None:
+    source = 'def a():\n    """The size."""\n\n\n@property\ndef b():\n    """The size."""\n'
+    assert found(tree, "src/custody/a.py", source) == [
+        "src/custody/a.py:2: 'The': start the docstring of a function with a verb"
+    ]
+    assert found(tree, "src/custody/a.py", 'def a():\n    """Return the size."""\n') == []
 
 
 def test_pages_and_templates_are_read(tree: Path) -> None:

@@ -44,7 +44,7 @@ class Traced:
         return tracer
 
     def stored(self) -> dict[str, ObservedSpan]:
-        """The stored spans, by name."""
+        """Return the stored spans, by name."""
         with Workspace(self.folder).reading() as store:
             views = [
                 observed.view

@@ -13,7 +13,7 @@ def citations_page() -> str:
     table = markdown.table(("code", "called", "what it means", "what to do"), rows)
     return (
         "# Findings about citations\n\n"
-        "`custody cite audit` gives each of its findings one of these codes, with the line and the column it stands at"
+        "`custody cite audit` gives each of its findings one of these codes, with its line and column"
         " ([citations](../cite.md)).\n\n"
         f"{table}"
     )

@@ -24,7 +24,7 @@ def cli_page() -> str:
 
 
 def page(group: click.Group, name: str, sections: Sections) -> str:
-    """The page of ``group`` and every command in it, in the order of ``sections``; an empty section is left out."""
+    """Return the page of ``group`` and its commands, in the order of ``sections``; empty sections are left out."""
     context = command_context(group, name)
     placed, listed = (
         sorted(name for names in sections.values() for name in names),

@@ -139,7 +139,7 @@ def texts(package: str = STORE) -> dict[str, str]:
 
 
 def page(tables: Sequence[Table], title: str = "The database") -> str:
-    """The page of some tables."""
+    """Return the page of some tables."""
     return (
         f"# {title}\n\n"
         "The same tables in SQLite and in PostgreSQL. These types stand for what the two call differently:\n\n"

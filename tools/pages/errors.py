@@ -16,7 +16,7 @@ OUTCOMES = {
 
 def errors_page() -> str:
     """``errors.md``."""
-    table = markdown.table(("exit", "HTTP", "what", "whose turn"), [*_outcomes(), *_families(errors), _bug()])
+    table = markdown.table(("exit", "HTTP", "what", "who can fix it"), [*_outcomes(), *_families(errors), _bug()])
     return (
         "# Exit statuses\n\n"
         "Every verb ends with one of these; the service answers the same cases with the HTTP status beside it.\n\n"
@@ -30,7 +30,7 @@ def _outcomes() -> list[tuple[str, ...]]:
 
 
 def _families(module: ModuleType) -> list[tuple[str, ...]]:
-    """Every error of ``module``, by exit status, a family before its members."""
+    """Return every error of ``module`` by exit status, base classes first."""
     kinds = [kind for kind in vars(module).values() if inspect.isclass(kind) and issubclass(kind, CustodyError)]
     named = [kind for kind in kinds if kind is not CustodyError]
     return sorted((_family(kind) for kind in named), key=lambda row: row[0])

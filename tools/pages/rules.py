@@ -57,7 +57,7 @@ def rules_page() -> str:
 
 
 def _documents() -> str:
-    """The documents' names; a rule's own name in its own file needs no row."""
+    """Return the documents' names; a rule's own name in its own file needs no row."""
     rows = [
         (f"`{file.path}`", markdown.code(name), f"`{rule.name}`")
         for file in list_rule_documents(import_rule_tables())
@@ -91,7 +91,7 @@ def _dropped(constants: Mapping[str, str]) -> str:
 
 
 def documented(rules: Iterable[Rule], meanings: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    """A row for each rule."""
+    """Return a row for each rule."""
     return [(f"`{rule.name}`", _default(rule.default), markdown.text(meanings[rule.field])) for rule in rules]
 
 

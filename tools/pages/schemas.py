@@ -26,12 +26,12 @@ def _schemas() -> Mapping[str, Schema]:
 
 
 def files(schemas: Mapping[str, Schema]) -> dict[str, str]:
-    """Each schema as a file; keys in order, so that the same schema is the same bytes."""
+    """Return each schema as a file; keys in order, so that the same schema is the same bytes."""
     return {f"{name}.json": json.dumps(schema, indent=2, sort_keys=True) + "\n" for name, schema in schemas.items()}
 
 
 def page(schemas: Mapping[str, Schema]) -> str:
-    """All schemas with their fields."""
+    """Return all schemas with their fields."""
     sections = "".join(_section(name, schemas[name]) for name in sorted(schemas))
     return f"# JSON\n\nWhat custody reads and writes. The schemas themselves also hold every pattern.\n{sections}"
 
@@ -42,7 +42,7 @@ def _section(name: str, schema: Schema) -> str:
 
 
 def _shapes(schema: Schema) -> Iterator[tuple[str, Schema]]:
-    """The schema's own shape, then those it defines for its parts."""
+    """Yield the schema's own shape, then those it defines for its parts."""
     yield "", schema
     definitions: Mapping[str, Schema] = schema.get("$defs", {})
     yield from sorted(definitions.items())
@@ -62,13 +62,13 @@ def _shape(title: str, shape: Schema) -> str:
 
 
 def _says(schema: Schema) -> str:
-    """The description of a field, or of the one thing it may be besides null."""
+    """Return the description of a field, or of its only type besides null."""
     described = (one["description"] for one in (schema, *schema.get("anyOf", ())) if "description" in one)
     return next(described, "")
 
 
 def kind(schema: Schema) -> str:
-    """What values a schema allows, in a few words.
+    """Return the values that a schema allows, in a few words.
 
     >>> kind({"type": "array", "items": {"$ref": "#/$defs/Part"}}), kind({"enum": ["a", "b"]})
     ('array of `Part`', '`"a"`, `"b"`')

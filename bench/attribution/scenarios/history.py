@@ -9,7 +9,7 @@ from bench.attribution.truth import PERSON, Declared, Line, Page, put
 from bench.attribution.world import World
 
 IMPORTED = f"{FIRST_IMPORT}\nimport pathlib\nimport secrets"
-"""A person's change at another place of the file than where pieces are added."""
+"""A person's change in another part of the file."""
 
 
 @scenario()
@@ -48,7 +48,7 @@ def amend_from_the_shell(world: World) -> None:
 
 
 def _topic(world: World) -> None:
-    """A branch with a commit of an agent's lines and one of a person's, while main changes elsewhere in the file."""
+    """Make a branch with one commit by an agent and one by a person, while main changes elsewhere in the file."""
     a_shop(world)
     world.switch("topic", "-b")
     adds(world.agent(), DISCOUNT)
@@ -92,7 +92,7 @@ def rebase_with_conflict(world: World) -> None:
 
 @scenario()
 def rebase_drops_a_commit(world: World) -> None:
-    """Only the second of an agent's two commits is taken onto main."""
+    """Only the second of an agent's two commits is moved to main."""
     start = a_shop(world)
     agent = world.agent()
     agent.edit("shop.py", FIRST_IMPORT, f"{FIRST_IMPORT}\nimport statistics  # for the median")
@@ -147,7 +147,7 @@ def squash_merge(world: World) -> None:
 
 @scenario()
 def squash_by_reset(world: World) -> None:
-    """The last three commits are made one by a soft reset."""
+    """A soft reset turns the last three commits into one."""
     start = a_shop(world)
     agent = world.agent()
     adds(agent, DISCOUNT)
@@ -161,7 +161,7 @@ def squash_by_reset(world: World) -> None:
 
 
 def _squashed_on_server(world: World) -> None:
-    """The topic becomes one commit on a server without hooks; the local branch is deleted."""
+    """Squash the topic into one commit on a server without hooks, and delete the local branch."""
     server = world.folder.parent / "server.git"
     world.git("clone", "--quiet", "--bare", ".", str(server))
     world.git("remote", "add", "origin", str(server))
@@ -275,7 +275,7 @@ def commit_days_later(world: World) -> None:
 
 @scenario()
 def commit_days_later_after_others(world: World) -> None:
-    """Other commits of the same file come before the one that has the agent's lines, two weeks on."""
+    """Two weeks of other commits of the file precede the commit with the agent's lines."""
     a_shop(world)
     adds(world.agent(), DISCOUNT)
     world.git("stash", "push", "--quiet")
@@ -361,7 +361,7 @@ def revert_of_revert_in_between(world: World) -> None:
 
 @scenario()
 def reverted(world: World) -> None:
-    """An agent's commit is reverted for good; what a person writes afterwards at its place is the person's."""
+    """An agent's commit is reverted for good; a person writes new lines in its place."""
     a_shop(world)
     adds(world.agent(), DISCOUNT)
     world.commit("the agent's")
@@ -380,7 +380,7 @@ def merge(world: World) -> None:
 
 
 def _conflict(world: World) -> tuple[list[Line], list[Line]]:
-    """Main has a person's function where the topic has an agent's; the merge stops. Both, without the gap above."""
+    """Stop a merge: main has a person's function where the topic has an agent's."""
     a_shop(world)
     world.switch("topic", "-b")
     adds(world.agent(), DISCOUNT)
@@ -396,7 +396,7 @@ def _conflict(world: World) -> tuple[list[Line], list[Line]]:
 
 @scenario()
 def merge_resolved_by_person(world: World) -> None:
-    """A person resolves by keeping both functions and writing a line of their own."""
+    """A person resolves by keeping both functions and adding a line."""
     agents, persons = _conflict(world)
     base = world.pages["shop.py"].lines[: len(lines(SHOP)) + 2]
     gap = [Line("", PERSON), Line("", PERSON), Line("PERCENT_MAX_WITHOUT_APPROVAL = 25", PERSON), Line("", PERSON)]
@@ -406,7 +406,7 @@ def merge_resolved_by_person(world: World) -> None:
 
 @scenario()
 def merge_resolved_by_agent(world: World) -> None:
-    """Another session resolves by keeping both functions and writing a line of its own."""
+    """Another session resolves by keeping both functions and adding a line."""
     agents, persons = _conflict(world)
     world.take_conflict("shop.py")
     found = [one.text for one in world.pages["shop.py"].lines]

@@ -62,7 +62,7 @@ def sed_replaces_words(world: World) -> None:
 
 @scenario(by_program=True)
 def script_writes(world: World) -> None:
-    """An agent's shell runs a program whose output becomes a file: its own command does not show the lines."""
+    """An agent's shell runs a program that writes a file; the command does not show the lines."""
     a_shop(world)
     agent = world.agent()
     rows = [f"ZONE_{n:02d}_TARIFF = ({n * 3 + 2}.5, {n * 7 % 11 + 1}.25)" for n in range(1, 13)]

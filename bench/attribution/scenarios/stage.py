@@ -8,16 +8,16 @@ FIRST_IMPORT = "import logging"
 
 
 def a_shop(world: World, *pieces: str) -> str:
-    """A person's file, committed."""
+    """Commit a person's file."""
     world.person.write("shop.py", after(SHOP, *pieces))
     return world.commit("a shop")
 
 
 def adds(agent: Agent, piece: str, below: str = LAST_OF_SHOP, name: str = "shop.py") -> None:
-    """The agent adds a piece below a line, with the Edit tool."""
+    """Add a piece below a line, with the agent's Edit tool."""
     agent.edit(name, below, f"{below}\n\n\n{block(piece)}")
 
 
 def last(piece: str) -> str:
-    """The last line of a piece."""
+    """Return the last line of a piece."""
     return lines(piece)[-1]

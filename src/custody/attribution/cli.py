@@ -147,7 +147,7 @@ def _format_blame_field(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BlockLabel:
-    """What is shown once for neighboring lines: who wrote them, how certain that is, and in which commit."""
+    """Facts shown once for neighboring lines: their author, how certain that is, and their commit."""
 
     mark: str
     who: str
@@ -292,7 +292,7 @@ MODEL_COLUMNS_MIN = 8
 BAR_COLUMNS_MIN = 10
 BAR_COLUMNS_MAX = 52
 BESIDE_BAR_COLUMNS = 50
-"""What a bar leaves for its label, lines, percentage and remark."""
+"""Columns beside a bar, for its label, lines, percentage and remark."""
 
 
 @click.command("stats")

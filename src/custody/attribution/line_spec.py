@@ -36,7 +36,7 @@ FUNCTION_LINES: Mapping[str, str] = MappingProxyType(
         "java": r"^\s*(?:[\w<>\[\],.?@]+\s+)+\w+\s*(?:\([^;]*$|\{)|^\s*.*\b(?:class|interface|enum|record)\s",
     }
 )
-"""What begins a function, by the ending of a file; elsewhere a line that begins with a letter, as git has it."""
+"""Patterns of a function's first line by file extension; for others a line that starts with a letter, as in git."""
 
 
 @dataclass(frozen=True, slots=True)

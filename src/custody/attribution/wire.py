@@ -35,7 +35,7 @@ class SignalReport(msgspec.Struct, frozen=True):
 
 
 class SearchScope(msgspec.Struct, frozen=True):
-    """What was searched for a negative answer: since when, and how many records of the file and commits."""
+    """The extent of a search without a result: since when, and how many records of the file and commits."""
 
     since: str | None
     records: int

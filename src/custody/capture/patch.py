@@ -212,7 +212,7 @@ def _parse_hunk_lines(hunk: re.Match[str]) -> Lines | None:
 
 
 def file_effects_from_patch(changes: Iterable[PatchedFile]) -> tuple[FileEffect, ...]:
-    """Return what changes make of each file; a file that is moved is empty at its old place."""
+    """Return each file after the changes; a moved file is empty at its old path."""
     return tuple(effect for change in changes for effect in _effects_from_patched_file(change))
 
 

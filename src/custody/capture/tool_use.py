@@ -153,7 +153,7 @@ def list_shell_edits(use: ToolUse) -> Iterator[FileEdit]:
 
 
 def make_text_edit_id(use: ToolUse, n: int) -> str:
-    """Return the id of the call's edit number ``n`` that only its own text shows."""
+    """Return the id of the call's ``n``-th edit, if only the text of the call shows it."""
     return f"{use.call}{READ_FROM_TEXT}{n}"
 
 

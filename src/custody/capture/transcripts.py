@@ -143,7 +143,7 @@ def parse_transcript_object(line: FileLine) -> dict[str, Json] | LineProblem | N
 def read_transcript_objects(
     lines: Iterable[FileLine], read: Callable[[FileLine, dict[str, Json]], Iterator[LineResult]]
 ) -> Iterator[LineResult]:
-    """Yield what ``read`` makes of the object on each line, and the problem with any other line."""
+    """Yield the result of ``read`` for the object on each line, and the problem of any other line."""
     for line in lines:
         value = parse_transcript_object(line)
         if isinstance(value, LineProblem):
@@ -185,7 +185,7 @@ def read_transcript_document(
     read: Callable[[Json], Iterator[LineResult]],
     salvage: Callable[[Sequence[bytes]], Iterator[LineResult]],
 ) -> Iterator[LineResult]:
-    """Yield what ``read`` makes of a ``noun`` that is one document; of a damaged one, what ``salvage`` can read."""
+    """Yield the result of ``read`` for a ``noun`` that is one document; of a damaged one, what ``salvage`` can read."""
     data = collect_transcript_document(lines, noun)
     value = data if isinstance(data, LineProblem) else parse_transcript_document(data, noun)
     if not isinstance(value, LineProblem):

@@ -323,7 +323,7 @@ class MemoryCatalog:
         self._checks[number] = memory
 
     def check(self, number: int) -> LinkMemory | None:
-        """Return the link checks of a number."""
+        """Return the link checks of the source with this number."""
         return self._checks.get(number)
 
     def entries(self) -> Iterator[CatalogEntry]:

@@ -27,7 +27,7 @@ FAILURES_KEPT_MAX = 64
 
 
 class LinkVerdict(Enum):
-    """What is known about a URL."""
+    """The state of a URL."""
 
     ALIVE = "alive"
     """It works."""

@@ -86,7 +86,7 @@ class Readings:
         return sorted(page_readings.values(), key=lambda reading: reading.at_ns)
 
     def is_doubtful(self, url: str) -> bool:
-        """Return whether a program may have opened the page unrecorded, given its URL or that of its site."""
+        """Return whether a program that was given the URL, or its site's, may have opened the page unrecorded."""
         key = compute_loose_source_key(url)
         below = key is not None and any(key == page or key.startswith(f"{page.rstrip('/')}/") for page in self._untold)
         return below or any(reading.is_outcome_unknown for reading in self.of(url))

@@ -39,7 +39,7 @@ class FileKeys:
     """The prefix of every key of this file in messages."""
 
     def settings(self, values: Mapping[str, object], at: str = "") -> Iterator[Assignment | IgnoredKey]:
-        """Yield what ``values``, the table at the dotted key ``at``, sets, and its keys that have no effect."""
+        """Yield the rules that ``values`` sets (the table at the dotted key ``at``), and its keys without effect."""
         for key, value in values.items():
             name = f"{at}{key}"
             origin = RuleOrigin(self.file, self.above + name)

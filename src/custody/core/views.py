@@ -63,7 +63,7 @@ class LinkOrigin(Enum):
 
 
 class DecisionKind(Enum):
-    """The decision about a change, or that an agent's score was raised."""
+    """A decision about a change, or a raise of an agent's score."""
 
     ACCEPTED = "accepted"
     MODIFIED = "modified"

@@ -28,7 +28,7 @@ WINNOW_WINDOW = 6
 
 
 class Mode(Enum):
-    """What is compared of two changes."""
+    """The compared parts of two changes."""
 
     PATCH = "patch"
     """Shingles of removed and added lines."""

@@ -44,7 +44,7 @@ PLACE_WORDS: Mapping[str, str] = MappingProxyType(
         "GRAPH-UNUSUAL": "changed after unusual tool calls",
     }
 )
-"""What is wrong with a place, in few words; the sentences of reasons are about all places."""
+"""The problem at one place, in few words; the sentences of reasons are about all places."""
 AUTHOR_WORDS = MappingProxyType({"agent": "agent", "mixed": "both", "person": "person", "unknown": "unknown"})
 DESCRIPTION_BYTES_MAX = 64 * 1024 * 1024
 """More is not read; the gate rejects far less as too large."""

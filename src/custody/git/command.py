@@ -243,7 +243,7 @@ def _get_pipe_descriptor(pipe: IO[bytes] | None) -> int:
 
 def _kill_git_process(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
-        # Not reaped yet, so the group is still ours; that it has just ended is fine, too.
+        # Not reaped yet, so the process group is still ours; it may have just ended.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
     for pipe in (process.stdin, process.stdout, process.stderr):

@@ -54,7 +54,7 @@ class Matrix:
         between, weights = self.row(place)
         lengths = self._degrees[between]
         total = int(lengths.sum())
-        # The indexes of every neighbor's own row, one row after the other.
+        # The row indexes of all neighbors, one row after the other.
         offsets = np.repeat(self._starts[between] - np.concatenate(([0], np.cumsum(lengths)[:-1])), lengths)
         indexes = offsets + np.arange(total)
         shares = self._shares(between, weights, lengths, indexes, document=document)

@@ -187,7 +187,7 @@ def _search_cheapest_path(book: Book, start: str, end: str, prices: _Prices) -> 
     ahead, back = _Side(start, book, ahead=True), _Side(end, book, ahead=False)
     best: _MeetingPoint | None = None
     while (ahead_next := ahead.next()) is not None and (back_next := back.next()) is not None:
-        # No other path can be cheaper than both next rings together.
+        # Any other path costs at least the sum of both next rings.
         if best is not None and ahead_next + back_next >= best.total:
             break
         # The smaller search grows, which keeps the total number of settled nodes small.

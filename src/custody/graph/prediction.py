@@ -24,7 +24,7 @@ from custody.graph.model import Edge
 
 @dataclass(slots=True)
 class _Continuations:
-    """What came after one context: the total, and the count of each call."""
+    """The calls that followed one context: their total, and the count of each."""
 
     total: int = 0
     counts: dict[str, int] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class Grams:
         return (tuple(context[:length]) for length in range(min(self.order, len(context)) + 1))
 
     def _iterate_continuations(self, context: Sequence[Hashable]) -> Iterator[_Continuations]:
-        """Yield what came after the context, from its shortest form on, while there is anything."""
+        """Yield the calls that followed the context, from its shortest form on, until there are none."""
         for key in self._keys(context):
             continuations = self._continuations.get(key)
             if continuations is None:
@@ -144,7 +144,7 @@ class SessionState:
         self.last = call
 
     def contexts(self, place: CallPlace) -> dict[str, list[Hashable]]:
-        """Return what precedes a call at ``place``, for each context, latest first."""
+        """Return the calls before ``place``, for each context, latest first."""
         siblings = list(self.inside.get(place.inside, ()))
         marked: list[Hashable] = []
         for number, sibling in enumerate(siblings):

@@ -24,7 +24,7 @@ class GraphRules:
     promote_count_min: int = 3
     """An edge that was counted this often is observed."""
     promote_by: Literal["observations", "executions"] = "observations"
-    """What is counted for that: every observation, or every execution once."""
+    """The count for that: every observation, or every execution once."""
     settled_hours: float = 24.0
     """A session without new records for this long is over, and what it taught is stored."""
 

@@ -96,7 +96,7 @@ class _TranscriptImport:
     line_marks: set[int] = field(default_factory=set)
     commits: dict[str, str | None] = field(default_factory=dict)
     known_sessions: dict[str, bool] = field(default_factory=dict)
-    """Of sessions whose transcripts have no ids, whether another source recorded them."""
+    """For sessions whose transcripts have no ids: whether another source recorded them."""
     fresh: bool = False
     """Whether the current file had a line that was not known."""
 

@@ -142,7 +142,7 @@ def log_command(  # noqa: PLR0913 - one for each option
 
 @dataclass(frozen=True, slots=True)
 class SessionSearch:
-    """What a list of sessions was limited to."""
+    """The filters of a list of sessions."""
 
     limit: int
     agent: str | None = None

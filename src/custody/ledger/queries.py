@@ -30,7 +30,7 @@ from custody.store.tables import bytes_from_sql, integer_from_sql
 
 
 def find_session_call(store: Store, session: SessionId, call: str) -> list[ObservedView[ToolCall]]:
-    """Return what was captured of one tool call, of any agent."""
+    """Return the captured events of one tool call, of any agent."""
     return store.views.look_up(ToolCall, "session = ? AND call = ?", (session, call))
 
 

@@ -89,7 +89,7 @@ class ContextExecutor(ThreadPoolExecutor):
 
 
 class _SteppedSpan:
-    """A span that is the running one from one yield to the next."""
+    """A span that is the current span between two yields."""
 
     def __init__(self, span: Span) -> None:
         self._span = span.begin()

@@ -45,7 +45,7 @@ class Outbox:
 
     def _renew(self) -> None:
         self.armed = False
-        """Whether the thread was told that spans wait."""
+        """Whether the thread was notified of waiting spans."""
         self.refused = False
         self._pending = SpanBatch([])
         self._recorded_lost = self._printed_lost = self.lost = 0

@@ -51,7 +51,7 @@ class _Process:
 
 process = _Process()
 _DETACHED: Token[SpanIds | None] = ContextVar[SpanIds | None]("custody_detached").set(None)
-"""In place of a span's own token, if the span never was the running one."""
+"""Replaces a span's token if the span was never the current one."""
 
 
 class Span:

@@ -228,7 +228,7 @@ class EndpointCall:
         self.service.settings.keeper.record_text_read(self.grant, what)
 
     def may(self, scope: TokenScope) -> bool:
-        """Whether the caller has another scope."""
+        """Return whether the caller has another scope."""
         return scope in self.grant.scopes
 
     def text(self, name: str) -> str | None:

@@ -104,7 +104,7 @@ def encode_http_problem(refusal: HttpProblem, instance: str) -> bytes:
 
 
 def accepts_html_page(accept: str | None, path: str) -> bool:
-    """Whether the caller is a browser that wants a page; API paths never answer with pages."""
+    """Return whether the caller is a browser that wants a page; API paths never answer with pages."""
     return "text/html" in (accept or "") and not path.startswith(PROGRAM_PATHS)
 
 

@@ -259,7 +259,7 @@ class Writer:
         return answers
 
     def _can_reopen_store(self) -> bool:
-        """Whether the store opens again, before every request tries it."""
+        """Return whether the store opens again, before every request tries it."""
         try:
             self._store.open()
         except StoreError:

@@ -191,7 +191,7 @@ class _ExportCheck:
     origins: dict[StoreId, list[bytes]] = field(default_factory=dict)
     lines: int = 0
     digest: str | None = None
-    """Of everything before the last line; None until that line is read."""
+    """The digest of everything before the last line; None until that line is read."""
 
 
 def _check_export_file(workspace: Workspace, file: Path, path: str) -> _ExportCheck:

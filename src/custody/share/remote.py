@@ -132,7 +132,7 @@ def check_remote_url(url: str) -> str:
 
 
 def is_loopback_host(host: str) -> bool:
-    """Whether only this machine can reach a host."""
+    """Return whether only this machine can reach a host."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

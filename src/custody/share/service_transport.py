@@ -129,7 +129,7 @@ class _ChainUpload:
         manifest = encode_share_manifest(make_share_manifest(head, texts=self.texts, tips=[]))
         receipt = decode_service_answer(self.service.post(CHAINS, manifest + b"".join(lines), NDJSON), ChainReceipt)
         if (receipt.seq, receipt.link) != (int(head.seq), head.link.hex()):
-            raise InputError("the service did not store what was sent", hint="push again")
+            raise InputError("the service did not store the sent records", hint="push again")
 
     def _iterate_record_batches(self, there: ChainTip) -> Iterator[tuple[ChainTip, list[bytes]]]:
         """Yield the records that the service lacks, in batches within its limits."""

@@ -1,7 +1,7 @@
 r"""Tokens, lines and words of texts in any language.
 
 Tokenizing takes linear time for any text: no repetition in the pattern needs to backtrack, except at the end of a plain
-string, which is tried once more as an unusual one, and every character except white space starts a token. Tokens
+string, which is tried again as an unusual one, and every character except white space starts a token. Tokens
 contain no line ends, so ``\n`` can separate them.
 """
 

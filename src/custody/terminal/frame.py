@@ -1,4 +1,4 @@
-"""What every verb shares: its workspace, ``--json``, the progress bar, and printing."""
+"""The common parts of all verbs: workspace, ``--json``, the progress bar, and printing."""
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -129,7 +129,7 @@ def print_answer(text: str | Iterable[TextLine], *, tabs: bool = False) -> None:
 
         if page_text(f"{shown}\n", screen):
             return
-    # What a terminal understands was decided once: click must not strip it again.
+    # The abilities of the terminal were determined before: click must not strip styles again.
     click.echo(shown, color=True)
 
 

@@ -27,7 +27,7 @@ _CODES: Mapping[Role, str] = {
     "strong": "1",
 }
 WIDE_COLUMNS_MIN = 100
-"""From this width on, facts stand in columns; below it, above the block that they belong to."""
+"""From this width on, facts are in columns; below it, they are above their block."""
 NARROW_COLUMNS_MIN = 20
 WRAP_INDENT = 2
 """How far the rest of a wrapped line is moved to the right."""

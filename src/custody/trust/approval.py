@@ -74,7 +74,7 @@ class ApprovalCase:
     erased: int = 0
     """Erased decisions that may have been against the change."""
     damage: str | None = None
-    """What was changed in the log after recording; None if nothing was found, or another check reports it."""
+    """A later change of the log; None if nothing was found, or another check reports it."""
 
 
 def decide_approval(case: ApprovalCase, rules: TrustRules) -> Approval:

@@ -306,7 +306,7 @@ def _quote_why_prompt(prompt: str, screen: Screen) -> Iterator[TextLine]:
 
 
 def _list_why_rows(report: WhyReport, screen: Screen, now_ns: int) -> Iterator[tuple[str, str]]:
-    """Yield what is known of the way of the line, each row with its label."""
+    """Yield the known steps in the history of the line, each row with its label."""
     for sources in _links(report, SourcesLink):
         read = _join_why_sources(sources, screen)
         if read:

@@ -64,7 +64,7 @@ class CommandResources:
         self._stores = {key: shared for key, shared in self._stores.items() if shared is not store}
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what ``make`` returned the first time for ``key``."""
+        """Return the first result of ``make`` for ``key``."""
         if key not in self._values:
             self._values[key] = make()
         value: T = self._values[key]  # type: ignore[assignment]  # one key has values of one type
@@ -164,7 +164,7 @@ class Workspace:
         return self.once(("repository", self.folder), lambda: discover_repository(self.folder))
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what ``make`` returns, called once per command for each ``key``; without a command, each time."""
+        """Return the result of ``make``, called once per command and ``key``; without a command, each time."""
         return make() if self.resources is None else self.resources.once(key, make)
 
     @cached_property

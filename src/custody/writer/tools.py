@@ -155,7 +155,7 @@ async def _register_tool_hit(hit: Mapping[str, Any], repository: SourceRepositor
     except SourceError as error:
         if not source.title.strip():
             return {"source_id": None, "source_error": error.message}
-        # Its URL is invalid, but its title can still be cited, as degraded.
+        # The URL is invalid, but the title can still be cited, as degraded.
         without_url = degraded(replace(source, url=None), error.message)
     return {"source_id": (await repository.register(without_url)).source_id}
 

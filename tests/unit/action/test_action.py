@@ -19,7 +19,7 @@ STRICT = b'[gate.levels]\nATTR-UNSEEN = "block"\n'
 
 @dataclass(frozen=True)
 class Ran:
-    """How the step ended, and what it wrote where a runner looks."""
+    """The exit status of the step, and its output files."""
 
     status: int
     said: str
@@ -29,7 +29,7 @@ class Ran:
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    """A ``custody`` as one is found on PATH."""
+    """Put a ``custody`` on PATH."""
     path = tmp_path / "custody-program"
     path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m custody "$@"\n')
     path.chmod(0o755)
@@ -66,7 +66,7 @@ def step(built: Built, program: Path, tmp_path: Path, **environment: str) -> Ran
 
 
 def changed(tmp_path: Path, base: dict[bytes, bytes], head: dict[bytes, bytes]) -> tuple[Built, str, str]:
-    """A repository with a change, its base and its head."""
+    """Return a repository with a change, its base and its head."""
     built = a_repository(tmp_path / "checkout")
     first, last = a_history(built, base, head)
     built.checkout()

@@ -41,7 +41,7 @@ def a_bench(name: str, subject: int, *, baseline: int = 1000, limit: float | Non
 
 
 def wild_bench() -> Bench:
-    """Takes 1, 2, 3 … of whatever the clock shows: no two ratios alike."""
+    """Takes 1, 2, 3 … of the clock's time: all ratios differ."""
     sides = iter(range(1, 10_000))
 
     def run() -> None:
@@ -205,7 +205,7 @@ def test_every_registered_bench_says_what_it_claims_and_against_what() -> None:
 
 @pytest.mark.parametrize("name", ["same-thing-twice", "row-by-key"])
 def test_the_runner_finds_a_job_equal_to_itself(name: str) -> None:
-    """On the real clock; a machine too busy to say is not the runner's fault, a steady wrong answer would be."""
+    """Use the real clock; a busy machine may give no verdict, but never a wrong one."""
     out = io.StringIO()
     main([name, "--json", "-"], out=out, err=io.StringIO())
     (result,) = json.loads(out.getvalue())["results"]

@@ -1,4 +1,4 @@
-"""The frame of faults: replayed by its seed, failing when a figure does not hold; and the chain under damage."""
+"""The frame of faults: a seed replays it, a wrong figure fails it; and faults of the chain."""
 
 import io
 import json
@@ -85,12 +85,12 @@ def test_the_seed_replays_the_rounds_and_another_one_does_not(tmp_path: Path) ->
         return [round_.random.getrandbits(64) for round_ in a_trial(tmp_path / folder, seed=seed).each()]
 
     assert rolls("one", 1) == rolls("again", 1)
-    assert rolls("other", 2) != rolls("once more", 1)
+    assert rolls("other", 2) != rolls("a third", 1)
     assert len(set(rolls("all", 1))) == 3
 
 
 def test_chance_is_the_same_in_every_process(tmp_path: Path) -> None:
-    """A fixed number, worked out once in another process: Python's own hash would change from run to run."""
+    """Compare with a number from another process: Python's own hash changes from run to run."""
     assert a_trial(tmp_path).random("part", 2).getrandbits(32) == 4245812958
 
 

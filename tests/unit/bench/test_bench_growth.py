@@ -56,7 +56,7 @@ class Shelf:
 
 
 def opcodes(connection: sqlite3.Connection, query: str) -> int:
-    """How many instructions the program of ``query`` has; one without a loop takes no more steps than that."""
+    """Return the number of instructions of ``query``; without a loop it takes no more steps."""
     return len(connection.execute(f"EXPLAIN {query}").fetchall())
 
 
@@ -74,7 +74,7 @@ def test_a_scan_takes_the_same_steps_for_every_row(rows: int) -> None:
         return taken
 
     per_row = scan(11) - scan(10)
-    assert per_row >= 2  # at least to compare it and to go on to the next
+    assert per_row >= 2  # at least one step to compare it and one to advance
     assert scan(10 + rows) - scan(10) == per_row * rows
 
 
@@ -110,7 +110,7 @@ def test_a_key_does_not_grow_and_a_scan_does(tmp_path: Path) -> None:
 
 
 def test_reading_the_schema_is_not_part_of_a_look_up(tmp_path: Path) -> None:
-    """A connection that was just opened reads the schema first, and steps doing so."""
+    """A new connection reads the schema first, which takes steps."""
     filled(tmp_path / "rows.db", 10).close()
     connection = sqlite3.connect(tmp_path / "rows.db")
     fresh = steps(connection, lambda: connection.execute(BY_KEY).fetchall())

@@ -12,7 +12,7 @@ from bench.stats import PAIRS_MIN, ROUNDS_MAX, TIMED_NS_MIN
 
 
 class Lab:
-    """A clock and two sides that move it by given times; ``log`` is who ran when."""
+    """A clock and two sides that advance it by given times; ``log`` is the order of calls."""
 
     def __init__(self, subject: Iterator[int], baseline: Iterator[int]) -> None:
         self.now = 0
@@ -42,7 +42,7 @@ def steady(subject: int = 150, baseline: int = 100) -> Lab:
 
 
 def jumping(rounds: int) -> Lab:
-    """A subject that jumps between 50 and 150 for so many rounds (after its warm-up), then stays at 100."""
+    """Return a subject that varies between 50 and 150 for this many rounds, then stays at 100."""
     wild = [50, 150, 150] * (PAIRS_MIN // 3) * rounds
     return Lab(chain([1], wild, repeat(100)), repeat(100))
 
@@ -62,7 +62,7 @@ def test_pairs_alternate_after_each_side_ran_once_untimed(tmp_path: Path) -> Non
 
 
 def test_a_drifting_machine_favours_neither_side(tmp_path: Path) -> None:
-    """Every call takes a little longer than the one before, whoever makes it: the ratio stays 1."""
+    """Every call takes a little longer than the previous one on either side: the ratio stays 1."""
     drift = iter(range(1_000_000, 2_000_000, 100))
     lab = Lab(drift, drift)
     measured = measure(lab.bench(), Ground(tmp_path), pairs=16, clock=lab.clock)

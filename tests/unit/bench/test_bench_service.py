@@ -22,7 +22,7 @@ from tests.house.not_run import CannotBeHad
 
 
 def a_part(*rates: tuple[float, float], bar: float = 0.3) -> service.Part:
-    """A part whose sides reach these rates, pair by pair; the first three turns warm up."""
+    """Return a part with these rates, pair by pair; the first three rounds are warm-up."""
     ours, others = deque([(1.0, 1.0)] * 2 + list(rates)), deque([(1.0, 1.0), *rates])
 
     def set_up(_folder: Path) -> Iterator[service.Sides]:
@@ -70,7 +70,7 @@ def test_what_is_sent_is_taken(tmp_path: Path) -> None:
 
 
 def test_both_sides_answer_the_question_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(route, "answer_blame_request", None)  # so that it is put back after the test
+    monkeypatch.setattr(route, "answer_blame_request", None)  # so that it is restored after the test
     answers = [_answered(app()) for app in service_blame.APPS.values()]
     assert answers[0] == answers[1]
     assert len(answers[0]["attributions"]) == service_blame.SEGMENTS

@@ -1,4 +1,4 @@
-"""The arithmetic of a measurement, on numbers worked out by hand and on numbers drawn."""
+"""The arithmetic of a measurement, on numbers computed by hand and on random numbers."""
 
 from random import Random
 

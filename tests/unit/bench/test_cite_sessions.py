@@ -1,4 +1,4 @@
-"""The bench of findings about files and names counts what stands in a repository's Markdown."""
+"""The bench of findings about files and names counts those in a repository's Markdown."""
 
 import io
 from pathlib import Path

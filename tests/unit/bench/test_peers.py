@@ -13,7 +13,7 @@ WITHOUT = ("agent-trace", "git-ai", "entire")
 
 
 def ran(*words: str) -> tuple[int, str]:
-    """Exit status and what was printed."""
+    """Return the exit status and the output."""
     out = io.StringIO()
     return main(list(words), out=out, err=io.StringIO()), out.getvalue()
 

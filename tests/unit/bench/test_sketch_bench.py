@@ -14,7 +14,7 @@ from bench.runner import MissingData
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """Three commits: two of text, one of bytes."""
+    """Make three commits: two of text, one of bytes."""
     folder = tmp_path / "repository"
     folder.mkdir()
     git(folder, "init", "--quiet")
@@ -45,7 +45,7 @@ def test_a_missing_object_costs_its_commit_only(repository: Path, tmp_path: Path
     )
     name = shown.stdout.decode().strip()
     (repository / ".git" / "objects" / name[:2] / name[2:]).unlink()
-    (repository / "a.ts").unlink()  # git would take the bytes from there
+    (repository / "a.ts").unlink()  # git would read the bytes from there
     found = sketch.changes_of(repository, tmp_path)
     assert found.texts == [["const a = 1;\nconst b = 2;"]]
     assert found.passed_over == 2

@@ -27,7 +27,7 @@ ATTRIBUTION = {
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A tree with a guide that has every row which the page takes over, and no result."""
+    """A tree with a guide that has every row of the page, and no results."""
     parts = [
         f"## {part}\n\n| what | command | figure | bar |\n|---|---|---|---|\n"
         + "".join(f"| {begin}x | `c` | 0.9 | none |\n" for begin in begins)
@@ -40,7 +40,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def ran(tree: Path, *words: str) -> tuple[int, str, str]:
-    """Exit status and both streams of the command."""
+    """Return the exit status and both streams of the command."""
     out, err = io.StringIO(), io.StringIO()
     return main([*words, "--root", str(tree)], out=out, err=err), out.getvalue(), err.getvalue()
 

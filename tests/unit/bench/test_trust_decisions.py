@@ -1,4 +1,4 @@
-"""A file of decisions is read whole, packed or not, or its first damaged line is named."""
+"""A file of decisions is read completely, compressed or not, or its first damaged line is named."""
 
 import gzip
 import json

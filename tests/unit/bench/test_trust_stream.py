@@ -16,7 +16,7 @@ HOUR = DAY // 24
 
 
 def a_stream(count: int = 800, seed: int = 5, *, hours: float = 1) -> list[DecidedChange]:
-    """Agents of different worth in repositories of different strictness, decided up to some days after opening."""
+    """Return good and bad agents in strict and lenient repositories, decided some days after opening."""
     random = Random(seed)
     skill = {f"agent {n}": random.gauss(2, 1) for n in range(4)}
     strict = {f"repo {n}": random.gauss(0, 1.2) for n in range(15)}
@@ -73,7 +73,7 @@ def test_a_replay_is_the_same_to_the_bit(benched: BenchResult) -> None:
 
 
 def test_the_constant_rate_is_what_was_decided_before_the_opening() -> None:
-    """Two changes open at once: neither knows of the other, however soon one is decided."""
+    """Of two open changes, neither learns from the other's decision."""
     case = LevelCase("robot", "here", opened_ns=NOON)
     stream = [DecidedChange(case, ACCEPTED, NOON + 5), DecidedChange(case, REJECTED, NOON + 9)]
     rate = by_name(bench(stream, CAUTIOUS, ()).scored)["constant rate"]
@@ -88,7 +88,7 @@ def test_what_is_decided_at_the_moment_of_its_opening_is_predicted_first() -> No
 
 
 def test_later_outcomes_change_no_earlier_prediction() -> None:
-    """The second half turned around: figures over the first half, which ends before it begins, stay as they are."""
+    """Reverse the second half: the figures of the first half do not change."""
     stream = a_stream(200)
     edge_ns = stream[100].case.opened_ns
     early = [one for one in stream if one.decided_ns < edge_ns]
@@ -99,7 +99,7 @@ def test_later_outcomes_change_no_earlier_prediction() -> None:
     ]
 
     def told(stream: list[DecidedChange]) -> list[float]:
-        """The chance of each early change in a replay of everything."""
+        """Return the probability of each early change in a replay of everything."""
         chances, said = AcceptanceModel(CAUTIOUS), {}
         moments = [(one.case.opened_ns, True, n) for n, one in enumerate(stream)]
         moments += [(one.decided_ns, False, n) for n, one in enumerate(stream)]
@@ -114,7 +114,7 @@ def test_later_outcomes_change_no_earlier_prediction() -> None:
 
 
 def test_the_documents_policy_lets_pass_what_its_tier_may_land() -> None:
-    """A new agent is MEDIUM and may land 50 lines; both changes are accepted."""
+    """A new agent is MEDIUM and may merge 50 lines; both changes are accepted."""
     stream = [
         DecidedChange(LevelCase(f"new {n}", "here", lines=n, opened_ns=NOON), ACCEPTED, NOON + 1) for n in (50, 51)
     ]

@@ -65,7 +65,7 @@ def some_sources(draw: st.DrawFn) -> tuple[ResearchSource, ...]:
 
 @st.composite
 def a_passing_text(draw: st.DrawFn, sources: tuple[ResearchSource, ...]) -> str:
-    """A text that cites every source, among code, HTML, tables and headings."""
+    """Return a text that cites every source, among code, HTML, tables and headings."""
     ids = draw(st.permutations([str(one.source_id) for one in sources]))
     blocks = ["# Report"]
     for source_id in (*ids, *draw(st.lists(st.sampled_from(ids), max_size=3))):
@@ -79,7 +79,7 @@ def a_passing_text(draw: st.DrawFn, sources: tuple[ResearchSource, ...]) -> str:
 
 
 def without(text: str, source_id: str) -> str:
-    """A text without any marker of one source."""
+    """Return a text without any marker of one source."""
     number = source_id[1:]
     text = re.sub(rf"(?:\[{source_id}\])+|\[{source_id}, {source_id}\]|【{source_id}】|\[cite: {source_id}\]", "", text)
     return re.sub(rf"\[S?{number}\]", "", text)

@@ -78,7 +78,7 @@ _BLOCKS = (
 
 
 def list_of(kind: str, count: int) -> str:
-    """A list of this many sources, in one of the usual forms."""
+    """Return a list of this many sources, in one of the usual forms."""
     rows = [(n, f"Source *number* {n}", f"https://example.org/page/{n}") for n in range(1, count + 1)]
     made = {
         "numbered": "## Sources\n\n" + "\n".join(f"{n}. {title} <{url}>" for n, title, url in rows),
@@ -95,7 +95,7 @@ def list_of(kind: str, count: int) -> str:
 
 
 def marker_for(kind: str, form: int, numbers: list[int]) -> str:
-    """A marker for these sources in a form that fits the list."""
+    """Return a marker for these sources in a form that fits the list."""
     if kind == "footnotes":
         return "".join(f"[^{n}]" for n in numbers)
     sign = "S" if kind == "ids" else ""
@@ -112,7 +112,7 @@ def marker_for(kind: str, form: int, numbers: list[int]) -> str:
 
 @st.composite
 def a_report(draw: st.DrawFn) -> bytes:
-    """A report with up to six sources, each cited or not, in any form, among code, links, HTML, math and tables."""
+    """Return a report with up to six sources, cited or not, in any form, among code, links, HTML and tables."""
     kind = draw(st.sampled_from(LISTS))
     count = draw(st.integers(1, 6))
     blocks = []
@@ -122,7 +122,7 @@ def a_report(draw: st.DrawFn) -> bytes:
             continue
         numbers = draw(st.lists(st.integers(1, count + draw(st.sampled_from((0, 0, 0, 30)))), min_size=1, max_size=3))
         marker = marker_for(kind, draw(st.integers(0, 5)), numbers)
-        # Where [1] is the name of a link, what is around it cannot be a link.
+        # Where [1] is the name of a link, the text around it cannot be a link.
         beside = [words for words in _BESIDE if kind != "definitions" or not words.startswith("[see")]
         said = f"{draw(st.sampled_from(_WORDS))} {marker}. {draw(st.sampled_from(beside))}"
         blocks.append(said.rstrip())

@@ -33,7 +33,7 @@ v6 = st.integers(0, 2**128 - 1).map(ipaddress.IPv6Address)
 
 
 def wrapped(address: ipaddress.IPv4Address) -> dict[str, int]:
-    """An IPv4 address in every wrapping that IPv6 knows."""
+    """Return an IPv4 address in every form that IPv6 has for it."""
     n, inverse = int(address), int(address) ^ 0xFFFFFFFF
     return {
         "mapped": 0xFFFF << 32 | n,

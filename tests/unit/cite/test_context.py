@@ -194,7 +194,7 @@ def test_duplicate_ids_are_an_error() -> None:
         (one(1, at=2, uses=3), Attention()),
         (one(1, at=1), Attention(weights={"S1": 3.0})),
     ],
-    ids=["speaks of the objective", "its title does", "was accessed last", "something rests on it", "has more weight"],
+    ids=["mentions the objective", "its title does", "was accessed last", "something rests on it", "has more weight"],
 )
 def test_what_raises_the_rank_of_a_source(better: ContextCandidate, attention: Attention) -> None:
     others = [one(n, "Nothing of the kind.", at=2) for n in range(2, 5)]

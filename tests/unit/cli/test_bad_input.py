@@ -1,4 +1,4 @@
-"""Whatever is wrong: a clear message with what to do, the right exit status, nothing lost."""
+"""Invalid input of any kind: a clear message with a hint, the right exit status, nothing lost."""
 
 import json
 import os
@@ -195,7 +195,7 @@ def test_rubbish_in_the_spool_folder_is_left_alone(repository: Path, tmp_path: P
     ran = custody(repository, "doctor")
     assert "1 unknown file in the spool, not touched" in ran.out
     assert (spool.folder / "notes.txt").exists()
-    assert custody(repository, "verify").out.endswith("FAILED: 2 problems in 5 records\n")  # with the loss of two
+    assert custody(repository, "verify").out.endswith("FAILED: 2 problems in 5 records\n")  # two events are lost
     assert "root:" not in custody(repository, "export").out
 
 

@@ -1,4 +1,4 @@
-"""The shell completes files, revisions, sessions and agents; where nothing can be asked it completes nothing."""
+"""The shell completes files, revisions, sessions and agents, and nothing outside a repository."""
 
 import os
 import subprocess

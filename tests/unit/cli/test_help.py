@@ -24,7 +24,7 @@ _SHELL_END = re.compile(r" (?:\|\|?|&&|<|>>?) .*$")
 
 
 def walk_contexts(context: click.Context) -> Iterator[click.Context]:
-    """Every command that people can call, with how it is called."""
+    """Yield every command that people can call, with its context."""
     yield context
     command = context.command
     if isinstance(command, click.Group):
@@ -41,7 +41,7 @@ def contexts() -> list[click.Context]:
 
 
 def examples(text: str) -> list[str]:
-    """The commands after 'Example:' or 'Examples:'."""
+    """Return the commands after "Example:" or "Examples:"."""
     _, _, after = re.sub(r"Examples?:\n", "Example:\n", text).partition("Example:\n")
     return [_SHELL_END.sub("", line) for line in _EXAMPLE.findall(after.partition("\n\n")[0])]
 

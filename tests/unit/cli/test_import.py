@@ -1,4 +1,4 @@
-"""``custody import`` as a user runs it: what it takes for what, and what it says."""
+"""``custody import`` as a user runs it: how it recognizes formats, and what it prints."""
 
 import json
 import signal
@@ -143,11 +143,11 @@ def test_a_list_of_agents_that_cannot_be_read_stays_on_the_line(repository: Path
 
 
 def stored(repository: Path) -> int:
-    """The number of records in the store, while another process writes them."""
+    """Return the number of records in the store, while another process writes them."""
     try:
         with closing(sqlite3.connect(f"file:{repository}/.git/custody/custody.db?mode=ro", uri=True)) as db:
             (count,) = db.execute("SELECT count(*) FROM record").fetchone()
-    except sqlite3.OperationalError:  # the store is not there yet
+    except sqlite3.OperationalError:  # the store does not exist yet
         return 0
     return int(count)
 

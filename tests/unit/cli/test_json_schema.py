@@ -1,4 +1,4 @@
-"""The generated schemas are whole, and say what the readers do."""
+"""The generated schemas are complete, and agree with the readers."""
 
 import json
 import re
@@ -28,7 +28,7 @@ TYPES = frozenset(("object", "array", "string", "integer", "number", "boolean", 
 
 
 def nodes(node: Node) -> Iterator[Node]:
-    """A schema and every schema in it."""
+    """Yield a schema and every schema in it."""
     yield node
     for inner in (*node.get("anyOf", ()), *node.get("$defs", {}).values(), *node.get("properties", {}).values()):
         yield from nodes(inner)
@@ -47,7 +47,7 @@ def resolved(schema: Node, ref: str) -> Node:
 
 
 def alternatives(schema: Node) -> dict[str, Node]:
-    """The objects that a union may be, by their tag."""
+    """Return the objects that a union may be, by their tag."""
     field = schema["discriminator"]["propertyName"]
     found = {}
     for option in schema["anyOf"]:

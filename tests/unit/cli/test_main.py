@@ -9,7 +9,7 @@ from custody.cli.main import cli
 
 
 def commands(command: click.Command, path: str = "custody") -> Iterator[tuple[str, click.Command]]:
-    """Every command below ``command`` with the words that call it."""
+    """Yield every command below ``command`` with the words that call it."""
     yield path, command
     if isinstance(command, click.Group):
         context = click.Context(command)

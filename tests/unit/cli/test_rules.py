@@ -1,4 +1,4 @@
-"""`custody rules` in a real repository: what is in force, where it was set, and how it ends when a file is bad."""
+"""`custody rules` in a real repository: the rules in force, their origins, and errors in files."""
 
 import json
 import os
@@ -122,7 +122,7 @@ def test_the_digest_tells_rules_apart_and_nothing_else(repository: Path) -> None
 
 
 def report_bytes(repository: Path) -> Any:
-    """The report in this process, where digests are not masked."""
+    """Return the report in this process, where digests are not masked."""
     made = rules_at(Workspace(repository))
     return {"digest": made.digest, "digests": made.digests}
 

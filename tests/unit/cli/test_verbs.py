@@ -1,4 +1,4 @@
-"""What each verb prints and how it ends, as a user sees it."""
+"""The output and the exit status of each verb, as a user sees them."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def sealed(lines: list[Any]) -> bytes:
-    """An export of these lines whose last line is right."""
+    """Return an export of these lines with a valid last line."""
     data = b"".join(json.dumps(line, sort_keys=True, separators=(",", ":")).encode() + b"\n" for line in lines)
     return data + json.dumps({"digest": f"sha256:{hashlib.sha256(data).hexdigest()}", "line": "end"}).encode() + b"\n"
 
@@ -269,7 +269,7 @@ def test_doctor_names_what_was_set_aside(repository: Path) -> None:
     ran = custody(repository, "verify")
     assert ran.status == 1
     assert "SPOOL-DAMAGED" in ran.out
-    assert "3 records" in ran.out  # two events, and that one was lost
+    assert "3 records" in ran.out  # two events, and one gap
 
 
 def test_doctor_shows_second_observations(repository: Path) -> None:

@@ -1,4 +1,4 @@
-"""Whatever is wrong with a file is the caller's turn, and is said with the file, the key or the place, and a hint."""
+"""Errors in files name the file, the key or the position, and give a hint."""
 
 import re
 import time
@@ -204,7 +204,7 @@ def test_a_documents_file_sets_none_either() -> None:
 
 
 def test_no_rule_is_named_like_a_setting_of_the_users() -> None:
-    """Else a repository's file could set what only a user may, because it would be a rule."""
+    """Otherwise a repository's file could set a value that only a user may set."""
     words = {word for rule in import_rule_tables().rules for word in split_rule_name(rule.replace(".", "_"))}
     assert words & USERS == set()
 

@@ -12,7 +12,7 @@ from custody.workspace.rules_in_force import resolve_rules_in_force
 from custody.workspace.wiring import import_rule_tables
 from tests.builders.rules import reader
 
-# Document 001, "Config File (`.ai-git/config.yaml`)", as it stands there.
+# Document 001, "Config File (`.ai-git/config.yaml`)", verbatim.
 AI_GIT = """\
 trust:
   decay_half_life_days: 30
@@ -33,7 +33,7 @@ meta: [.cursor/**, .aider/**, '**/*trace*.*', '**/*log*.*', '**/*prompt*.*']
 production: default remainder
 """
 
-# Document 002, sections 7 to 9: its names, and the numbers that it gives.
+# Document 002, sections 7 to 9: its names and numbers.
 THRESHOLDS = """\
 # tuned
 w1: 0.3

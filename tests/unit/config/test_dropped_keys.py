@@ -1,4 +1,4 @@
-"""A key that was a rule once is warned of and has no effect; a key that never was one is refused as before."""
+"""A key of a former rule gives a warning and has no effect; an unknown key is still an error."""
 
 from pathlib import Path
 

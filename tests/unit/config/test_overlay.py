@@ -1,4 +1,4 @@
-"""The strongest place wins, for each rule by itself, and every value says where it was set."""
+"""The strongest file wins, per rule, and every value names its origin."""
 
 import tempfile
 from collections.abc import Mapping
@@ -159,7 +159,7 @@ def test_every_rule_can_be_set_in_a_file_to_what_it_is() -> None:
 
 
 def test_relations_are_checked_after_all_places_have_spoken() -> None:
-    """A weaker place may be impossible by itself as long as a stronger one puts it right."""
+    """A weaker file may be invalid by itself if a stronger file corrects it."""
     files = {"custody.toml": "trust.approve_lines_max = 400"}
     with pytest.raises(InputError, match="set by custody.toml: trust.approve_lines_max"):
         effective(files)

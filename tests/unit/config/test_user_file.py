@@ -1,4 +1,4 @@
-"""The user's own file: found where the user keeps such files, read as the user's, never waited for."""
+"""The user's own file: found where such files belong, read as the user's, and never blocking."""
 
 import os
 import re

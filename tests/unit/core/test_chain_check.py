@@ -1,4 +1,4 @@
-"""Whatever is done to a chain's records is found, and the first finding names the right record.
+"""Any damage to a chain's records is found, and the first finding names the right record.
 
 "Right" is the record that was touched; where it is gone, the place that it left; where only what follows shows it, the
 record directly behind. A chain that was made again as a whole shows only at the place that its head remembers.
@@ -41,7 +41,7 @@ def named(damages: list[Damage]) -> list[tuple[DamageCode, RecordRef | None]]:
 
 
 def place(data: st.DataObject, records: list[Record]) -> int:
-    """A record's place, from 1."""
+    """Return a record's position, from 1."""
     return data.draw(st.integers(1, len(records)), label="place")
 
 
@@ -188,7 +188,7 @@ def test_a_record_put_in_between_is_found_there_or_directly_behind(
     before = data.draw(st.integers(0, len(records)))
     last = chain_tip_from_record(records[before - 1]) if before else empty_chain_tip(STORE)
     added = record_from_draft(last, entry) if fits else Record(STORE, Seq(before + 1), entry, Link(bytes(32)))
-    assume(fits is False or before < len(records))  # a record that fits behind the last is simply the next
+    assume(fits is False or before < len(records))  # a record that fits after the last one is simply the next
     pushed = [replace(record, seq=Seq(record.seq + 1)) for record in records[before:]]
     damages = found([*records[:before], added, *pushed])
     assert named(damages)[0] == at(LINK, before + 2 if fits else before + 1)

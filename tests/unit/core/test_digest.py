@@ -1,4 +1,4 @@
-"""Digests and the content hash, against document 000, section 8, written down a second time."""
+"""Digests and the content hash, against a second implementation of document 000, section 8."""
 
 import hashlib
 import re
@@ -15,7 +15,7 @@ prefixes = st.sampled_from(("", "sha256:", "SHA256:", "Sha256:"))
 
 
 def hash_as_written(lines: list[str]) -> str:
-    """Section 8, its three steps on text."""
+    """Follow the three steps of section 8 on text."""
     text = "\n".join(lines)
     text = re.sub("\r\n|\r", "\n", text)
     return "sha256:" + hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Whose turn it is: each family's exit status and HTTP status."""
+"""Each family of errors has its exit status and HTTP status."""
 
 from collections.abc import Iterator
 
@@ -47,7 +47,7 @@ def test_every_error_we_raise_on_purpose_is_somebodys_turn() -> None:
     known = list(families(CustodyError))
     assert {InputError, WorldError, RulesError, StoreError} <= set(known)
     for family in known:
-        # A function that fails in a worker is a bug of ours, wherever it was run.
+        # A function that fails in a worker is our bug, wherever it ran.
         assert exit_status_from_error(family.__new__(family)) in (2, 3) or family.__name__ == "WorkError", (
             family.__name__
         )

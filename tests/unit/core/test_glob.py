@@ -45,7 +45,7 @@ def test_what_a_pattern_matches(pattern: str, path: str, fits: bool) -> None:
 
 @given(st.text("ab*?", max_size=8), st.text("ab", max_size=10))
 def test_within_a_name_it_is_as_the_shell_has_it(pattern: str, name: str) -> None:
-    # A pattern of two stars alone stands for folders, also for none.
+    # A pattern of two stars alone matches any number of folders, also none.
     if pattern != "**":
         assert matches_path_pattern(pattern, name) is (re.fullmatch(translate(pattern), name) is not None)
 

@@ -1,4 +1,4 @@
-"""Which record: a chain and a place in it."""
+"""Record ids: a chain and a position in it."""
 
 from hypothesis import given
 from hypothesis import strategies as st

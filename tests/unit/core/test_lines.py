@@ -1,4 +1,4 @@
-"""Line ranges: what they hold, how far apart they are, what is none."""
+"""Line ranges: their lines, their distance, and invalid ranges."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Repository paths: any bytes a name may hold, never a way out."""
+"""Repository paths: any bytes in a name, never a path out of the repository."""
 
 import pytest
 from hypothesis import example, given
@@ -14,7 +14,7 @@ parts = (
     .filter(lambda part: part not in (b"", b".", b".."))
 )
 raw_paths = st.lists(parts, min_size=1, max_size=5).map(b"/".join)
-"""What git can hold: any bytes but NUL, no empty part, no ``.`` and no ``..``."""
+"""Names that git supports: any bytes but NUL, no empty part, no ``.`` and no ``..``."""
 
 REFUSED = {
     b"": "is empty",

@@ -1,4 +1,4 @@
-"""What differs between systems is in one module, so that a system without it is refused in words, not by an import."""
+"""Differences between systems are in one module; an unsupported system gets a message, not an import error."""
 
 import os
 import subprocess

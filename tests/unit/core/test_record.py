@@ -1,4 +1,4 @@
-"""What a link covers, against the store page written down a second time."""
+"""The fields that a link covers, against a second implementation of the store page."""
 
 import hashlib
 from dataclasses import replace
@@ -21,7 +21,7 @@ from tests.builders.drawn import STORE, chain_of, chains, entries
 
 ENTRY = RecordDraft(EventId("e-1"), "edit", NaturalKey("event:robot:s1:edit:1"), -1, Digest(bytes(range(32))))
 
-# Worked out apart from the product: printf of the eight fields, each behind its length in eight bytes, into sha256sum.
+# Computed without custody: printf of the eight fields, each after its length in eight bytes, into sha256sum.
 FIRST_LINK = "658563ccfdf7a6102a2f5413ae72bb5267dbb4637f83c3182c3a9ac8c6bc29dc"
 SECOND_LINK = "9155a539bb095bdfbee847b1fabe40bb84c33134f567bd7ae5bb2dd6142ff1fd"
 

@@ -1,4 +1,4 @@
-"""Each check says which rule is wrong, and names both values where two do not fit together."""
+"""Each check names the invalid rule, and both values where two do not fit together."""
 
 import math
 

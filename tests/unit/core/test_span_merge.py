@@ -1,4 +1,4 @@
-"""What several records tell of one span becomes one where they agree, and nothing is lost where they do not."""
+"""Records of one span are merged where they agree, and all kept where they do not."""
 
 from dataclasses import replace
 
@@ -57,7 +57,7 @@ def test_merging_again_or_what_comes_twice_changes_nothing(seen: list[ObservedSp
     once = merge_span_views(seen)
     assert merge_span_views(seen + seen) == once
     assert {one.id for one in once} == {one.id for one in seen}
-    # Every time that some record tells is still told.
+    # Every time in some record is still there.
     assert {(one.id, one.started_ns) for one in seen if one.started_ns is not None} <= {
         (one.id, one.started_ns) for one in once
     }

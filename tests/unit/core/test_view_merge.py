@@ -1,4 +1,4 @@
-"""Observations of one thing become one, in whatever order they come."""
+"""Observations of one item are merged, in any order."""
 
 from itertools import permutations
 

@@ -1,4 +1,4 @@
-"""Views are plain values: what was not captured is None, and nothing changes them afterwards."""
+"""Views are immutable values; None means not captured."""
 
 from dataclasses import FrozenInstanceError, fields
 from typing import get_args

@@ -35,7 +35,7 @@ class Step:
 
 
 def steps(page: str, language: str = LANGUAGE) -> Iterator[Step]:
-    """The commands of all blocks in ``language``, in order."""
+    """Yield the commands of all blocks in ``language``, in order."""
     for block in MarkdownIt("commonmark").parse(page):
         if block.type == "fence" and block.info == language:
             first = (block.map or [0])[0] + 2

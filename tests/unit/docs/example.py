@@ -111,9 +111,9 @@ class Shop:
 
 
 def a_shop(folder: Path, home: Path, *, source: Path | None = None) -> Shop:
-    """The whole story: on ``main`` rounding by an agent and a line by hand; on ``discount`` a change that waits.
+    """Play the whole story: on ``main`` rounding by an agent and a line by hand; on ``discount`` an open change.
 
-    The branch ``discount-again`` makes the same change once more. With ``source`` the story is played in a clone of it.
+    The branch ``discount-again`` makes the same change again. With ``source`` the story is played in a clone of it.
     """
     home.mkdir(parents=True, exist_ok=True)
     shop = Shop(folder, home)

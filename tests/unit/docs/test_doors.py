@@ -1,4 +1,4 @@
-"""The page of what leaves names every part of the program that can reach something outside, and no other."""
+"""The page about data that leaves this machine names every part that can reach outside, and no other."""
 
 import ast
 import re
@@ -42,11 +42,11 @@ TALKING = frozenset({"fetch", "push", "clone", "ls-remote", "pull"})
 """git's commands that reach a remote."""
 REMOTE = {"git/exchange.py"}
 NESTED = ("cite/web", "dupes/pool", "gate/signing", "sdk/servers", "sdk/worker", "server/github/api", "share/remote")
-"""Doors inside a slice, which the page names one by one."""
+"""Adapters inside a package, which the page names one by one."""
 
 
 def imports(text: str) -> Iterator[str]:
-    """Every module that a file imports, wherever in it, by each name that it may be known under."""
+    """Yield every module that a file imports, under each of its possible names."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -56,7 +56,7 @@ def imports(text: str) -> Iterator[str]:
 
 
 def reaches_outside(text: str) -> bool:
-    """Whether a file can open the network or start a program."""
+    """Return whether a file can open the network or start a program."""
     found = set(imports(text))
     return bool(CONNECTING.search(text)) or any(
         name == door or name.startswith(f"{door}.") for name in found for door in OUTSIDE
@@ -64,7 +64,7 @@ def reaches_outside(text: str) -> bool:
 
 
 def part_of(path: Path) -> str:
-    """The part of the program that a file belongs to, as the page names it.
+    """Return the part of the program that a file belongs to, as the page names it.
 
     >>> part_of(SOURCE / "git" / "process.py"), part_of(SOURCE / "otel.py")
     ('custody/git', 'custody/otel')
@@ -75,12 +75,12 @@ def part_of(path: Path) -> str:
 
 
 def doors() -> set[str]:
-    """The parts that the code shows to reach outside."""
+    """Return the parts that reach outside according to the code."""
     return {part_of(path) for path in SOURCE.rglob("*.py") if reaches_outside(path.read_text("utf-8"))}
 
 
 def told() -> set[str]:
-    """The parts that the page names."""
+    """Return the parts that the page names."""
     table = PAGE.read_text("utf-8").split("## Parts that reach outside")[1]
     return set(re.findall(r"^\| `(custody/[\w/]+)` \|", table, re.MULTILINE))
 

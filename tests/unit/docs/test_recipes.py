@@ -23,24 +23,24 @@ EXPRESSION = "${{"
 
 
 def blocks(language: str) -> list[str]:
-    """The page's blocks in a language."""
+    """Return the page's blocks in a language."""
     found = MarkdownIt("commonmark").parse(RECIPES)
     return [block.content for block in found if block.type == "fence" and block.info == language]
 
 
 def workflows() -> list[dict[Any, Any]]:
-    """The files for GitHub's runners."""
+    """Return the files for GitHub's runners."""
     return [file for file in map(yaml.safe_load, blocks("yaml")) if "jobs" in file]
 
 
 def steps_of(workflow: dict[Any, Any]) -> Iterator[dict[str, Any]]:
-    """The steps of all jobs."""
+    """Yield the steps of all jobs."""
     for job in workflow["jobs"].values():
         yield from job["steps"]
 
 
 def the_step(name: str) -> str:
-    """What a named step runs."""
+    """Return the command of a named step."""
     return next(str(step["run"]) for file in workflows() for step in steps_of(file) if step.get("name") == name)
 
 
@@ -73,7 +73,7 @@ def ran(shop: Shop, folder: Path, script: str, given: str = "", **more: str) -> 
 
 @pytest.fixture
 def runner(shop: Shop, tmp_path: Path) -> dict[str, str]:
-    """A runner's variables, and a clone that recorded nothing."""
+    """Return a runner's variables, and a clone without records."""
     subprocess.run(
         ["git", "clone", "--quiet", str(tmp_path / "remote.git"), str(tmp_path / "clone")],
         env=shop.environment(),

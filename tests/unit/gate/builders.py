@@ -56,17 +56,17 @@ def agents(
     grade: Grade | None = Grade.ATTESTED,
     author: ChangeAuthor | None = ROBOT,
 ) -> AddedRange:
-    """Lines that an agent wrote."""
+    """Return lines that an agent wrote."""
     return AddedRange(Lines(first, last), LineOwner.AGENT, tier, grade, author)
 
 
 def mixed(first: int = 1, last: int = 1) -> AddedRange:
-    """Lines that an agent wrote in part."""
+    """Return lines that an agent wrote in part."""
     return AddedRange(Lines(first, last), LineOwner.MIXED, 1, Grade.ATTESTED, ROBOT)
 
 
 def persons(first: int = 1, last: int = 1, *, grade: Grade | None = Grade.ATTESTED) -> AddedRange:
-    """Lines that a person wrote whom a record names."""
+    """Return lines of a person, named by a record."""
     return AddedRange(Lines(first, last), LineOwner.PERSON, None, grade)
 
 
@@ -83,7 +83,7 @@ def a_change(
     trust: MissingEvidence | None = None,
     answers: Mapping[ChangeAuthor, Approval] = ALL_FINE,
 ) -> GateEvidence:
-    """A change that adds to one file for each answer."""
+    """Return a change that adds to one file for each answer."""
     files = [
         FileAdditions(f"file{place}.py", one if isinstance(one, MissingEvidence) else (one,))
         for place, one in enumerate(found, 1)
@@ -93,13 +93,13 @@ def a_change(
 
 
 def rules_with(levels: Mapping[ReasonCode, LevelName] | None = None, **rules: object) -> GateRules:
-    """The default rules with these changes."""
+    """Return the default rules with these changes."""
     every: dict[str, LevelName] = {**GateRules().levels, **{code.value: it for code, it in (levels or {}).items()}}
     return GateRules(levels=every, **rules)  # type: ignore[arg-type]  # whatever a test wants to set
 
 
 def verdict(seen: GateEvidence, rules: GateRules | None = None) -> GateVerdict:
-    """What all checks together lead to."""
+    """Return the verdict of all checks."""
     return judge(
         seen,
         [check_attribution, trust_check, check_duplicates, check_citations, check_calls, check_integrity, check_policy],
@@ -108,10 +108,10 @@ def verdict(seen: GateEvidence, rules: GateRules | None = None) -> GateVerdict:
 
 
 def codes(seen: GateEvidence, rules: GateRules | None = None) -> list[str]:
-    """The codes of the reasons, in order."""
+    """Return the codes of the reasons, in order."""
     return [reason.code.value for reason in verdict(seen, rules).reasons]
 
 
 def level(seen: GateEvidence, rules: GateRules | None = None) -> VerdictLevel:
-    """How strict the verdict is."""
+    """Return how strict the verdict is."""
     return verdict(seen, rules).level

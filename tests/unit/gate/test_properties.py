@@ -32,13 +32,13 @@ from tests.unit.gate.builders import HOUR_NS, NOON_NS, OTHER, PERIOD, ROBOT, UNS
 LEVELS: tuple[LevelName, ...] = ("approve", "review", "block")
 FINDINGS = st.builds(Finding, st.sampled_from(CiteCode), st.integers(1, 9), st.just(1), st.just("so"))
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Bounds that a change of up to four lines a range meets exactly, and misses by a line on either side."""
+"""Bounds that a change of up to four lines per range meets exactly, or misses by a line."""
 HOURS = (0.0, 1.0, 24.0)
 
 
 @st.composite
 def some_levels(draw: st.DrawFn) -> dict[str, LevelName]:
-    """Levels that fit together: each of missing evidence at least as strict as what it stands for."""
+    """Valid levels: missing evidence is at least as strict as the evidence it replaces."""
     weak, share = (draw(st.integers(0, 2)) for _ in range(2))
     records = {code: draw(st.integers(0, 2)) for code in ReasonCode if code.value.startswith("TRUST-")}
     records[ReasonCode.TRUST_UNKNOWN] = draw(st.integers(max(records.values()), 2))
@@ -73,9 +73,9 @@ some_rules = st.builds(
     gap_hours_after=st.sampled_from(HOURS),
     levels=some_levels(),
 )
-"""Rules whose bounds lie where the values of a change are drawn."""
+"""Rules with bounds in the range of the drawn changes."""
 
-# Half of what is drawn is as good as can be: else something is always wrong already, and dropping more shows nothing.
+# Half of the drawn evidence is perfect: otherwise a check always fails already, and dropping more shows nothing.
 some_stretches = st.builds(
     AddedRange,
     lines=st.integers(1, 4).map(lambda count: Lines(1, count)),
@@ -146,7 +146,7 @@ some_changes = st.builds(
 
 
 def drops(seen: GateEvidence) -> Iterator[GateEvidence]:
-    """The same change with one piece of evidence less, for every piece."""
+    """Yield the same change with one piece of evidence less, for every piece."""
     yield replace(seen, recorded=UNSEEN)
     yield replace(seen, period=None)
     yield replace(seen, trust=UNSEEN)
@@ -164,7 +164,7 @@ def drops(seen: GateEvidence) -> Iterator[GateEvidence]:
 
 
 def less_recorded(recorded: RecordState | MissingEvidence | None) -> Iterator[RecordState]:
-    """When a gap was is forgotten, or one more thing was lost."""
+    """Yield the gaps without their times, or with one more gap."""
     if not isinstance(recorded, RecordState):
         return
     yield replace(recorded, gaps=(*recorded.gaps, RecordingGap(None, "one more")))
@@ -174,7 +174,7 @@ def less_recorded(recorded: RecordState | MissingEvidence | None) -> Iterator[Re
 
 
 def less_found(found: tuple[AddedRange, ...] | MissingEvidence) -> Iterator[tuple[AddedRange, ...] | MissingEvidence]:
-    """One answer less, or a weaker one."""
+    """Yield one answer less, or a weaker one."""
     if isinstance(found, MissingEvidence):
         return
     yield UNSEEN
@@ -184,7 +184,7 @@ def less_found(found: tuple[AddedRange, ...] | MissingEvidence) -> Iterator[tupl
 
 
 def less_known(stretch: AddedRange) -> Iterator[AddedRange]:
-    """The same lines with less known of them."""
+    """Yield the same lines with less evidence."""
     yield replace(nobodys(), lines=stretch.lines)
     if stretch.whose is LineOwner.NONE:
         return
@@ -192,7 +192,7 @@ def less_known(stretch: AddedRange) -> Iterator[AddedRange]:
     yield replace(stretch, tier=None)
     yield replace(stretch, grade=None)
     if stretch.whose is LineOwner.AGENT:
-        yield replace(stretch, whose=LineOwner.MIXED)  # an edit that brought the rest of the line was lost
+        yield replace(stretch, whose=LineOwner.MIXED)  # the edit with the rest of the line was lost
     if stretch.tier is not None and stretch.tier < 6:
         yield replace(stretch, tier=stretch.tier + 1)
     if stretch.grade not in (None, Grade.CLAIMED):
@@ -226,7 +226,7 @@ def test_a_stricter_rule_never_makes_the_verdict_milder(
     if VerdictLevel(to).strictness < rules.level(code).strictness:
         return
     every = {**rules.levels, code.value: to}
-    # What may not be milder than this one goes with it.
+    # Levels that may not be milder than this one change with it.
     for other in ReasonCode:
         if VerdictLevel(every[other.value]).strictness < VerdictLevel(to).strictness:
             every[other.value] = to

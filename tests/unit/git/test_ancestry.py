@@ -13,7 +13,7 @@ from custody.git import Ancestry, discover_repository
 from custody.git.commit_log import filter_ancestor_pairs
 from tests.builders.repo import NOON, Built, a_clone, a_history, a_repository
 
-# Parents by place; each commit may have up to three among those before it.
+# Parents by position; each commit may have up to three earlier ones.
 _GRAPHS = st.integers(1, 12).flatmap(
     lambda size: st.tuples(
         *(

@@ -16,7 +16,7 @@ CONTAINS, SEQUENCE, DEPENDENCY = EdgeType.CONTAINS, EdgeType.SEQUENCE, EdgeType.
 
 
 def a_span(id: str, start: int | None = None, end: int | None = None, **more: Any) -> CallSpan:
-    """A call of the tool ``s:<id>`` by default."""
+    """Return a call of the tool ``s:<id>`` by default."""
     return CallSpan(**{"id": id, "kind": Kind.TOOL, "name": f"s:{id}", "start_ns": start, "end_ns": end, **more})
 
 
@@ -41,7 +41,7 @@ def _event(kind: EventType, id: str, parent: str | None, at: int | None, more: d
 
 
 def edges_of(records: Iterable[TraceEvent | CallSpan]) -> dict[EdgeKey, EdgeCounts]:
-    """The edges that all executions of the records teach, one after another."""
+    """Return the edges learned from all executions of the records, in sequence."""
     edges: dict[EdgeKey, EdgeCounts] = {}
     for lesson in lessons_from_span_forest(build_span_forest(records)):
         for key, counts in lesson.edges.items():
@@ -50,12 +50,12 @@ def edges_of(records: Iterable[TraceEvent | CallSpan]) -> dict[EdgeKey, EdgeCoun
 
 
 def pairs_of(records: Iterable[TraceEvent | CallSpan], kind: EdgeType) -> dict[tuple[str, str], int]:
-    """How often each pair of one type was observed."""
+    """Return how often each pair of one type was observed."""
     return {(start, end): edge.count for (start, end, type_), edge in edges_of(records).items() if type_ is kind}
 
 
 def a_graph(*edges: tuple[str, str, EdgeType, int], rules: GraphRules = RULES) -> GraphEngine:
-    """A graph in which each edge was observed this often; 0 means that a template has it."""
+    """Return a graph whose edges were observed this often; 0 means that the edge comes from a template."""
     engine = GraphEngine(rules)
     for start, end, kind, count in edges:
         engine.book.add_template_edge((start, end, kind))
@@ -65,7 +65,7 @@ def a_graph(*edges: tuple[str, str, EdgeType, int], rules: GraphRules = RULES) -
 
 
 def observed(start: str, end: str, kind: EdgeType) -> list[CallSpan]:
-    """The smallest execution that shows an edge."""
+    """Return the smallest execution that shows an edge."""
     if kind is EdgeType.CONTAINS:
         return [a_span("1", name=start), a_span("2", name=end, parent="1")]
     if kind is EdgeType.DEPENDENCY:

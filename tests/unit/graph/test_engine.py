@@ -188,7 +188,7 @@ class TestCycles:
         assert again.update_from_code_execution(observed("s:c", "s:a", kind)).aside
 
     def test_within_an_execution_the_order_of_records_does_not_decide_which(self) -> None:
-        """Each contains the other, in one execution; in either order, the same edge is set aside."""
+        """Two nodes contain each other in one execution; the same edge is set aside in either order."""
         first = [a_span("1", name="s:a"), a_span("2", name="s:b", parent="1")]
         other = [a_span("3", name="s:b"), a_span("4", name="s:a", parent="3")]
         for records in ([*first, *other], [*other, *first]):

@@ -26,7 +26,7 @@ Executed = list[TraceEvent | CallSpan]
 
 
 def the_example() -> Executed:
-    """The document's problem: a capability that reads a file and then writes one."""
+    """Return the document's problem: a capability that reads a file and then writes one."""
     return [
         entered("1", at=0, name="cap1"),
         started("2", "1", 1, name="filesystem:read_file"),
@@ -181,7 +181,7 @@ def test_no_edge_contradicts_the_tree_or_the_times(drawn: list[tuple[int, int, i
 
 
 def holds_for(spans: list[CallSpan]) -> int:
-    """Every edge has a witness; a witness of containment is a parent, one of sequence a sibling that ended before."""
+    """Check that every edge has a witness: of containment a parent, of sequence a sibling that ended before."""
     forest = build_span_forest(spans)
     by_id = {span.id: span for span in forest.spans}
     count = 0

@@ -19,7 +19,7 @@ ROUND: float = 1e-6
 
 
 def priced(engine: GraphEngine, cost: Cost) -> nx.DiGraph:
-    """The same graph for networkx, with the cost of each pair computed independently."""
+    """Return the same graph for networkx, with the cost of each pair computed independently."""
     graph: nx.DiGraph = nx.DiGraph()
     edges = engine.get_graph_snapshot().edges
     counts = {(edge.start, edge.end): 0.0 for edge in edges}

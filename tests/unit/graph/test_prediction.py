@@ -152,7 +152,7 @@ def test_more_rounds_never_make_the_data_less_likely(rows: list[list[float]], ro
 
 
 def test_probabilities_are_calibrated() -> None:
-    """Of all calls predicted with about this probability, about this share comes."""
+    """Of all calls predicted with about this probability, about this share occurs."""
     chance = random.Random(11)
     follows = {"a": "aab", "b": "abcd", "c": "cccd", "d": "abcd"}
 

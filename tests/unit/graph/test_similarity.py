@@ -70,7 +70,7 @@ def test_with_equal_weights_the_documents_formula_is_that_of_adamic_and_adar(eng
 
 
 def pair_score(matrix: Matrix, node: str, other: str) -> float:
-    """How similar two nodes are: the sum over their common neighbors, by name; 0 for a node and itself."""
+    """Return how similar two nodes are: the sum over their common neighbors, by name; 0 for a node and itself."""
     shares = sorted(matrix.common(matrix.places[node], matrix.places[other], document=False))
     return 0.0 if node == other else sum(share for _, share in shares)
 

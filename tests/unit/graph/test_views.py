@@ -37,7 +37,7 @@ def labels(view: GraphPicture) -> list[Any]:
 
 
 def raw(elements: Iterable[Any]) -> list[Any]:
-    """The same, for tests that know the content."""
+    """Return the same, for tests that know the content."""
     return [*elements]
 
 
@@ -100,7 +100,7 @@ class TestLooks:
 
 
 def lightness(color: str) -> float:
-    """The relative luminance of WCAG."""
+    """Return the relative luminance of WCAG."""
     parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     red, green, blue = (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -1,4 +1,4 @@
-"""Entire's checkpoints: transcripts by their agents' readers, commits by trailers, what cannot be read by name."""
+"""Entire's checkpoints: transcripts by their agents' readers, commits by trailers, unreadable parts by name."""
 
 import json
 from collections.abc import Callable
@@ -45,7 +45,7 @@ def lines_of(transcript: Transcript) -> bytes:
 
 
 def a_session(folder: Path, count: int = 1) -> Transcript:
-    """Claude Code writes a file, line by line."""
+    """Write a file, line by line, as Claude Code."""
     made = a_transcript(SESSION, folder, at=moment(0)).prompt("make it").write("app.py", None, text(ONE))
     return made if count == 1 else made.edit("app.py", text(ONE), text(ONE), text(ONE, TWO))
 
@@ -128,7 +128,7 @@ def test_every_place_of_checkpoints_is_found(scene: Scene, ref: str, below: str)
 
 
 def cursors(root: Path) -> bytes:
-    """Cursor's lines have no ids, and their files no names by which they could be told."""
+    """Cursor's lines have no ids, and the names of their files identify nothing."""
     use = {"type": "tool_use", "name": "Write", "input": {"path": f"{root}/app.py", "contents": text(ONE)}}
     asked = {"type": "text", "text": "<user_query>\nmake it\n</user_query>"}
     said = [("user", [asked]), ("assistant", [{"type": "text", "text": "I make it."}, use])]
@@ -136,7 +136,7 @@ def cursors(root: Path) -> bytes:
 
 
 def geminis(root: Path) -> bytes:
-    """A document with its fields in order, so that what it is stands at its end."""
+    """Return a document with its fields in this order, so that its type comes last."""
     chat = Gemini(root, SESSION, at=moment(0)).prompt("make it").says("I make it. " * 3)
     for n in range(10):
         chat.says(f"step {n}")
@@ -145,7 +145,7 @@ def geminis(root: Path) -> bytes:
 
 
 def opencodes(root: Path) -> bytes:
-    """What ``opencode export`` prints: no file of the agent's own has that form."""
+    """Return the output of ``opencode export``: none of the agent's own files has this format."""
     at_ms = parse_timestamp(moment(0)) // 1_000_000
     session = Opencode(root, SESSION_OF_OPENCODE, ms=at_ms).prompt("make it").answer().write("app.py", text(ONE))
     return json.dumps({"info": session.info(), "messages": session.messages}, indent=2).encode()

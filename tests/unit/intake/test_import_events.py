@@ -1,4 +1,4 @@
-"""A file of generic events is read line by line: what is an event is kept once, what is none is named."""
+"""A file of generic events is read line by line: each event is stored once, other lines are reported."""
 
 from pathlib import Path
 

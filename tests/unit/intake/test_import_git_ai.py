@@ -1,4 +1,4 @@
-"""What git-ai's notes claim: read from real references, shown as claims, never instead of what was recorded."""
+"""Claims of git-ai's notes: read from real references, shown as claims, never instead of records."""
 
 import json
 import os
@@ -44,7 +44,7 @@ class Noted(Scene):
     def whose(
         self, path: str = "app.py", revision: str | None = None
     ) -> list[tuple[str | None, str | None, str | None]]:
-        """Agent, model and grade of every line."""
+        """Return agent, model and grade of every line."""
         return [
             (one.agent, one.model_id, one.grade)
             for one in self.said(path, revision)
@@ -213,7 +213,7 @@ def test_a_secret_in_a_note_is_never_kept(scene: Noted) -> None:
 
 
 def test_a_claim_makes_nothing_of_a_recorded_session_better(scene: Noted) -> None:
-    """A note may name a session that was captured here; neither its model nor any link of it changes."""
+    """A note may name a session captured here; the session keeps its model and its links."""
     scene.edited("app.py", None, text(ONE), at=1, agent="claude-code", session="s1")
     first = scene.committed(at=5, app__py=text(ONE))
     scene.edited("app.py", text(ONE), text(ONE, TWO), at=11, agent="claude-code", session="s1")
@@ -256,7 +256,7 @@ def test_the_verb_says_what_it_did(scene: Noted) -> None:
 
 
 def a_hooks_trace(first: int, last: int, **metadata: str) -> dict[str, Any]:
-    """A record as the hooks in the specification's repository write it (commit 2754f07, February 2026)."""
+    """Return a record as the hooks in the specification's repository write it (commit 2754f07, February 2026)."""
     contributor = {"type": "ai", "model_id": "anthropic/claude-opus-4-8"}
     ranges = [{"start_line": first, "end_line": last}]
     conversation = {"url": "file:///somewhere/s1.jsonl", "contributor": contributor, "ranges": ranges}
@@ -272,7 +272,7 @@ def a_hooks_trace(first: int, last: int, **metadata: str) -> dict[str, Any]:
 
 
 def test_a_trace_of_a_call_that_was_captured_claims_nothing_beside_it(scene: Noted, tmp_path: Path) -> None:
-    """Its places may be wrong by now: the text that was captured of the same call says which lines it wrote."""
+    """Its positions may be outdated: the captured text of the same call shows which lines it wrote."""
     scene.edited("app.py", None, text(ONE), at=1, agent="claude-code", session="s1", call="toolu_1")
     scene.committed(at=5, app__py=text("person = wrote_this()", ONE))
     before = scene.said()

@@ -1,4 +1,4 @@
-"""Traces of other tools come in, by themselves where a repository has them, and go out again."""
+"""Traces of other tools are imported, automatically if a repository has them, and exported again."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def own(workspace: Workspace, *lines: dict[str, object] | str, name: str = "traces.jsonl") -> Path:
-    """The repository's own file of traces."""
+    """Return the repository's own file of traces."""
     return written(workspace.folder / ".agent-trace" / name, *lines)
 
 

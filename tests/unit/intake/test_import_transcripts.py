@@ -1,4 +1,4 @@
-"""Transcripts become records: every line once, paths as this repository has them, secrets out, the odd named."""
+"""Transcripts become records: every line once, paths relative to the repository, secrets redacted."""
 
 import json
 import os
@@ -118,7 +118,7 @@ def test_a_transcript_that_grew_brings_its_new_lines(built: Built, folder: Path)
 
 
 class Killed(Exception):
-    """Stands for a kill."""
+    """Simulates a kill."""
 
 
 def test_an_import_that_was_killed_goes_on(built: Built, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

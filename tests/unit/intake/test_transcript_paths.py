@@ -1,4 +1,4 @@
-"""A name in a transcript is a path of this repository, or is said to be none."""
+"""A name in a transcript is a path of this repository, or is reported as outside."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What was verified once is not verified again while a seal holds; whatever else writes to the store breaks it."""
+"""Verified records are not verified again while a seal is valid; any other write to the store breaks it."""
 
 import json
 import random
@@ -24,7 +24,7 @@ from tests.builders.hooks import home_of
 
 @pytest.fixture
 def sealed(tmp_path: Path) -> Path:
-    """A repository whose store was found whole."""
+    """A repository with a verified store."""
     repository = a_store(tmp_path / "repository")
     assert not check_ledger_integrity(Workspace(repository)).findings
     assert (home_of(repository) / "seal").is_file()
@@ -33,7 +33,7 @@ def sealed(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def whole(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """An entry for every time that everything is verified."""
+    """Return a list with an entry for every full verification."""
     times: list[str] = []
 
     def counted(*arguments: object) -> VerifyReport:

@@ -1,4 +1,4 @@
-"""What is listed of a session is what its records say, however many there are."""
+"""The list of sessions agrees with their records, however many there are."""
 
 from pathlib import Path
 

@@ -24,17 +24,17 @@ class ExportedSpans:
 
     @property
     def spans(self) -> list[SpanRecord]:
-        """Every span that has ended so far."""
+        """Return every span that has ended so far."""
         assert OUT.flush()
         return self._spans
 
     def one(self, name: str) -> SpanRecord:
-        """The only span of that name."""
+        """Return the only span of that name."""
         (span,) = (span for span in self.spans if span.name == name)
         return span
 
     def parents(self) -> dict[str, str | None]:
-        """The name of each span's parent, by its name."""
+        """Return the name of each span's parent, by its name."""
         names = {span.span: span.name for span in self.spans}
         return {span.name: None if span.parent is None else names[span.parent] for span in self.spans}
 
@@ -54,6 +54,6 @@ def repository(tmp_path: Path) -> Path:
 
 
 def spans_in(repository: Path) -> list[ObservedSpan]:
-    """The stored spans, oldest first."""
+    """Return the stored spans, oldest first."""
     with Workspace(repository).reading() as store:
         return [record.view for record in store.views.look_up(ObservedSpan, "seq > ?", (0,))]

@@ -16,7 +16,7 @@ WIDTH = 50
 
 
 def check(exported: ExportedSpans, roots: int, under_each: int) -> None:
-    """Every tool's name begins with that of its capability, whose name begins with that of its root."""
+    """Check that every tool's name starts with its capability's, and that with its root's."""
     spans = exported.spans
     assert len(spans) == roots * (1 + 2 * under_each)
     by_id = {record.span: record for record in spans}

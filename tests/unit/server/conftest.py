@@ -1,4 +1,4 @@
-"""A service with a store of its own, embedded or PostgreSQL."""
+"""A service with its own store, embedded or PostgreSQL."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +25,7 @@ def service(keeper: TestKeeper) -> Iterator[Asked]:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def either(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Asked]:
-    """The same on each database that can hold a store."""
+    """A service on each database that can hold a store."""
     url = request.getfixturevalue("fresh_postgres") if request.param == "postgres" else None
     with asked(a_keeper(Workspace(a_git_folder(tmp_path / "own"), url))) as made:
         yield made

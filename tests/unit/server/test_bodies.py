@@ -1,4 +1,4 @@
-"""Bodies that are too large, too deep, packed too well, of the wrong type: refused, with no effect."""
+"""Bodies that are too large, too deep, compressed too well, or of the wrong type: rejected, without effect."""
 
 import gzip
 import json
@@ -14,7 +14,7 @@ POSTS = (*TAKING, "/api/v1/blame", "/v1/traces")
 SMALL = CallerLimits(body_bytes=10_000)
 
 PACKED = gzip.compress(b"{}", mtime=0)
-"""With a fixed time: tests are named by it."""
+"""With a fixed time: it is part of test names."""
 
 
 def post(made: Asked, path: str, content: object, kind: str = "application/json", **headers: str) -> int:

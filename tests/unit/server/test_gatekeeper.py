@@ -1,4 +1,4 @@
-"""Who is let in, and how often."""
+"""Who may send requests, and how often."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A real service on loopback, and clients that do not play by the rules."""
+"""A real service on loopback, and clients that violate the protocol."""
 
 import json
 import socket
@@ -25,7 +25,7 @@ def port(keeper: TestKeeper) -> Iterator[int]:
 
 
 def said(port: int, *parts: bytes, end: bool = False) -> bytes:
-    """What a service answers to bytes, until it closes."""
+    """Return a service's answer to bytes, until it closes the connection."""
     with closing(socket.create_connection(("127.0.0.1", port), timeout=30)) as line:
         for part in parts:
             line.sendall(part)

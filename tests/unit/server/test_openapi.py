@@ -1,4 +1,4 @@
-"""The description is true: requests made from it are answered as it says."""
+"""The OpenAPI description is true: requests made from it get the described answers."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.builders.service import Asked
 
 SEEDS = range(5)
 EXAMPLES = 1_100
-"""Of each seed: together a little more than 5,000 are answered. The first seed takes 17 seconds, others are slow."""
+"""Requests per seed, in total a little over 5,000. The first seed takes 17 seconds; others are slow."""
 
 
 def test_every_endpoint_is_described_with_what_it_may_answer(service: Asked) -> None:

@@ -1,4 +1,4 @@
-"""A team's database that ends connections, or goes away for a while."""
+"""A team's database that closes connections, or is unavailable for a while."""
 
 from contextlib import closing
 from pathlib import Path

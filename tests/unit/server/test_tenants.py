@@ -1,4 +1,4 @@
-"""Calls across the border between two projects of one service: nothing of the other is seen, nor that it is there."""
+"""Calls for data of another project of the service: they show neither the data nor its existence."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 
 CALLS = 300
-"""In the suite; ``python -m bench tenants`` makes 10,000."""
+"""Calls in the suite; ``python -m bench tenants`` makes 10,000."""
 WRITING = ("erasure", "the same", "another", "write")
 
 
@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 ELSEWHERE = {
-    "record by event",  # a record is read by the name that its receipt has
+    "record by event",  # a record is read by its receipt's name
     "record by key",
     "record by digest",
     "changes behind a cursor",  # no change is indexed
@@ -37,7 +37,7 @@ ELSEWHERE = {
     "why a line",
     "audit by a session",
 }
-"""What is not found with the right token either."""
+"""Requests that find nothing even with the right token."""
 
 
 def test_with_the_right_token_the_same_calls_find_it(folder: Path) -> None:

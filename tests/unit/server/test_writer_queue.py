@@ -1,4 +1,4 @@
-"""The writer: what waits is committed together, none fails for another, and a store that comes back is used again."""
+"""The writer: waiting work is committed together, failures stay separate, and a recovered store is used again."""
 
 import asyncio
 import threading
@@ -22,7 +22,7 @@ def arrivals(keeper: TestKeeper, *ids: str) -> list[Arrival]:
 
 
 class Held:
-    """Notes how much each commit held, and holds the first until it is let go."""
+    """Records the size of each commit, and blocks the first until it is released."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.groups: list[int] = []

@@ -1,4 +1,4 @@
-"""The store tells derived tables of every change to the records and views that they rest on."""
+"""The store notifies derived tables of every change to their records and views."""
 
 from collections.abc import Sequence
 from pathlib import Path

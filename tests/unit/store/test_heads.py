@@ -1,4 +1,4 @@
-"""Heads: written under a key, only ever moved forward."""
+"""Heads: written with a key, and only moved forward."""
 
 from pathlib import Path
 

@@ -126,7 +126,7 @@ def test_forgetting_a_file_forgets_its_states_its_lines_and_every_version(store:
     assert tables.ids(PATH) == {"robot s1 e1": 1}
     tables.forget(PATH)
     assert (tables.count_line_votes([11]), tables.ids(PATH), tables.count()) == ({2: 1}, {}, 1)
-    assert tables.version(OTHER, COMMIT, "rules") is None, "it may speak of the states that are gone"
+    assert tables.version(OTHER, COMMIT, "rules") is None, "it may name deleted states"
 
 
 def test_forgetting_everything_reads_every_chain_again(store: Store) -> None:

@@ -76,7 +76,7 @@ def _killed_at(path: Path, nth: int) -> bool:
 
 
 def _versions_agree(path: Path) -> bool:
-    """A killed migration left whole steps only: the tables are those of the version that the file claims."""
+    """Check that a killed migration left whole steps: the tables match the version in the file."""
     with closing(sqlite3.connect(path)) as db:
         ((version,),) = db.execute("PRAGMA user_version").fetchall()
     tables = {name for kind, name, _ in schema_of(path) if kind == "table"}

@@ -1,4 +1,4 @@
-"""What SQLite is told and how its complaints are passed on."""
+"""SQLite's settings, and how its errors are translated."""
 
 import shutil
 import sqlite3
@@ -43,7 +43,7 @@ def test_a_store_that_another_process_makes_at_this_very_moment_is_ours(
     looks: list[str] = []
 
     class Interrupted(sqlite3.Connection):
-        """Somebody else makes the store's tables between the first look at it and the second."""
+        """Another process creates the store's tables between our two checks."""
 
         def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
             looks.append(sql)
@@ -85,7 +85,7 @@ def test_a_left_over_log_is_read_from_a_copy_of_the_file(tmp_path: Path) -> None
     (tmp_path / "two").mkdir()
     store = a_sqlite_store(tmp_path / "one")
     store.append([an_arrival()])
-    for suffix in ("", "-wal"):  # as a killed process leaves them: the log not folded in
+    for suffix in ("", "-wal"):  # as after a kill: the write-ahead log is not merged yet
         shutil.copy(tmp_path / "one" / f"custody.db{suffix}", tmp_path / "two" / f"custody.db{suffix}")
     store.close()
     with closing(open_sqlite_to_read(tmp_path / "two" / "custody.db")) as db:

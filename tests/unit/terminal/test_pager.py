@@ -1,4 +1,4 @@
-"""Long answers go through the user's pager; one that fails, or a repository's own, changes nothing."""
+"""Long output goes through the user's pager; a failing pager, or a repository's own, changes nothing."""
 
 import os
 import subprocess

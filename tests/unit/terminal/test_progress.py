@@ -1,4 +1,4 @@
-"""Progress is one line that is gone before the answer is printed."""
+"""Progress is one line that is cleared before the result is printed."""
 
 import io
 

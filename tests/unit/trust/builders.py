@@ -53,7 +53,7 @@ def a_decision(
 def a_landing(
     *, day: float = 0, stakes: ChangeStakes = ONE, id: str | None = None, head: str | None = None
 ) -> DecisionEntry:
-    """A change that landed without review."""
+    """Return a change merged without review."""
     place = a_place()
     sha = head or f"{place.seq:040x}"
     return DecisionEntry(
@@ -96,7 +96,7 @@ def a_standing(
 
 
 def a_trust(tier: TrustTier, *, samples: int = 10, rules: TrustRules = CAUTIOUS) -> Trust:
-    """An agent in this tier, right after its last decision."""
+    """Return an agent in this tier, right after its last decision."""
     score = rules.tier_score_min[tier.rank]
     return compute_trust(a_standing(score, samples=samples), NOON, rules)
 

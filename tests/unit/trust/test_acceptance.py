@@ -59,7 +59,7 @@ def learnt(history: list[tuple[LevelCase, DecisionType, int]]) -> AcceptanceMode
 
 
 def opened(case: LevelCase, history: list[tuple[LevelCase, DecisionType, int]], hours: int = 1) -> LevelCase:
-    """The same change, proposed some hours after the last decision."""
+    """Return the same change, proposed some hours after the last decision."""
     last_ns = history[-1][2] if history else NOON
     return LevelCase(case.agent, case.repository, case.areas, case.operator, case.lines, last_ns + hours * HOUR)
 
@@ -105,7 +105,7 @@ def test_of_several_areas_the_worst_counts() -> None:
 
 
 def test_knowing_a_size_says_nothing_by_itself() -> None:
-    """Sizes are often known of what was treated well: that must not count for what has one."""
+    """Sizes are often known for accepted changes; that must not count for a change with a size."""
     random = Random(7)
     history = []
     for n in range(600):
@@ -135,7 +135,7 @@ def test_what_was_learnt_fades() -> None:
 
 
 def test_a_stream_that_only_repeats_itself_does_not_drive_the_weights_away() -> None:
-    """Every tenth change is rejected, by the clock: a rating that falls would foretell the next acceptance."""
+    """Reject every tenth change: a falling rating would predict the next acceptance."""
     history = [(a_case(), REJECTED if n % 10 == 1 else ACCEPTED, NOON + n * HOUR) for n in range(3000)]
     said = learnt(history).predict(a_case(at_ns=NOON + 3001 * HOUR))
     assert 0.85 < said.probability < 0.97
@@ -185,7 +185,7 @@ NERVOUS: Numbers = {
     "acceptance.VARIANCE_MAX": 9.0,
     "levels.EVERYONE_PRIOR_SAMPLES": 0.1,
 }
-"""Every outcome turns the weights upside down."""
+"""Every outcome inverts the weights."""
 LOPSIDED: Numbers = {
     "levels.PRIOR_SAMPLES": {"repository": 0.02, "area": 0.015, "agent": 0.015},
     "acceptance.PRIOR_SAMPLES": {"repository": 0.02, "area": 0.015, "agent": 0.015},
@@ -194,7 +194,7 @@ LOPSIDED: Numbers = {
     "acceptance.RATING_WEIGHT": 0.0,
     "acceptance.WEIGHT_MAX": 9.0,
 }
-"""Weights that would hold good news about a repository against its agents."""
+"""Use weights that would count good news about a repository against its agents."""
 
 
 @given(histories(60), cases, st.integers(0, 23), st.sampled_from(({}, NERVOUS, LOPSIDED)))
@@ -212,7 +212,7 @@ def test_one_more_acceptance_never_lowers_the_probability_of_that_agent(
         before, after = learnt(history), learnt(history)
         after.learn(asked, ACCEPTED, asked.opened_ns)
         one, other = before.predict(again), after.predict(again)
-    # What is learnt about weights on a day counts from the next day on, so this is about the rest of the day.
+    # Weights learned on a day apply from the next day on, so this is about the rest of the day.
     assert other.logit >= one.logit - 1e-12
     assert other.low >= one.low - 1e-12
 

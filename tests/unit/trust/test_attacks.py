@@ -1,4 +1,4 @@
-"""Ways to land without a person looking what one's record does not allow: each gains nothing.
+"""Attempts to merge without review beyond what the record allows: none gains anything.
 
 Tampering with the log is in tests/unit/trust/app/test_verify.py and test_approve.py; so are processes that ask at
 once, in the latter.

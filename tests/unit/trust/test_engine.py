@@ -27,7 +27,7 @@ profiles = st.sampled_from((CAUTIOUS, DOCUMENT))
 
 
 def after(*entries: Entry, rules: TrustRules = CAUTIOUS) -> list[float]:
-    """The score after each entry, in order."""
+    """Return the score after each entry, in order."""
     return [round(step.after, 6) for step in replay_decisions(ROBOT, entries, rules).steps]
 
 

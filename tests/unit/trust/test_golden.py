@@ -86,7 +86,7 @@ def test_confidence_grows_with_decisions(case: Case) -> None:
 @table("case", GOLDEN["recovery"])
 def test_a_recovery_adds_to_the_faded_score_and_restarts_the_clock(case: Case) -> None:
     if case.get("unknown_agent"):
-        # That the door refuses it as UnknownAgent is in tests/unit/trust/app/test_record.py.
+        # tests/unit/trust/app/test_record.py shows that it is rejected as UnknownAgent.
         assert case["error"] == "UnknownAgent"
         (step,) = replay_decisions(ROBOT, [a_recovery()], DOCUMENT).steps
         assert not step.counts and step.after == DOCUMENT.start_score

@@ -39,7 +39,7 @@ def test_the_inputs_of_known_sizes_average_to_nothing() -> None:
     seen = [3] * 9 + [60] * 4 + [700]
     for lines in seen:
         sizes.learn(lines, MORNING)
-    inputs = [sizes.of(lines, MORNING + DAY) for lines in (*seen, 3, 10, 60, 200, 500)]  # and once each, to begin with
+    inputs = [sizes.of(lines, MORNING + DAY) for lines in (*seen, 3, 10, 60, 200, 500)]  # first each of them once
     assert [sum(column) for column in zip(*inputs, strict=True)] == pytest.approx([0.0] * 5)
     assert sizes.of(None, MORNING) == [0.0] * 5
 

@@ -31,7 +31,7 @@ def pasts(*entries: Entry, until: float = 1000) -> list[PastDecision]:
 
 
 def decided(*entries: Entry) -> list[tuple[DecisionType, float]]:
-    """What counts and when, in days."""
+    """Return the decisions that count, with their times in days."""
     return [
         (past.entry.decision, (past.entry.at_ns - NOON) / DAY)
         for past in pasts(*entries)

@@ -20,7 +20,7 @@ def binomial_tail(most: int, of: int, share: float) -> float:
 
 
 def played(told: list[tuple[float, bool, int]], target: float = 0.1) -> Risk:
-    """Each change opened, let through or not, and decided, some days after the one before."""
+    """Open, merge or review, and decide each change, some days after the previous one."""
     risk, at_ns = Risk(TrustRules(reverted_share_max=target)), NOON
     for low, good, days in told:
         at_ns += days * DAY

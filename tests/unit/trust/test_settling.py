@@ -181,7 +181,7 @@ class TestCarrying:
 
 
 def concern(before: list[Entry], after: list[Entry]) -> bool:
-    """Whether something that comes has a name that was used before, as the store would tell."""
+    """Return whether an arriving record has a known name, as the store would report."""
     ids = {entry.id for entry in after}
     heads = {name for entry in after if isinstance(entry, DecisionEntry) and entry.unreviewed for name in entry.names}
     for entry in before:

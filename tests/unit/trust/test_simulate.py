@@ -14,7 +14,7 @@ from tests.unit.trust.builders import DAY, NOON, a_decision
 
 ACCEPTED, MODIFIED, REJECTED = DecisionType
 RULES = TrustRules(audit_share=0.0)
-"""Nothing is drawn for an audit, so that a test knows what lands."""
+"""No change is drawn for an audit, so that a test knows what merges."""
 SMALL = ChangeStakes(ChangeComplexity.TRIVIAL, 5)
 
 
@@ -28,13 +28,13 @@ def a_past(
     reverts: str | None = None,
     touched: tuple[TouchedPath, ...] | None = None,
 ) -> PastDecision:
-    """A change decided on a day, proposed so many days before."""
+    """Return a change decided on a day and proposed this many days earlier."""
     entry = a_decision(decision, day=day, stakes=replace(SMALL, lines=lines), reverts=reverts)
     return PastDecision(agent, replace(entry, opened_ns=entry.at_ns - round(waited * DAY)), touched)
 
 
 def a_record(count: int = 12, **more: str) -> list[PastDecision]:
-    """Enough good changes for an agent to land something."""
+    """Return enough good changes for an agent to merge something."""
     return [a_past(n, **more) for n in range(count)]  # type: ignore[arg-type]
 
 
@@ -139,7 +139,7 @@ def test_reasons_are_counted_the_most_frequent_first() -> None:
 def test_a_policy_that_asks_for_more_merges_no_change_that_another_had_refused(
     told: list[tuple[int, DecisionType, int | None]], day: int
 ) -> None:
-    """With budgets out of the way, which what landed before has spent."""
+    """Use budgets so large that earlier merges do not use them up."""
     loose = replace(RULES, budget_tier_limits_max=1e6)
     strict = replace(loose, approve_samples_min=20, tier_lines_max=(0, 5, 10, 20, 50))
     pasts = [a_past(at, decision, lines=lines) for at, decision, lines in sorted(told, key=lambda row: row[0])]

@@ -46,7 +46,7 @@ def built(tmp_path: Path) -> Built:
 
 
 def captured(built: Built, *kinds: str, **call: str) -> None:
-    """Put an edit by a call and, of the events around it, only these kinds."""
+    """Record an edit by a call, and these kinds of events around it."""
     events = {
         "session": an_event("session", session="s1", at="2026-01-31T11:59:00Z"),
         "prompt": an_event("prompt", id="p1", at="2026-01-31T11:59:30Z", text="please add a mean"),

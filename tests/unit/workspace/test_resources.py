@@ -28,7 +28,7 @@ NEW = OLD + text("def discount(prices, percent):", "    return price * count * r
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often stores were opened, repositories found and rules read."""
+    """Counts of opened stores, found repositories and read rules."""
     counts = Counter[str]()
     for module, name in (
         (workspace, "open_sqlite"),

@@ -1,4 +1,4 @@
-"""The names in the wiring table stand for what the packages bring."""
+"""The names in the wiring table exist in their packages."""
 
 from dataclasses import is_dataclass
 

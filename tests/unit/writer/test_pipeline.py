@@ -64,7 +64,7 @@ async def fetch(url: str) -> str:
 
 
 def scripted(prompt: str) -> str:
-    """A writer that cites the sources of its contract, in the order of the findings."""
+    """Return a writer that cites the sources of its contract, in the order of the findings."""
     found = re.findall(r"^- (.*?) ((?:\[S\d+\])+)$", prompt, re.MULTILINE)
     assert found and all(f"\n{one} – " in prompt for _, ids in found for one in re.findall(r"S\d+", ids))
     return "# Mackerel\n\n" + "\n\n".join(f"{said} {markers}." for said, markers in found) + "\n"

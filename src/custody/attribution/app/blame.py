@@ -41,7 +41,7 @@ class BlameResult:
     report: BlameReport
     texts: Sequence[str]
     commits: Mapping[str, "CommitLabel"] = field(default_factory=dict)
-    """The commits that the lines were last changed by, if they were asked for."""
+    """The commits that last changed the lines, if requested."""
 
 
 @dataclass(frozen=True, slots=True)

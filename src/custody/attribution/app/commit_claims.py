@@ -171,7 +171,7 @@ def _is_confirmed(evidence: AttributionContext, claim: ClaimedRange) -> bool:
 def _choose_answering_claim(
     evidence: AttributionContext, segment: Segment, claims: Sequence[ClaimedRange]
 ) -> tuple[TraceAttribution, ClaimedRange] | None:
-    """Return the finding from several claims about the same lines, and the claim that it is from."""
+    """Return the finding from several claims about the same lines, and the claim behind it."""
     candidates = {_candidate_from_claim(claim, segment): claim for claim in claims}
     finding = attribute(segment, list(candidates), evidence.rules, rules_digest=evidence.digest)
     return (finding, candidates[finding.candidate]) if isinstance(finding, TraceAttribution) else None

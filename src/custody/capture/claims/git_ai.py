@@ -72,7 +72,7 @@ class GitAiNote:
     version: str
     files: Mapping[str, tuple[NoteEntry, ...]]
     authors: Mapping[str, LineClaim]
-    """By an edit's key, else by its session's."""
+    """Sessions by the key of an edit, or else by the key of the session."""
     ours: bool = False
     """Whether custody wrote all of it."""
     problems: tuple[str, ...] = ()

@@ -68,7 +68,7 @@ _ID_DIGITS = 16
 TraceFields = dict[str, Json]
 
 
-# --- at the door: from a line to an event -----------------------------------------------------------------------------
+# --- from a line to an event ------------------------------------------------------------------------------------------
 
 
 def event_from_foreign_trace(value: Json, *, worktree: str | None, now: str) -> TraceFields:

@@ -51,7 +51,7 @@ REACH_OVER_LINES = 5000
 lines: a name, a gap and the longest value."""
 _QUOTES_OVER_LINES = ('"""', "'''", "```")
 BESIDE_RANDOM = ":AA"
-"""The literal of a rule that always runs if there are random words: it covers more than one word."""
+"""The literal of a rule that runs whenever there are random words, since it matches more than one word."""
 NEEDLES_MAX = 8
 """Up to this number, random words are searched one by one; more of them in one pass over the text."""
 KEY_MAX = 64 * 1024
@@ -293,7 +293,7 @@ _FAR = ("-----BEGIN ", "Private-Lines:", "kind", "LS0tLS1CRUdJTi")
 
 
 class SecretCandidates:
-    """What to search for in some texts, found in all of them at once, so that each text is searched for less."""
+    """The search terms of some texts, found in all of them at once, so that each text is searched for fewer."""
 
     __slots__ = ("needles", "tokens")
 

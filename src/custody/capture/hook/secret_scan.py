@@ -967,7 +967,7 @@ def _has_plain_secret_hint(data: bytes) -> bool:
     longer = filter_secret_candidates(words)
     if find_secret_token_rules(longer):
         return True
-    text = data.decode("utf-8", "surrogateescape")  # as redaction sees it: half a character may look like a blank
+    text = data.decode("utf-8", "surrogateescape")  # like redaction: an undecodable byte may look like a blank
     if any(find_random_words(longer, text)):
         return True
     low = lower_ascii(text)

@@ -75,7 +75,7 @@ _ALWAYS = {
 NESTED = b"repository"
 """Stands for a repository inside the work tree, which snapshots skip."""
 OVER_LIMIT = b"/"
-"""Not a path of a work tree: the state under it is that there were more files than the limit."""
+"""The key (not a path) for a work tree with more files than the limit."""
 
 FileStamps = dict[bytes, bytes]
 """For each path, its size, time and inode as one word."""

@@ -416,5 +416,5 @@ def has_session_tool_calls(store: Store, session: SessionId) -> bool:
 
 
 def newest_pull_requests(store: Store, limit: int) -> list[ObservedView[PullRequestFact]]:
-    """Return what sessions reported of pull requests, those with the highest numbers."""
+    """Return the pull requests that sessions reported, those with the highest numbers."""
     return store.views.look_up(PullRequestFact, f"number > ? ORDER BY number DESC LIMIT {int(limit)}", (0,))

@@ -143,7 +143,7 @@ def _run_pickled_item(sent: bytes) -> WorkOutcome[Any]:
 
 @contextmanager
 def _block_worker_interrupts() -> Iterator[None]:
-    """A worker that starts in the block never sees Ctrl-C, which the terminal sends to all: we end it ourselves."""
+    """Keep Ctrl-C from workers that start in the block: the terminal sends it to all, and we end them ourselves."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

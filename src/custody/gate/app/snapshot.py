@@ -87,7 +87,7 @@ class PastWorkspace(Workspace):
 
     @cached_property
     def spools(self) -> tuple[Spool, ...]:
-        """Return no spools: what is spooled now was not spooled then."""
+        """Return no spools: events spooled now were not spooled at that time."""
         return ()
 
     @contextmanager

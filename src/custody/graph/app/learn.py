@@ -43,7 +43,7 @@ class Unit:
 
     @property
     def id(self) -> str:
-        """Return its id, without its type."""
+        """Return the id of the unit, without its type."""
         return self.name.partition(":")[2]
 
     def calls(self) -> list[list[SequenceCall]]:

@@ -167,7 +167,7 @@ def _check_hook_entry(entry: HookEntry) -> Iterator[HookCheckResult]:
 
 
 def _check_removed_hooks(site: InstallSite, agents: set[str]) -> Iterator[HookCheckResult]:
-    """Yield the agents without an entry that were set up, in another work tree or before it was removed."""
+    """Yield the set-up agents without an entry here: those of another or a removed work tree."""
     unreadable = find_unreadable_settings(site.places)
     for agent in list_set_up_agents(site):
         repair = f"run 'custody init --agent {agent}'"

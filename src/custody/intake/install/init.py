@@ -248,7 +248,7 @@ def _install_recorder_copy(home: Path, recorder: Recorder) -> None:
 
 
 def _mark_agents_installed(home: Path, agents: Iterable[str]) -> None:
-    """Store what hooks read: the agents that are set up, and the repository's id for when it cannot be written."""
+    """Store the input of hooks: the set-up agents, and the repository's id in case it cannot be written later."""
     with _translate_recorder_errors(home):
         add_hooked_agents(home, (agent for agent in agents if agent in AGENTS))
         assign_repository_id(home, os.environ)

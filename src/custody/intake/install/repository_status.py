@@ -18,7 +18,7 @@ _BROKEN = ("partly", "off", "unreadable")
 
 
 class RepositoryStatus(Struct, frozen=True):
-    """What is set up, recorded and not imported yet in the repository at ``path``."""
+    """The state of the repository at ``path``: what is set up, recorded and not imported yet."""
 
     path: Path
     agents: Sequence[AgentReport]

@@ -57,7 +57,7 @@ class Edit:
 
     @property
     def done(self) -> EditState:
-        """Return what this edit does to the file, in a word."""
+        """Return the kind of this edit, in one word."""
         if self.by_hand is not None:
             return "by hand"
         if not self.changes:

@@ -1,6 +1,6 @@
-"""What becomes of an agent's settings: our entries added, renewed or taken out; everybody else's bytes as they were.
+"""Changes of an agent's settings: our entries are added, updated or removed; all other bytes stay.
 
-What cannot be read is refused, and the user told what to add or remove by hand.
+An unreadable file is rejected with a message about what to add or remove by hand.
 """
 
 import json
@@ -429,7 +429,7 @@ def find_hooks_off_setting(path: Path, agent: Agent) -> str | None:
 
 
 def render_manual_hook_steps(request: HookRequest, *, toml: bool = False) -> str:
-    """Return what a user has to add to the agent's settings by hand."""
+    """Return the entries that a user must add to the agent's settings by hand."""
     if toml:
         return apply_byte_swaps(b"", toml_text.append_toml_hook_entries(b"", request.entries) or []).decode()
     return json.dumps(request.whole, ensure_ascii=False, indent=2)

@@ -134,7 +134,7 @@ def _parse_comments_switch(text: str) -> bool:
 CHECK = "custody"
 """The name of our check run."""
 MOVES_MAX = 5
-"""Maximum attempts while the head moves; the delivery of a later push brings the verdict."""
+"""Maximum attempts while the head moves; after that, the next push triggers the verdict."""
 
 
 class _CheckRunOutput(msgspec.Struct, frozen=True):

@@ -77,7 +77,7 @@ def check_cursor_number(part: Json) -> int:
 
 
 def is_storable_param(text: str) -> bool:
-    """Whether a database can store this name: no NUL, no lone surrogate."""
+    """Return whether a database can store this name: no NUL, no lone surrogate."""
     return not any(character == "\0" or "\ud800" <= character <= "\udfff" for character in text)
 
 

@@ -316,5 +316,5 @@ def _has_change_page(store: Store, name: str) -> bool:
 
 
 def _has_session_page(store: Store, name: str) -> bool:
-    """Whether a session has this id, or an id that starts with it."""
+    """Return whether a session has this id, or an id that starts with it."""
     return bool(list_session_rows(store, limit=1, named=name) or list_session_rows(store, limit=1, starting=name))

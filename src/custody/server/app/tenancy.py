@@ -163,13 +163,13 @@ def revoke_token(workspace: Workspace, id_: str) -> TokenRevokeReport:
 
 
 def is_token_valid(token: Token, presented: str, now_ns: int) -> bool:
-    """Whether ``presented`` is this token, and it is neither revoked nor expired."""
+    """Return whether ``presented`` is this token, and it is neither revoked nor expired."""
     same = hmac.compare_digest(token.hash, hash_token_secret(presented))
     return same and token.revoked_ns is None and (token.expires_ns is None or now_ns < token.expires_ns)
 
 
 def has_token_format(presented: str) -> bool:
-    """Whether a text has the format of a token."""
+    """Return whether a text has the format of a token."""
     return _SECRET.fullmatch(presented) is not None
 
 
@@ -275,7 +275,7 @@ class _Controls:
         self._lock = Lock()
 
     def ask(self, question: Callable[[ControlTables], T]) -> T:
-        """Run a query on an idle connection; if that one is dead, once more on a new one."""
+        """Run a query on an idle connection; if that one is dead, again on a new one."""
         with self._lock:
             is_reused = bool(self._idle)
         try:

@@ -112,7 +112,7 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def has_valid_webhook_signature(body: bytes, secret: bytes, signature: str | None) -> bool:
-    """Whether ``X-Hub-Signature-256`` is valid for these bytes and the secret.
+    """Return whether ``X-Hub-Signature-256`` is valid for these bytes and the secret.
 
     >>> has_valid_webhook_signature(b"Hello, World!", b"It's a Secret to Everybody",
     ...     "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17")

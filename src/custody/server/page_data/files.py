@@ -301,7 +301,7 @@ def explain_line_for_page(workspace: Workspace, place: FilePlace, line: int, *, 
 
 
 def can_show_disk_page(workspace: Workspace) -> bool:
-    """Whether files on disk can be shown: not in a bare repository."""
+    """Return whether files on disk can be shown: not in a bare repository."""
     return require_project_repository(workspace).repository.work_tree is not None
 
 

@@ -118,7 +118,7 @@ def _make_blame_command(file: str, params: PageParams) -> str:
 
 
 def _is_file_uncaptured(lines: FileLines, report: Any) -> bool:
-    """Whether the authors are unknown because nothing was recorded in this repository."""
+    """Return whether the authors are unknown because nothing was recorded in this repository."""
     searched = next(
         (attribution.searched for attribution in report.attributions if attribution.searched is not None), None
     )

@@ -64,7 +64,7 @@ class LineHighlight:
     agent: str | None = None
 
     def fades(self, about: dict[str, Any]) -> bool:
-        """Whether lines with this author fade."""
+        """Return whether lines with this author fade."""
         return not (
             self.kind in (None, about["kind"])
             and (self.agent is None or escape_page_text(self.agent) == about.get("agent"))

@@ -70,7 +70,7 @@ class World:
             return find_document_attributions(evidence, commit, self.path, lines)
 
     def answers(self, commit: CommitSha | None = None, *lines: Lines) -> list[tuple[str, object]]:
-        """Lines and what is said of them: trace and tier, or the reason."""
+        """Return lines with their trace and tier, or the reason for none."""
         return [(str(finding.segment.lines), _conclusion(finding)) for finding in self.findings(commit, *lines)]
 
 
@@ -84,7 +84,7 @@ def signals(finding: AttributionFinding) -> list[str]:
 
 
 def trace_of(world: World, *ranges: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    """A trace of the second commit's lines, made on top of the first."""
+    """Return a trace of the second commit's lines, made on top of the first."""
     usual = {"vcs": {"type": "git", "revision": world.first}, "timestamp": timestamp(SECOND_AT - 30)}
     return a_trace(str(world.path), a_conversation(*ranges), **{**usual, **fields})
 
@@ -102,7 +102,7 @@ def test_everything_together_is_tier_1(world: World) -> None:
     assert _conclusion(added) == (TRACE, 1)
     assert isinstance(added, TraceAttribution)
     assert added.candidate.grade is Grade.CLAIMED
-    # The document's margin of 5 lines also gives the lines around to the trace, so it is not the default.
+    # The document's margin of 5 lines also attributes neighboring lines to the trace, so it is not the default.
     assert (_conclusion(before), _conclusion(after)) == ((TRACE, 6), (TRACE, 6))
 
 

@@ -89,7 +89,7 @@ def test_every_line_appears_once_in_order_and_no_persons_line_is_an_agents(
 def test_unrelated_records_never_change_an_answer(
     folder: Path, life: list[Turn], others: list[str], is_committed: bool
 ) -> None:
-    assume(any(turn.by_agent for turn in life))  # the first capture decides since when was searched
+    assume(any(turn.by_agent for turn in life))  # the first capture decides where the search starts
     scene = lived(folder, life, is_committed=is_committed)
     before = answers(scene)
     scene.edited("other.py", None, text(*others), at=3, id="o1").edited("app.py.orig", None, text(*others), id="o2")

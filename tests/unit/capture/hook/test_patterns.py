@@ -31,7 +31,7 @@ CALLS_SLACK = 400
 def test_nothing_must_follow_an_unbounded_repetition(rule: SecretPattern) -> None:
     (whole, *fallback) = _branches(PARSER.parse(rule.pattern))
     if fallback:
-        return  # what fails after its beginning is taken up by the other half as a whole
+        return  # a text that fails after its beginning is covered by the other half
     endless = False
     for operation, argument in whole:
         is_repeat = operation is CONSTANTS.MAX_REPEAT
@@ -88,7 +88,7 @@ def _calls(text: str) -> int:
         has_possible_secret(text.encode())
         redact_text(text)
     except RedactionError:
-        pass  # it never comes to rest; that too must be found out in few steps
+        pass  # it never reaches a fixed point; that must be detected in few steps
     finally:
         sys.setprofile(None)
     return count

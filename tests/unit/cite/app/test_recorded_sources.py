@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def a_session(folder: Path) -> Transcript:
-    """A search, two fetches (one of them fails), files, and a page that only this machine has."""
+    """Record a search, two fetches (one fails), files, and a page of this machine."""
     session = a_transcript("5d2f0c3e-1111", folder).prompt("find out")
     session.read("src/app.py", "one\n").call("WebSearch", {"query": "q"}, HITS).fetch(RFC, "about HTTP")
     session.call(

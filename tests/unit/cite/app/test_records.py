@@ -48,7 +48,7 @@ def built(tmp_path: Path) -> Built:
 
 
 def a_session(built: Built) -> Transcript:
-    """An agent that searches, opens one page, writes the report, and then opens another."""
+    """Record an agent that searches, opens one page, writes the report, and then opens another."""
     session = a_transcript(SESSION, built.path).prompt("write a report")
     session.call("WebSearch", {"query": "q"}, HITS).fetch(READ, "Catches fell by 12%.").wait(60)
     session.write("docs/report.md", None, REPORT).wait(60).fetch(LATE, "14 ports were closed.")

@@ -30,7 +30,7 @@ PAGES: dict[str, Page] = {
 
 
 def run(web: Web, story: Callable[[SourceValidationPipeline], Awaitable[R]], **more: Any) -> R:
-    """A story with a pipeline over sources in memory and a web on loopback."""
+    """Return a story with a pipeline over sources in memory and a web on loopback."""
 
     async def told() -> R:
         rules = more.pop("rules", CiteRules())

@@ -102,7 +102,7 @@ def trap() -> Iterator[Web]:
 
 
 def policy_for(trap: Web) -> AddressPolicy:
-    """The real policy, plus the port of the trap."""
+    """Return the real policy, plus the port of the trap."""
     return AddressPolicy(PORTS | {trap.port})
 
 

@@ -1,4 +1,4 @@
-"""Lines that a build prints: one for each finding, whatever the finding says."""
+"""Annotations for CI logs: one line per finding, whatever its text."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""From an event's bytes to an entry: one key, one digest, everything in place again."""
+"""From an event's bytes to an entry and back: one key, one digest, the same content."""
 
 import json
 from contextlib import suppress
@@ -45,12 +45,12 @@ def key_of(agent: str, session: str, kind: str, id_: str) -> str:
 
 
 def whole(arrival: Arrival) -> Json:
-    """What a store gives back for an arrival."""
+    """Return what a store returns for an arrival."""
     return join_payload_texts(parse_json_bytes(arrival.payload), arrival.texts)
 
 
 def read_back(arrival: Arrival) -> Json:
-    """The same, where a refusal is a failure: what came in must be readable for ever."""
+    """Do the same and require success: stored data must stay readable."""
     try:
         return whole(arrival)
     except InputError as error:
@@ -169,7 +169,7 @@ def test_whatever_arrives_can_be_read_back_and_viewed(kind: str, data: st.DataOb
     try:
         arrival = arrival_from_bytes(EventId("e"), dump_canonical_json(value))
     except InputError:
-        return  # most values are refused here, at the door; what is not must never be refused later
+        return  # most invalid values are rejected on arrival; accepted ones must never be rejected later
     assert exactly(whole(arrival)) == exactly(value)
     assert views_from_event_payload(whole(arrival))
     arrival.entry.key.encode()

@@ -1,4 +1,4 @@
-"""Long texts are taken out of a payload and put back, whatever the payload looks like."""
+"""Long texts are moved out of a payload and restored, for any payload."""
 
 import hashlib
 
@@ -176,7 +176,7 @@ def longest_text(payload: Json) -> int:
 
 
 def without(value: Json, gone: Digest) -> Json:
-    """``value`` with the text of this digest erased, worked out on the value itself."""
+    """Return ``value`` with the text of this digest erased, computed on the value itself."""
     if (
         isinstance(value, str)
         and len(encode_json_text(value)) > TEXT_BYTES_MAX

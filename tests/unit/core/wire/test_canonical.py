@@ -61,7 +61,7 @@ def nested(opener: bytes, levels: int, innermost: bytes) -> bytes:
 
 
 def wrapped(value: Json, way: list[str]) -> bytes:
-    """``value`` inside lists and objects, written without custody."""
+    """Return ``value`` inside lists and objects, written without custody."""
     for kind in way:
         value = [1, value] if kind == "list" else {"x": value, "y": None}
     return json.dumps(value).encode()
@@ -146,7 +146,7 @@ def test_cut_or_changed_json_is_read_or_refused(value: Json, data: st.DataObject
     try:
         parse_json_bytes(whole[:at] + bytes([data.draw(st.integers(0, 255))]) + whole[at + 1 :])
     except InputError:
-        pass  # it only must not be any other error
+        pass  # any other exception would be a bug
 
 
 @given(texts, scalars, scalars, st.lists(st.sampled_from(("list", "object")), max_size=6))

@@ -1,4 +1,4 @@
-"""The generic event, read strictly: every kind, every field, every way to be wrong."""
+"""The generic event, read strictly: every kind, every field, every error."""
 
 import json
 from typing import Any, get_args, get_type_hints
@@ -65,7 +65,7 @@ FREE = (
     ("trace", "payload"),
     ("trace_link", "payload"),
 )
-"""Whatever a tool takes and gives: any JSON."""
+"""Input and output of tools: any JSON."""
 
 
 def fields_of(kind: str) -> list[str]:
@@ -73,7 +73,7 @@ def fields_of(kind: str) -> list[str]:
 
 
 def fields_like(*shapes: object) -> list[tuple[str, str]]:
-    """Every (kind, field) of one of these types, required or not."""
+    """Return every (kind, field) of one of these types, required or not."""
     wanted = [variant for shape in shapes for variant in (shape, shape | None)]  # type: ignore[operator]
     return [
         (kind, name)

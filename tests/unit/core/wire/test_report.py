@@ -1,4 +1,4 @@
-"""Every report is canonical JSON that says what it is, which version, and how it came out."""
+"""Every report is canonical JSON with its type, version and outcome."""
 
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -31,7 +31,7 @@ PATTERNED: dict[Any, str] = {CommitId: "c" * 40, ChainName: STORE}
 
 
 def made_of(hint: Any, *, full: bool) -> Any:
-    """A value of any type that a report may hold: with everything in it, or with nothing that can be left out."""
+    """Return a value of any type in reports: with all fields, or without optional ones."""
     origin, args = get_origin(hint), get_args(hint)
     if hint in PATTERNED:
         return PATTERNED[hint]
@@ -50,7 +50,7 @@ def made_of(hint: Any, *, full: bool) -> Any:
 
 
 def a_report(kind: type[msgspec.Struct], *, full: bool) -> Any:
-    """A report, or a part of one, made from its types, so that a new report is tried from its first day."""
+    """Return a report, or a part of one, made from its types, so that new reports are tested automatically."""
     hints = get_type_hints(kind, include_extras=True)
     wanted = (field for field in msgspec.structs.fields(kind) if field.required or full)
     return kind(**{field.name: made_of(hints[field.name], full=full) for field in wanted if field.name != "version"})

@@ -1,4 +1,4 @@
-"""Rules have one canonical form: equal rules have equal digests, others do not."""
+"""Rules have one canonical form: equal rules have equal digests, different rules different ones."""
 
 import hashlib
 from collections.abc import Mapping

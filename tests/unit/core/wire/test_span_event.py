@@ -1,4 +1,4 @@
-"""Spans, read strictly: what belongs together, how large they may be, and when two are the same."""
+"""Spans, read strictly: fields that belong together, size limits, and equality."""
 
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 

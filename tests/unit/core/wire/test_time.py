@@ -1,4 +1,4 @@
-"""Moments: RFC 3339 outside, nanoseconds inside, the same either way."""
+"""Times: RFC 3339 outside, nanoseconds inside, converted without loss."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

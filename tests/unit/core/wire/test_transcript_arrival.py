@@ -1,4 +1,4 @@
-"""A transcript's line on its way into a chain: known by its own id, its paths checked."""
+"""A transcript's line becomes a record: identified by its own id, with checked paths."""
 
 from typing import Any
 

@@ -40,7 +40,7 @@ class World:
         return self
 
     def edits(self, name: str, *calls: str, **fields: str | None) -> GateReport:
-        """A session makes these calls; the last one changes the file."""
+        """Make these calls in a session; the last one changes the file."""
         self.session(name, *calls)
         call: dict[str, Any] = {"call": f"{name}-{len(calls) - 1}", **fields}
         edit = an_event(

@@ -38,7 +38,7 @@ __all__ = ["honest"]
 
 CHECKPOINT = "a3b2c4d5e6f7"
 NOTES = 25
-"""More than the records of a session that are looked through for its model."""
+"""More records than the search for a session's model reads."""
 
 
 def _moment(world: Judged, at: int) -> str:
@@ -46,7 +46,7 @@ def _moment(world: Judged, at: int) -> str:
 
 
 def _ruled(world: Judged, rules: bytes) -> None:
-    """The change is judged by these rules, which it does not change."""
+    """Set these rules on the base; the change does not touch them."""
     world.base = world.built.commit({b"a.py": OLD.encode(), b"custody.toml": rules}, world.first, at=world.noon - 7100)
     world.second = world.built.commit(
         {b"a.py": NEW.encode(), b"custody.toml": rules}, world.base, at=world.noon, ref="refs/heads/main"
@@ -57,20 +57,20 @@ def _ruled(world: Judged, rules: bytes) -> None:
 
 
 def late(world: Judged) -> None:
-    """A good agent was seen to write the lines, days before the commit and on top of another: it may be chance."""
+    """Record an edit of a good agent days before the commit, on another base: a weak match."""
     world.decide(12)
     world.edit(at=-3 * DAY, head="f" * 40)
 
 
 def checkpointed(world: Judged) -> None:
-    """The commit names a checkpoint of Entire's as well."""
+    """Also name a checkpoint of Entire in the commit."""
     message = f"a\n\nEntire-Checkpoint: {CHECKPOINT}".encode()
     world.second = world.built.commit({b"a.py": NEW.encode()}, world.first, message=message, at=world.noon)
     late(world)
 
 
 def checkpoint(world: Judged) -> None:
-    """Whoever can push a branch says that the session made the commit."""
+    """Push a branch that claims that the session made the commit."""
     said = {"session_id": "s1", "created_at": _moment(world, -60), "agent": "Claude Code"}
     path = f"{CHECKPOINT[:2]}/{CHECKPOINT[2:]}/0/metadata.json".encode()
     world.built.commit({path: json.dumps(said).encode()}, ref="refs/heads/entire/checkpoints/v1")
@@ -83,13 +83,13 @@ def _git_event(world: Judged, **fields: str) -> bytes:
 
 
 def committed(world: Judged) -> None:
-    """Git's own hook saw the commit, when the session had been silent for days."""
+    """Record the commit by git's own hook, days after the session's last event."""
     late(world)
     spool_of(world.built.path).put(_git_event(world))
 
 
 def committed_elsewhere(world: Judged) -> None:
-    """The session was still at work, in another work tree than the one in which git's hook saw the commit."""
+    """Keep the session at work, in another work tree than the one of the commit hook."""
     late(world)
     world.tell("session", -3 * DAY, id="se", model=None, worktree="/here")
     world.tell("prompt", -60, id="p")
@@ -97,7 +97,7 @@ def committed_elsewhere(world: Judged) -> None:
 
 
 def seen_by_git_elsewhere(other: Judged) -> None:
-    """Another store saw the commit, and the session at work just before."""
+    """Import another store's record of the commit, and of the session just before it."""
     other.tell("prompt", -60, id="p")
     spool_of(other.built.path).put(_git_event(other))
 
@@ -123,13 +123,13 @@ LINKS: Mapping[str, Case] = {
 
 
 def baseless(world: Judged) -> None:
-    """An agent was recorded writing the lines days before, on an unknown commit."""
+    """Record an agent that wrote the lines days before, on an unknown commit."""
     world.decide(12)
     world.edit(at=-3 * DAY, head=None)
 
 
 def too_late(world: Judged) -> None:
-    """An agent was seen to write the lines when they were committed already: so they were there before it."""
+    """Record an agent that wrote the lines after their commit: they were there before it."""
     world.decide(12)
     world.edit(at=3 * 3600)
 
@@ -145,34 +145,34 @@ EDITS: Mapping[str, Case] = {
 
 
 def new_model(world: Judged) -> None:
-    """Everything that was decided was about another model than the one that the session was seen to run."""
+    """Record decisions about another model only than the session's."""
     world.decide(12, model="m-old")
     world.tell("session", -600, id="se", model="m-new")
     world.edit()
 
 
 def new_model_of_the_call(world: Judged) -> None:
-    """The same, where the model was seen with the call."""
+    """Do the same with the model recorded at the call."""
     world.decide(12, model="m-old")
     world.tell("call", -40, id="c1", model="m-new")
     world.edit(call="c1")
 
 
 def unsaid_model(world: Judged) -> None:
-    """The model is known of the decisions and of no record of the session."""
+    """Name a model in the decisions, but in no record of the session."""
     world.decide(12, model="m-old")
     world.edit(call="c1")
 
 
 def any_model(world: Judged) -> None:
-    """The decisions have no model, and the session has one."""
+    """Name a model in the session, but not in the decisions."""
     world.decide(12)
     world.tell("session", -600, id="se", model="m-new")
     world.edit()
 
 
 def spent_by_its_operator(world: Judged) -> None:
-    """Who runs the agent has used up a budget with another one."""
+    """Use up the operator's budget with another agent."""
     world.decide(12)
     world.tell("session", -600, id="se", model=None, operator="ana")
     world.edit()
@@ -190,7 +190,7 @@ def _trace_of_the_session(world: Judged) -> dict[str, Any]:
 
 
 def notes(world: Judged) -> None:
-    """Many notes of git-ai's name the session, on commits of somebody's own making."""
+    """Add many notes of git-ai that name the session, on forged commits."""
     said = {"schema_version": "authorship/3.0.0", "base_commit_sha": "", "prompts": {}}
     sessions = {"s_1": {"agent_id": {"tool": "robot", "id": "s1", "model": "unknown"}}}
     note = "z.txt\n  s_1::t_1 1\n---\n" + json.dumps({**said, "sessions": sessions})
@@ -227,12 +227,12 @@ USUAL = ("Read", "Edit", "Bash") * 2
 
 
 def padding(place: int, name: str) -> Callable[[Judged], bytes]:
-    """A usual call in the very session, just before its edit."""
+    """Record a usual call in the same session, just before its edit."""
     return lambda world: world.event("call", -75, id=f"pad-{place}", session="odd", name=name)
 
 
 def padded_execution(place: int, name: str, span: str) -> Callable[[Judged], bytes]:
-    """The session once more, as an execution of its name that ends with the same call."""
+    """Record an execution with the session's name that ends with the same call."""
     told = {"execution": "odd", "span": span, "phase": "start", "parent": None, "session": None}
     return lambda world: world.event("span", -75 + place, id=f"pad-{place}", name=name, **told)
 
@@ -256,13 +256,13 @@ CALLS: Mapping[str, Case] = {
 
 
 def blocked(world: Judged) -> None:
-    """Nothing shows who wrote the lines, and by the rules that blocks the change where weak evidence does not."""
+    """Leave the lines without evidence, under rules that block unknown authors but not weak evidence."""
     _ruled(world, b'[gate.levels]\nATTR-NONE = "block"\nATTR-UNSEEN = "block"\nATTR-WEAK = "review"\n')
     unknown(world)
 
 
 def hooked_elsewhere(other: Judged) -> None:
-    """Elsewhere, somebody's hook was told that it wrote the lines."""
+    """Let a hook elsewhere record that it wrote the lines."""
     assert run_hook(installed(other.built.path), an_edit(other.built.path, "a.py", OLD, OLD, NEW)).status == 0
 
 

@@ -1,8 +1,7 @@
 """Forged, replayed and re-dated evidence at the gate: none makes a verdict milder, and each is named.
 
-What is done to a store goes through the doors that people have: importers, the hook, the spool, the database's file.
-What a recorder of this very machine is told for the first time is a record like any other; nothing here can tell who
-spoke to it, and no case claims that.
+Attacks use the ways that people have: importers, the hook, the spool, the database's file. An event that this machine's
+recorder gets for the first time is a record like any other: custody cannot tell who sent it, and no case claims that.
 """
 
 import json
@@ -44,53 +43,53 @@ Do = Callable[[Judged], None]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """How things stand, what somebody does about it, and the word by which that is named afterwards."""
+    """The initial situation, the attack, and the word that names it afterwards."""
 
     begin: Do
     forge: Do
     named: str
 
 
-# --- how things stand -------------------------------------------------------------------------------------------------
+# --- initial situations -----------------------------------------------------------------------------------------------
 
 
 def unknown(world: Judged) -> None:
-    """An agent with a good record worked elsewhere; nothing shows who wrote the lines."""
+    """Let an agent with a good record work elsewhere; the author of the lines is unknown."""
     world.decide(12)
     world.edit(path="b.py", before="", after="elsewhere = 1\n")
 
 
 def known(world: Judged) -> None:
-    """An agent with a good record was seen to write the lines: nothing is against the change."""
+    """Record that an agent with a good record wrote the lines: the change can merge."""
     world.decide(12)
     world.edit()
 
 
 def stranger(world: Judged) -> None:
-    """An agent about which nothing was decided was seen to write them, where another one has a good record."""
+    """Record that an agent without decisions wrote them, while another agent has a good record."""
     world.decide(12)
     world.edit(agent="stranger")
 
 
 def newcomer(world: Judged) -> None:
-    """An agent about which nothing was decided was seen to write them."""
+    """Record that an agent without decisions wrote them."""
     world.edit()
 
 
 def distrusted(world: Judged) -> None:
-    """An agent that is always rejected was seen to write them."""
+    """Record that an always rejected agent wrote them."""
     world.decide(40, decision="rejected")
     world.edit()
 
 
 def rejected(world: Judged) -> None:
-    """A person rejected this very change of an agent with a good record."""
+    """Reject this change, by an agent with a good record."""
     known(world)
     world.tell("decision", 60, id="no", decision="rejected", head=world.second, commit=world.second)
 
 
 def spent(world: Judged) -> None:
-    """The budget of the agent is used up."""
+    """Use up the agent's budget."""
     known(world)
     world.tell("decision", -60, id="u", **_landed(499))
 
@@ -116,7 +115,7 @@ def _trace(world: Judged, at: int = -30, **fields: Any) -> dict[str, Any]:
 
 
 def traces(*lines: Callable[[Judged], dict[str, Any]]) -> Do:
-    """A file of traces is imported."""
+    """Import a file of traces."""
 
     def forge(world: Judged) -> None:
         file = written(world.built.path.parent / "traces.jsonl", *(line(world) for line in lines))
@@ -126,7 +125,7 @@ def traces(*lines: Callable[[Judged], dict[str, Any]]) -> Do:
 
 
 def own_traces(world: Judged) -> None:
-    """They lie in the work tree, as another tool would leave them."""
+    """Put the traces into the work tree, as another tool would."""
     folder = world.built.path / ".agent-trace"
     written(folder / "traces.jsonl", _trace(world))
     written(folder / "commit-links.jsonl", a_link(world.second, TRACE))
@@ -167,7 +166,7 @@ TRACES: Mapping[str, Case] = {
 
 
 def events(*lines: Callable[[Judged], bytes]) -> Do:
-    """A file of events is imported."""
+    """Import a file of events."""
 
     def forge(world: Judged) -> None:
         file = world.built.path.parent / "events.jsonl"
@@ -216,11 +215,12 @@ EVENTS: Mapping[str, Case] = {
 }
 
 
-# --- what the recorder is told again ----------------------------------------------------------------------------------
+# --- events that the recorder gets again
+# -------------------------------------------------------------------------------
 
 
 def told(kind: str, at: int, **fields: Any) -> Do:
-    """The recorder is told once more."""
+    """Send the event to the recorder again."""
     return lambda world: world.tell(kind, at, **fields)
 
 
@@ -234,14 +234,14 @@ def one_decision_often(world: Judged) -> None:
 
 
 def edited_spool(world: Judged) -> None:
-    """A waiting event is changed before it gets into the chain."""
+    """Change a waiting event before it is ingested."""
     spool = spool_of(world.built.path)
     path = spool.folder / spool.names()[-1]
     path.write_bytes(path.read_bytes().replace(b"robot", b"rebot"))
 
 
 def strange_spool(world: Judged) -> None:
-    """A file of somebody else's lies among the waiting ones, under a name like theirs."""
+    """Put a foreign file among the waiting events, with a name like theirs."""
     spool = spool_of(world.built.path)
     (spool.folder / spool.names()[-1].replace("1", "2")).write_bytes(world.event("decision", -5, id="x"))
 
@@ -298,7 +298,7 @@ TOLD: Mapping[str, Case] = {
 
 
 def elsewhere(world: Judged, begin: Do) -> tuple[Judged, Path]:
-    """The same commits in another repository, where something else was recorded, and an export of that."""
+    """Make the same commits in another repository with other records, and export that."""
     other = Judged(world.built.path.parent / "elsewhere", world.noon)
     begin(other)
     export_chains_to_file(other.drained().workspace, world.built.path.parent / "export")
@@ -310,7 +310,7 @@ def overridden(world: Judged) -> None:
 
 
 def chain_of(begin: Do) -> Do:
-    """An export of somebody's own making is imported."""
+    """Import a self-made export."""
 
     def forge(world: Judged) -> None:
         report = import_chain_export(world.workspace, elsewhere(world, begin)[1])
@@ -320,7 +320,7 @@ def chain_of(begin: Do) -> Do:
 
 
 def changed_export(change: Callable[[list[bytes]], list[bytes]], *, resealed: bool = True) -> Do:
-    """An export is changed on the way, perhaps with a last line that fits again."""
+    """Change an export on the way, optionally with a matching last line."""
 
     def forge(world: Judged) -> None:
         file = elsewhere(world, known)[1]
@@ -346,12 +346,12 @@ def _redated(lines: list[bytes]) -> list[bytes]:
 
 
 def forked(world: Judged) -> None:
-    """A copy of the store goes on elsewhere, in the same chain, and is brought back."""
+    """Continue a copy of the store elsewhere, in the same chain, and bring it back."""
     copy = world.built.path.parent / "copy"
     shutil.copytree(world.drained().built.path, copy)
     path = copy / ".git" / "custody" / "custody.db"
     with closing(open_sqlite(path)) as db:
-        # The copy believes that it is where it was made; it would begin a chain of its own otherwise.
+        # The copy takes its folder for the original; otherwise it would start its own chain.
         db.run("UPDATE setting SET value = ? WHERE name = 'stamp'", (db.stamp(),))
     spool_of(copy).put(world.event("decision", -90, id="theirs"))
     world.tell("decision", -80, id="ours")
@@ -398,7 +398,7 @@ def a_session(name: str = "5d2f0c3e", at: int = -60, after: str = NEW, **more: A
 
 
 def twice(world: Judged) -> Transcript:
-    """A line stands there twice, the second time with another text."""
+    """Repeat a line of the export with another text."""
     made = a_session()(world)
     last = json.loads(json.dumps(made.lines[-1]).replace("alpha", "other"))
     made.lines.append(last)
@@ -419,28 +419,28 @@ TRANSCRIPTS: Mapping[str, Case] = {
 
 
 def hooked(world: Judged) -> None:
-    """Our own hook saw an agent with a good record write the lines."""
+    """Record by our own hook that an agent with a good record wrote the lines."""
     for number in range(12):
         world.tell("decision", -DAY - 3600 * number, id=f"d{number}", agent="claude-code", changed_lines=50)
     assert run_hook(installed(world.built.path), an_edit(world.built.path, "a.py", OLD, OLD, NEW)).status == 0
 
 
 def unhooked(world: Judged) -> None:
-    """Our own hook saw it work elsewhere."""
+    """Record by our own hook that it worked elsewhere."""
     for number in range(12):
         world.tell("decision", -DAY - 3600 * number, id=f"d{number}", agent="claude-code", changed_lines=50)
     assert run_hook(installed(world.built.path), an_edit(world.built.path, "b.py", "", "", "b = 1\n")).status == 0
 
 
 def of_another_repository(world: Judged) -> None:
-    """What the hook was told in another repository is told to this one's."""
+    """Send an event of another repository to this repository's hook."""
     there = world.built.path.parent / "there"
     there.mkdir()
     run_hook(world.built.path, an_edit(there, "a.py", OLD, OLD, NEW, call="toolu_02"))
 
 
 def again(**changes: Any) -> Do:
-    """The same call is told once more, changed."""
+    """Report the same call again, changed."""
 
     def forge(world: Judged) -> None:
         event = an_edit(world.built.path, "a.py", OLD, OLD, changes.get("new", NEW))
@@ -464,10 +464,10 @@ HOOKS: Mapping[str, Case] = {
 
 
 def sql(*statements: str) -> Do:
-    """Somebody with a shell changes the database."""
+    """Change the database, like somebody with a shell."""
 
     def forge(world: Judged) -> None:
-        world.said()  # whatever is kept of an answer is there to be forged
+        world.said()  # cached answers exist, so that they can be forged
         with world.database() as db:
             for statement in statements:
                 db.execute(statement)
@@ -481,7 +481,7 @@ FIRST = "(SELECT digest FROM record WHERE seq = 1)"
 
 
 def head_rewritten(world: Judged) -> None:
-    """The last records go, and the head says so, but not under the key."""
+    """Delete the last records and rewrite the head, without the key."""
     sql("DELETE FROM record WHERE seq > 3")(world)
     with world.database() as db:
         ((link,),) = db.execute("SELECT hex(link) FROM record WHERE seq = 3").fetchall()
@@ -506,12 +506,12 @@ def key_replaced(world: Judged) -> None:
 
 
 def agent_in_what_is_kept(world: Judged) -> None:
-    """What was replayed is made to name an agent with a good record."""
+    """Change the replayed states so that they name an agent with a good record."""
     sql("UPDATE lineage_state SET agent = 'robot', observed = replace(observed, 'stranger', 'robot')")(world)
 
 
 def origins_in_what_is_kept(world: Judged) -> None:
-    """Lines of an unknown author are attributed to a state of another file."""
+    """Attribute lines of an unknown author to a state of another file."""
     world.said()
     with world.database() as db:
         ((state,),) = db.execute("SELECT max(id) FROM lineage_state").fetchall()
@@ -594,7 +594,7 @@ DATABASE: Mapping[str, Case] = {
 
 
 def milder_rules(world: Judged) -> None:
-    """The change brings rules by which it would pass."""
+    """Add rules to the change that would let it merge."""
     rules = b'[gate.levels]\nATTR-NONE = "approve"\nATTR-WEAK = "approve"\n'
     world.second = world.built.commit(
         {b"a.py": NEW.encode(), b"custody.toml": rules}, world.first, at=world.noon, ref="refs/heads/main"
@@ -602,7 +602,7 @@ def milder_rules(world: Judged) -> None:
 
 
 def uncommitted_rules(world: Judged) -> None:
-    """They lie in the work tree; nothing of them is looked at, and nothing needs to be said."""
+    """Put the rules into the work tree; they are not read, so nothing is reported."""
     (world.built.path / "custody.toml").write_text('[gate.levels]\nATTR-NONE = "approve"\n')
 
 
@@ -617,11 +617,11 @@ PAGE = "https://example.org/rates"
 REPORT = f"Rates rose to 4.5 % in 2023 [1].\n\n## Sources\n\n1. [Rates]({PAGE})\n"
 LOGIN = "def login(user):\n    return check(user)\n"
 CALLS_RULES = b'[gate]\ncalls = "on"\ncalls_learnt_min = 60\n'
-"""What the gate asks for in the worlds of calls."""
+"""The rules of the gate in the worlds of calls."""
 
 
 def reported(world: Judged) -> None:
-    """An agent with a good record cites a page that its session never opened; it opened another one."""
+    """Cite a page that the session never opened, as an agent with a good record; it opened another one."""
     known(world)
     _commit(world, {b"docs/report.md": REPORT.encode()})
     world.tell("source_read", -90, id="r1", locator="https://example.org/other")
@@ -629,7 +629,7 @@ def reported(world: Judged) -> None:
 
 
 def called(world: Judged) -> None:
-    """It changes a risky file after calls that hardly ever come like this."""
+    """Change a risky file after unusual calls."""
     known(world)
     world.base = world.built.commit(
         {b"a.py": OLD.encode(), b"custody.toml": CALLS_RULES}, world.first, at=world.noon - 7100
@@ -693,7 +693,7 @@ def test_there_are_enough_of_them() -> None:
 
 @pytest.fixture(scope="module")
 def honest(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Do, int], GateReport]:
-    """The verdict where nothing was forged; each way in which things can stand is judged once."""
+    """Return the verdict without an attack; each situation is judged once."""
 
     @cache
     def judged(begin: Do, noon: int) -> GateReport:

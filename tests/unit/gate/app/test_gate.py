@@ -42,14 +42,14 @@ class World:
         self.workspace = Workspace(folder, now_ns=lambda: (NOON + 3600) * NS)
 
     def proven(self, count: int = 12) -> "World":
-        """The agent has a good record."""
+        """Give the agent a good record."""
         for number in range(count):
             at = format_timestamp((NOON - 3600 * number) * NS)
             spool_of(self.built.path).put(an_event("decision", id=f"d{number}", at=at, changed_lines=50))
         return self
 
     def edited(self, after: bytes = NEW, *, at: int = NOON + 90, path: str = "a.py", number: int = 1) -> "World":
-        """An agent was seen to make the file so, on top of the first commit; it is one with a good record."""
+        """Record that an agent with a good record edited the file so, on top of the first commit."""
         if number == 1:
             self.proven()
         spool_of(self.built.path).put(
@@ -68,7 +68,7 @@ class World:
         return gate(self.workspace, GateRequest(change=f"{self.base}..{self.second}" if change is None else change))
 
     def rules(self, text: str) -> "World":
-        """The base sets these rules meanwhile."""
+        """Set these rules on the base meanwhile."""
         self.base = self.built.commit({b"a.py": OLD, b"custody.toml": text.encode()}, self.first, ref="refs/heads/base")
         return self
 
@@ -78,7 +78,7 @@ def codes(report: GateReport) -> list[str]:
 
 
 def counts(report: GateReport) -> tuple[int, int, int, int]:
-    """Agents' lines, mixed, persons', and those without evidence."""
+    """Count lines of agents, of both, of persons, and of unknown authors."""
     return report.added.agent, report.added.mixed, report.added.person, report.added.none
 
 
@@ -373,6 +373,6 @@ class TestChange:
 
 
 def gap(world: World, at: int, words: str) -> None:
-    """Something could not be recorded at that moment."""
+    """Record a gap at that time."""
     with (home_of(world.built.path) / "gaps").open("a") as file:
         file.write(f"{at * NS} {words}\n")

@@ -102,12 +102,12 @@ class TestBound:
         verdict = court.said()
         assert looks == ["Workspace"] * 3 + ["PastWorkspace"], "three tries, then a copy of what was there"
         monkeypatch.undo()
-        assert verdict.chains[0].seq == 12 + 9 + 1 + 3, "the fourth one came while the copy was looked at"
+        assert verdict.chains[0].seq == 12 + 9 + 1 + 3, "the fourth record arrived while the copy was read"
         assert court.checked(verdict).again == "identical"
 
 
 def judged_along(court: Court, happenings: list[str]) -> list[GateReport]:
-    """A verdict before anything happens, and one after each thing."""
+    """Return a verdict before all steps, and one after each step."""
     verdicts = [court.said(b"It rests on [S1].")]
     for name in happenings:
         court.happens(name)
@@ -129,7 +129,7 @@ class TestAgain:
                 assert (checked.outcome, checked.again, checked.findings) == ("fine", "identical", [])
 
     def test_what_happens_does_change_verdicts(self, court: Court) -> None:
-        """Else the test above would show nothing."""
+        """Otherwise the test above would show nothing."""
         verdicts = judged_along(court, list(LATER))
         told = [(one.reasons, one.trust, one.index, one.gaps, one.chain_head) for one in verdicts]
         assert len({encode_report(one) for one in verdicts}) == len(verdicts)
@@ -368,7 +368,7 @@ def test_an_invalid_verdict_is_an_input_error(court: Court) -> None:
 
 
 def test_lines_that_an_agent_wrote_long_ago_are_as_old_as_they_were(court: Court) -> None:
-    """The trust in an agent fades with the time since: a verdict is of its moment."""
+    """The trust in an agent decays over time, so a verdict is bound to its time."""
     verdict = court.said()
     court.seconds += 90 * 86_400
     assert court.said().trust != verdict.trust

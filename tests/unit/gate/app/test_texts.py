@@ -24,7 +24,7 @@ BROKEN = FINE.replace(b"[1].", b"[1][2].")
 
 
 class World:
-    """Two commits: what a file was, and what it became."""
+    """Make two commits: a file before and after."""
 
     def __init__(self, folder: Path, *versions: dict[bytes, bytes]) -> None:
         self.built: Built = a_repository(folder)

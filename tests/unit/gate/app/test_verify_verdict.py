@@ -61,7 +61,7 @@ def test_a_signer_whom_nobody_named_does_not_do_where_one_was_named(court: Court
 
 
 def test_a_changed_payload_is_wrongly_signed(court: Court, key: Key) -> None:
-    """Signed by somebody who is allowed, changed afterwards, with every form right."""
+    """Use an allowed signer, then change the verdict, with every format valid."""
     verdict = court.said()
     mine, theirs = (
         json.loads(encode_verdict_statement(one, key.private)) for one in (verdict, court.said(b"other words"))

@@ -80,7 +80,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def an_agent_wrote(repository: Path, after: str) -> None:
-    """An agent with a good record."""
+    """Record an agent with a good record."""
     for number in range(12):
         at = format_timestamp((NOON - 3600 * number) * NS)
         spool_of(repository).put(an_event("decision", id=f"d{number}", at=at, changed_lines=50))

@@ -56,7 +56,7 @@ def a_reason(sentence: str, *places: PlaceReport, level: str = "review") -> Reas
 
 
 def regions(report: GateReport) -> list[dict[str, int]]:
-    """Where the results of a verdict as SARIF stand."""
+    """Return the locations of the results of a SARIF verdict."""
     results = json.loads(encode_gate_sarif(report, "1.0", RULES, HERE))["runs"][0]["results"]
     return [result["locations"][0]["physicalLocation"]["region"] for result in results]
 

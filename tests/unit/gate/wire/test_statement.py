@@ -104,7 +104,7 @@ ENVELOPE = encode_verdict_envelope(encode_statement(a_verdict()), a_signature())
 
 @given(st.integers(0, len(ENVELOPE) - 1), st.integers(0, 255))
 def test_a_changed_byte_leaves_no_envelope_or_another_message_or_signature(place: int, byte: int) -> None:
-    """What is left to be found is found by whoever checks the signature."""
+    """The signature check finds all other changes."""
     changed = bytearray(ENVELOPE)
     changed[place] = byte
     if bytes(changed) == ENVELOPE:

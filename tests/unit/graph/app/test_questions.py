@@ -162,7 +162,7 @@ def test_the_next_call_is_the_usual_follower(world: World) -> None:
     assert report.suggestions[0].edges[0].type == "sequence"
     assert (
         suggest_next_tool_calls(world.workspace, "no", (), None).suggestions == report.suggestions
-    )  # the start of an id is enough
+    )  # the start of an id is sufficient
     (bash,) = suggest_next_tool_calls(world.workspace, None, ("Read", "Edit"), 1).suggestions
     assert bash.name == "Bash" and [edge.start for edge in bash.edges] == ["tool:Edit"]
     with pytest.raises(InputError):

@@ -15,7 +15,7 @@ from tests.builders.otlp import spans_seen
 
 
 def stored(spans: list[OtlpSpan | OtlpProblem]) -> list[View]:
-    """The views that a store would make of the spans."""
+    """Return the views that a store would make of the spans."""
     views = []
     for span in spans:
         assert isinstance(span, OtlpSpan)

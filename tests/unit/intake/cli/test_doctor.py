@@ -1,4 +1,4 @@
-"""What ``custody doctor`` says of hooks and gaps."""
+"""The report of ``custody doctor`` about hooks and gaps."""
 
 import json
 import os
@@ -39,7 +39,7 @@ def report(repository: Path) -> dict[str, Any]:
 
 
 def said(repository: Path, name: str = "hook") -> list[tuple[str, str, str | None]]:
-    """How it is, what it is and what to do, of one thing that is looked at."""
+    """Return the state, the description and the fix of one check."""
     checks = report(repository)["checks"]
     return [(check["state"], check["what"], check.get("hint")) for check in checks if check["name"] == name]
 
@@ -143,7 +143,7 @@ def test_what_keeps_an_agent_from_being_recorded_is_told(repository: Path) -> No
     again = "run 'custody init --agent claude-code'"
 
     def looked() -> list[tuple[str, str, str | None]]:
-        """What of the hook is not well, as the doctor itself sees it."""
+        """Return the failed checks of the hook, as the doctor reports them."""
         return [found for found in check_agent_hooks(Workspace(repository)) if found[0] != "well"]
 
     assert looked() == []
@@ -207,7 +207,7 @@ def test_a_setting_that_turns_hooks_off_is_found_where_the_agent_looks(
     assert [
         what for state_, what, _ in check_agent_hooks(Workspace(repository)) if state_ == "ill" and str(place) in what
     ]
-    if agent == "claude-code":  # what is nearer counts
+    if agent == "claude-code":  # the nearer settings win
         (repository / ".claude/settings.json").write_text('{"disableAllHooks": false}')
         assert [found for found in check_agent_hooks(Workspace(repository)) if found[0] == "ill"] == []
 

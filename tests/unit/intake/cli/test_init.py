@@ -43,7 +43,7 @@ def home() -> Path:
 
 
 def tree(*folders: Path) -> dict[str, tuple[str, int]]:
-    """Every file, link and folder with its content and mode; git's own database left out."""
+    """Return every file, link and folder with its content and mode; git's own database left out."""
     found = {}
     for path in (path for folder in folders for path in folder.rglob("*")):
         if (
@@ -57,7 +57,7 @@ def tree(*folders: Path) -> dict[str, tuple[str, int]]:
 
 
 def files(ran: Ran) -> dict[str, str]:
-    """What was done, by the end of the path."""
+    """Return the actions, by the end of their paths."""
     report: dict[str, Any] = json.loads(ran.out)
     return {re.sub(r".*/(?=[^/]*/[^/]*$)", "", file["path"]): file["done"] for file in report["files"]}
 
@@ -72,7 +72,7 @@ def a_commit(folder: Path, *words: str) -> None:
 
 
 def recorded(folder: Path) -> list[str]:
-    """The agents of what is kept, oldest first."""
+    """Return the agents of the stored records, oldest first."""
     report = json.loads(custody(folder, "records", "--json").out)
     return [re.split("[:]", record["key"])[1] for record in reversed(report["records"])]
 
@@ -85,7 +85,7 @@ def command_in(path: Path) -> str:
 
 
 def run_hook(path: Path, folder: Path, **fields: str) -> None:
-    """What the agent does at its event Stop."""
+    """Return the agent's command for its event Stop."""
     event = json.dumps({"session_id": "s1", "hook_event_name": "Stop", "cwd": str(folder), **fields})
     done = subprocess.run(
         ["sh", "-c", command_in(path)], cwd=folder, input=event, text=True, capture_output=True, check=False
@@ -415,7 +415,7 @@ def test_a_tracked_hooks_folder_gets_lines_to_add(repository: Path) -> None:
     assert tree(repository / ".githooks") == before and not (repository / ".git/hooks/post-commit").exists()
 
 
-# What git status shows.
+# The output of git status.
 
 
 def test_the_settings_that_we_make_are_no_news_to_git(repository: Path) -> None:

@@ -1,4 +1,4 @@
-"""``custody record`` as any tool may call it: exits 0, says what is wrong, acknowledges only what can be kept."""
+"""``custody record`` as any tool may call it: exits 0, reports errors, acknowledges only stored events."""
 
 import json
 from pathlib import Path

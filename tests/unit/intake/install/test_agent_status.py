@@ -1,4 +1,4 @@
-"""What the doctor and init say of each agent: its hooks, when it was last heard, what lies on disk."""
+"""The status of each agent in doctor and init: its hooks, its last session, its files on disk."""
 
 import json
 import time
@@ -30,7 +30,7 @@ def built(tmp_path: Path) -> Built:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where Gemini CLI keeps its chats."""
+    """Return the folder of Gemini CLI's chats."""
     monkeypatch.setenv("GEMINI_CLI_HOME", str(tmp_path / "g"))
     return tmp_path / "g" / ".gemini" / "tmp"
 

@@ -1,4 +1,4 @@
-"""Settings as they might be: any values, any layout, comments anywhere."""
+"""Random settings: any values, any layout, comments anywhere."""
 
 import json
 from typing import Any
@@ -23,7 +23,7 @@ hooks = st.dictionaries(st.sampled_from(EVENTS), st.lists(groups, max_size=3), m
 
 @st.composite
 def settings_values(draw: st.DrawFn) -> dict[str, Any]:
-    """An object that may have hooks of others."""
+    """Return an object that may contain other tools' hooks."""
     value: dict[str, Any] = draw(st.dictionaries(texts.filter(lambda key: key != "hooks"), values, max_size=3))
     if draw(st.booleans()):
         place = draw(st.integers(0, len(value)))
@@ -37,7 +37,7 @@ spaces = st.sampled_from(["", "", " ", "\n", "\n  ", "\t", "\r\n", " // c\n", "/
 
 @st.composite
 def laid_out(draw: st.DrawFn, value: Any, space: st.SearchStrategy[str] = spaces) -> str:
-    """``value`` as JSON with comments and trailing commas, in no style at all."""
+    """Return ``value`` as JSON with comments and trailing commas, randomly formatted."""
 
     def written(value: Any) -> str:
         if not isinstance(value, dict | list):

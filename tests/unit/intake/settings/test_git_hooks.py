@@ -1,4 +1,4 @@
-"""git's hooks: both run, no failure of ours is felt, theirs come back to the byte."""
+"""git's hooks: both run, our failures have no effect, and theirs are restored to the byte."""
 
 import os
 import stat
@@ -34,7 +34,7 @@ def built(tmp_path: Path) -> Built:
 
 @pytest.fixture(autouse=True)
 def _tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """pre-commit and lefthook on PATH, which only tell that they ran; files where both sides tell."""
+    """pre-commit and lefthook on PATH, which only record that they ran, and the files of both records."""
     tools = tmp_path / "tools"
     tools.mkdir()
     for name, status in (("pre-commit", 5), ("lefthook", 0)):
@@ -81,7 +81,7 @@ def commit(built: Built, *options: str) -> None:
 
 
 def run(hook: Path, *arguments: str) -> int:
-    """How the hook ends; a shell starts it, as git does when it has no first line."""
+    """Return the hook's exit status; a shell runs it, as git does without a shebang."""
     return subprocess.run(["sh", "-c", '"$@"', "sh", hook, *arguments], cwd=hook.parents[2], check=False).returncode
 
 
@@ -91,7 +91,7 @@ def lines(name: str) -> list[str]:
 
 
 def all_of(built: Built) -> dict[str, tuple[bytes | str, int]]:
-    """Every hook file with its bytes (or where its link leads) and its mode."""
+    """Return every hook file with its bytes (or the target of its link) and its mode."""
     return {
         path.name: (os.readlink(path) if path.is_symlink() else path.read_bytes(), stat.S_IMODE(path.lstat().st_mode))
         for path in (built.path / ".git/hooks").iterdir()
@@ -289,7 +289,7 @@ def test_a_file_of_that_name_is_never_overwritten(built: Built) -> None:
 
 
 def test_pre_commits_own_way_of_chaining_us_does_not_go_round_in_circles(built: Built) -> None:
-    """'pre-commit install' over our wrapper makes it 'post-commit.legacy' and runs that from its own."""
+    """'pre-commit install' renames our wrapper to 'post-commit.legacy' and runs it from its own hook."""
     path = a_hook(built, SHAPES["pre-commit's"])
     set_up(built)
     path.rename(path.with_name("post-commit.legacy"))
@@ -305,7 +305,7 @@ def test_a_hook_that_asks_for_its_own_name_keeps_it(built: Built) -> None:
     assert all_of(built) == before
 
 
-# Folders that are not ours to change.
+# Folders that we must not change.
 
 
 def folder_of(built: Built, configured: str | None, *tracked: str) -> HookFolder:

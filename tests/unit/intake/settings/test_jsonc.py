@@ -1,4 +1,4 @@
-"""What the scanner reads is what is written, and every value stands where it says."""
+"""The scanner reads the values that were written, with the right position of each."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which agents are here, where their settings are, and what a version may be asked."""
+"""Installed agents, the paths of their settings, and the events that a version supports."""
 
 from collections.abc import Mapping
 from pathlib import Path

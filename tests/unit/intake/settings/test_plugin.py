@@ -1,4 +1,4 @@
-"""opencode's plugin: put there and taken away as a whole, and run in node with the hooks that opencode calls."""
+"""opencode's plugin: installed and removed as a whole, and run in node with the hooks of opencode."""
 
 import json
 import os
@@ -152,11 +152,11 @@ def test_any_command_comes_out_as_it_went_in() -> None:
     assert list_plugin_hook_commands(None) == []
 
 
-# What it says.
+# The messages of the plugin.
 
 
 def a_plugin(folder: Path, command: str | None = None, **numbers: int) -> Path:
-    """The plugin with a recorder that writes down what it is told, one line each."""
+    """Return the plugin with a recorder that writes its input to a file, one line per event."""
     said = command or f": /custody/hook/record.py; cat >> '{folder}/said'; echo >> '{folder}/said'"
     code = render_agent_plugin(HookRequest.of(AGENT, said)).decode()
     for name, value in numbers.items():
@@ -261,7 +261,7 @@ def test_a_servers_answer_is_its_texts(tmp_path: Path) -> None:
     assert told(tmp_path)[-1]["tool_response"]["content"] == [{"type": "text", "text": "found"}]
 
 
-# It is never in the way.
+# It never disturbs opencode.
 
 
 @pytest.mark.parametrize("command", ["exit 7", "exec <&-; exit 1", "no-such-program", "kill -9 $$"])
@@ -293,7 +293,7 @@ def test_whatever_it_is_handed_it_does_not_throw(tmp_path: Path, pairs: list[tup
     session = Opencode(tmp_path / "work")
     hooks = ("chat.message", "tool.execute.before", "tool.execute.after", "event")
     session.steps = [{"hook": hook} for hook in hooks]
-    for one, two in pairs:  # together: what costs is the start of node
+    for one, two in pairs:  # in one run, since starting node is slow
         session.steps += [{"hook": hook, "input": one, "output": two} for hook in hooks]
         for kind in ("session.created", "message.updated", "message.part.updated", "toString", 7):
             for properties in (one, {"info": one, "part": two}):

@@ -1,4 +1,4 @@
-"""Others edit the file while our entries are in it: taking ours out keeps every edit of theirs."""
+"""Other programs edit the file that has our entries: removing ours keeps every other edit."""
 
 import json
 import re
@@ -35,7 +35,7 @@ def test_any_settings_come_back_to_the_byte(data: bytes, agent: str) -> None:
         assert path.read_bytes() == data
 
 
-# What others do to a text, a number choosing where. Each leaves JSON behind, and marks that must survive.
+# Edits of a text by others; a number chooses the position. Each leaves valid JSON, and marks that must survive.
 
 
 def _first_of_all(text: str, number: int) -> str:
@@ -45,7 +45,7 @@ def _first_of_all(text: str, number: int) -> str:
 
 
 def _comment_line(text: str, number: int) -> str:
-    """A comment at the end of some line that is not inside one of our entries."""
+    """Add a comment to the end of a line outside our entries."""
     lines = text.split("\n")
     fit = [at for at in range(len(lines)) if _depth("\n".join(lines[: at + 1])) <= 3]
     at = fit[number % len(fit)]
@@ -59,7 +59,7 @@ def _depth(text: str) -> int:
 
 
 def _entry_before(text: str, number: int) -> str:
-    """An entry in front of all others of an event that has some."""
+    """Add an entry before all others of an event."""
     events = [at for at in _places(text, "[") if text[:at].rstrip().endswith(('"Stop":', '"PreToolUse":'))]
     if not events:
         return text
@@ -70,7 +70,7 @@ def _entry_before(text: str, number: int) -> str:
 
 
 def _entry_behind(text: str, number: int) -> str:
-    """An entry behind ours, as a person adds one."""
+    """Add an entry after ours, as a person would."""
     ours = [
         at for at in _places(text, "]") if text[:at].rstrip().endswith("}") and "custody/hook" in text[at - 600 : at]
     ]
@@ -87,13 +87,13 @@ def _blank_lines(text: str, number: int) -> str:
 
 
 def _reformatted(text: str, number: int) -> str:
-    """As a program does that reads all and writes all: comments are lost, by its own doing."""
+    """Read and rewrite the whole file, like a program that loses comments."""
     value = said(Path("x.json"), text.encode())
     return json.dumps(value, indent=[None, 2, 4, "\t"][number % 4])
 
 
 def _one_deleted(text: str, number: int) -> str:
-    """Somebody removes one of our entries by hand."""
+    """Remove one of our entries by hand."""
     value = said(Path("x.json"), text.encode())
     for event, entries in value.get("hooks", {}).items():
         if len(event) % 2 == number % 2 and any("custody/hook" in str(entry) for entry in entries):
@@ -153,13 +153,13 @@ def _edited(text: str, edits: list[tuple[Redo, int]]) -> str:
         try:
             said(Path("x.json"), again.encode())
         except (ValueError, IndexError):
-            continue  # a place inside a string or a comment: no editor would leave that
+            continue  # a position inside a string or a comment: no editor would write there
         text = again
     return text
 
 
 def theirs(value: Any) -> Any:
-    """What the file says without ours and without what is empty."""
+    """Return the content without our entries and without empty objects."""
     hooks = {}
     for event, entries in value.get("hooks", {}).items():
         some = [spared(entry) for entry in entries] if isinstance(entries, list) else entries
@@ -171,7 +171,7 @@ def theirs(value: Any) -> Any:
 
 
 def spared(entry: Any) -> Any:
-    """An entry without our handlers; None if it has no other."""
+    """Return an entry without our handlers; None if it has no other."""
     if str(HOME) not in str(entry):
         return entry
     handlers = [handler for handler in entry.get("hooks", []) if str(HOME) not in str(handler)]
@@ -180,7 +180,7 @@ def spared(entry: Any) -> Any:
 
 @pytest.mark.parametrize("name", [name for name, case in FINE.items() if case.name != "config.toml" and case.data])
 def test_claude_codes_own_writing_keeps_us_removable(name: str, tmp_path: Path) -> None:
-    """A permission is granted in a session: the agent reads the file and writes it again."""
+    """Grant a permission in a session: the agent reads the file and writes it again."""
     case = FINE[name]
     path, notes = tmp_path / case.name, tmp_path / "notes"
     path.write_bytes(case.data or b"")

@@ -1,4 +1,4 @@
-"""Every settings file of the table: added to once, everybody's entries there, out again to the byte, or refused."""
+"""Every settings file of the table: our entries are added once and removed to the byte, or it is rejected."""
 
 import stat
 from collections.abc import Callable, Mapping
@@ -14,11 +14,11 @@ from tests.settings.table import CASES, FINE, REFUSED, Case
 
 HUGE = "huge"
 ORDINARY = {name: case for name, case in FINE.items() if name != HUGE}
-"""What can be taken in and out; a megabyte, which takes long to parse, has a test of its own."""
+"""The valid files; a megabyte takes long to parse and has its own test."""
 
 
 def failures(cases: Mapping[str, Case], check: Callable[[Case, Path, Path], None], folder: Path) -> dict[str, str]:
-    """Every case that ``check`` does not hold for, with the reason; each has a folder and notes of its own."""
+    """Return every case that fails ``check``, with the reason; each has its own folder and manifest."""
     found = {}
     for number, (name, case) in enumerate(cases.items()):
         own = folder / str(number)

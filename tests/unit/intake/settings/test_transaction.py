@@ -1,4 +1,4 @@
-"""Files are changed whole or not at all, all or none, and stay what they were: mode, owner, link."""
+"""Files are changed completely or not at all, all or none, and keep mode, owner and link."""
 
 import json
 import os

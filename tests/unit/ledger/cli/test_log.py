@@ -17,7 +17,7 @@ from tests.builders.hooks import SESSION, a_hook_event, an_edit
 from tests.builders.in_process import custody
 
 DEEP = sys.getrecursionlimit() + 100
-"""More calls inside one another than Python recurses."""
+"""More nested calls than Python can recurse."""
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def worked(repository: Path) -> Path:
-    """The repository after a short session with a subagent, recorded by ``custody record``."""
+    """Return the repository after a short session with a subagent, recorded by ``custody record``."""
     for said in (
         a_hook_event("SessionStart", repository, source="startup", model="m-1"),
         a_hook_event("UserPromptSubmit", repository, prompt="please  fix\nit", prompt_id="p1"),

@@ -1,4 +1,4 @@
-"""Webhook deliveries: only what is signed is believed, each is taken in once, and what it asks for becomes jobs."""
+"""Webhook deliveries: only signed ones are accepted, each once, and they become jobs."""
 
 import json
 from collections.abc import Iterator
@@ -36,20 +36,20 @@ def keeper() -> DeliveryIntake:
 
 
 def sent(body: bytes, headers: dict[str, str]) -> WebhookDelivery:
-    """A delivery as the service hands it over."""
+    """Return a delivery as the service passes it on."""
     return WebhookDelivery(
         headers["X-GitHub-Event"], headers["X-GitHub-Delivery"], headers["X-Hub-Signature-256"], body
     )
 
 
 def opened(action: str = "opened", guid: str = GUID, **more: str) -> WebhookDelivery:
-    """A delivery about a pull request."""
+    """Return a delivery about a pull request."""
     fake.opened(3, BASE, HEAD, **more)
     return sent(*fake.delivery("pull_request", action, 3, guid))
 
 
 def waiting(control: ControlTables) -> list[tuple[str, str, str]]:
-    """The kind, the project and the payload of each job that waits."""
+    """Return the kind, the project and the payload of each waiting job."""
     return [(job.kind, job.project, job.payload) for job in control.jobs.list_in_states((JobState.WAITING,), 99)]
 
 

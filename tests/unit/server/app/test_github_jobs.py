@@ -35,13 +35,13 @@ OLD, NEW = b"one = first(1)\n", b"one = first(1)\nalpha = beta(gamma)\n"
 
 
 def worked(*, done: int = 0, again: int = 0) -> WorkerReport:
-    """What a worker reports that set nothing aside."""
+    """Return the report of a worker without failures."""
     return WorkerReport(done=done, again=again, aside=0, lost=0)
 
 
 @dataclass
 class Team:
-    """A service's surroundings: the origin on GitHub's side, the database, what the operator set."""
+    """The environment of a service: the origin on GitHub, the database, the operator's settings."""
 
     workspace: Workspace
     fake: FakeGitHub
@@ -50,36 +50,36 @@ class Team:
     now: list[int]
 
     def delivered(self, action: str, number: int, guid: str = "delivery-1") -> None:
-        """GitHub tells of a pull request."""
+        """Deliver a webhook about a pull request."""
         body, headers = self.fake.delivery("pull_request", action, number, guid)
         self._taken_in("pull_request", body, headers)
 
     def pushed(self, before: str, after: str) -> None:
-        """GitHub tells of a push."""
+        """Deliver a webhook about a push."""
         self._taken_in("push", *self.fake.pushed(before, after, [], "delivery-push"))
 
     def work(self) -> WorkerReport:
-        """A worker does what is due."""
+        """Run the due jobs."""
         return JobWorker(self.workspace, KINDS).run(once=True)
 
     def jobs(self, state: JobState) -> list[str]:
-        """What failed jobs in a state say."""
+        """Return the errors of jobs in a state."""
         with connect_control_tables(self.workspace) as control:
             return [job.error or "" for job in control.jobs.list_in_states((state,), 99)]
 
     def pull(self, number: int, base: str, head: str) -> None:
-        """A pull request, as GitHub keeps it: its head under a reference of the origin."""
+        """Store a pull request as GitHub does: its head under a reference of the origin."""
         self.fake.opened(number, base, head)
         self.origin.git("update-ref", f"refs/pull/{number}/head", head)
 
     def recorded(self) -> None:
-        """An agent is recorded as it writes the new line, in the project that the repository belongs to."""
+        """Record an agent that writes the new line, in the project of the repository."""
         with self._project.writing() as store:
             at = format_timestamp(NOON * 10**9 - 10**9)
             store.append([an_arrival("edit", path="a.py", before=OLD.decode(), after=NEW.decode(), at=at, head=None)])
 
     def decided(self) -> list[str]:
-        """What was decided about the agent."""
+        """Record decisions about the agent."""
         with self._project.reading() as store:
             return [seen.view.decision.value for seen in decisions_of_agent(store, "robot")]
 

@@ -1,4 +1,4 @@
-"""Pull requests judged and told: on real repositories, with a GitHub on loopback."""
+"""Pull requests are judged and reported: on real repositories, with a GitHub on loopback."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -135,7 +135,7 @@ def test_a_busy_github_is_the_callers_to_ask_again(fake: FakeGitHub, built: Buil
 
 
 def moving(fake: FakeGitHub, heads: list[str]) -> Callable[[int], None]:
-    """Whenever the request is fetched, somebody pushes the next head."""
+    """Push the next head whenever the request is fetched."""
     left = iter(heads)
 
     def fetch(number: int) -> None:

@@ -1,4 +1,4 @@
-"""The folder of a report: nothing of anybody else's is touched."""
+"""The folder of a report: no other file in it is changed."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Retention: old conversations are erased as by a person, and nothing else is."""
+"""Retention: old conversations are erased as if by a person, and nothing else is."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Workers: killed at any moment, each job's effect happens at least once and its end is recorded once."""
+"""Workers killed at any time: each job runs at least once and its end is recorded once."""
 
 import os
 import threading
@@ -38,7 +38,7 @@ RULES = WorkRules(lease_seconds=60.0, attempts_max=3, back_off_seconds=4.0)
 
 
 class Clock:
-    """A clock that stands until it is moved."""
+    """A clock that stops until it is set."""
 
     def __init__(self) -> None:
         self.now = NOON
@@ -57,7 +57,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def workspace(tmp_path: Path, clock: Clock) -> Workspace:
-    # Chance is always at its end: nothing is taken off what a job waits.
+    # Randomness at its maximum: a job's wait is not shortened.
     return Workspace(a_git_folder(tmp_path), now_ns=clock, token=lambda: "f" * 32)
 
 
@@ -229,7 +229,7 @@ STEPS = st.lists(st.tuples(st.integers(0, 1), st.sampled_from(["work", "settle",
 def test_with_workers_killed_at_any_moment_each_effect_happens_and_each_end_is_recorded_once(
     steps: list[tuple[int, str]], keys: tuple[str, ...]
 ) -> None:
-    """Two workers, step by step in any order; one that dies forgets everything. At last one works to the end."""
+    """Run two workers step by step in any order; a dead one forgets everything. Then one works to the end."""
     clock, effects, ends = Clock(), Counter[str](), Counter[str]()
     with ControlTables(open_sqlite_overlay(None)) as control:
         migrate_store_schema(control.db, load_schema_migrations("custody.server.control"))

@@ -1,4 +1,4 @@
-"""Changes: clusters and lists that stay small, one change with all that is known of it, two beside each other."""
+"""Changes: clusters and lists stay small; the page of one change; two changes compared."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -40,7 +40,7 @@ PARSER = b"import json\n\n\ndef parse(text):\n    return json.loads(text, parse_
 
 
 class World:
-    """A repository with proposals that are alike, and one that is like none."""
+    """A repository with similar proposals, and one unlike the others."""
 
     def __init__(self, folder: Path) -> None:
         self.built: Built = a_repository(folder)
@@ -317,6 +317,6 @@ def test_clusters_are_found_once_for_a_state_of_the_index(world: World, monkeypa
     monkeypatch.setattr(cluster_groups, "cluster_changes", counted)
     assert find_clusters_for_page(world.workspace, memory) is first
     assert not found
-    world.propose(4, {b"src/app.py": RETRY + b"\n"}, "Retry once more")
+    world.propose(4, {b"src/app.py": RETRY + b"\n"}, "Retry again")
     assert len(find_clusters_for_page(world.index().workspace, memory).groups[0].members) > len(first.groups[0].members)
     assert found == [1]

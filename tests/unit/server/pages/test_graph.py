@@ -1,4 +1,4 @@
-"""The page of the graph: four pictures within bounds, a legend that says what is on, rows that say the same."""
+"""The page of the graph: four bounded pictures, a legend with its state, and the same content as rows."""
 
 import re
 from collections.abc import Sequence
@@ -38,17 +38,17 @@ def world(tmp_path: Path) -> World:
 
 
 def buttons(html: str) -> dict[str, str]:
-    """The legend: each word, and whether it is pressed."""
+    """Return the legend: each label, and whether it is pressed."""
     return dict(re.findall(r'data-word="(\w+)"[^>]*aria-pressed="(\w+)"', html))
 
 
 def hide_of(html: str) -> dict[str, str]:
-    """The ``hide`` parameter of each button."""
+    """Return the ``hide`` parameter of each button."""
     return {word: hide for hide, word in re.findall(r'name="hide" value="([\w,]*)" data-word="(\w+)"', html)}
 
 
 def cells(html: str) -> list[list[str]]:
-    """The rows in the HTML itself."""
+    """Return the rows in the HTML itself."""
     rows = re.findall(r"<tr>((?:<td.*?</td>)+)</tr>", html, re.DOTALL)
     return [[re.sub("<[^>]*>", "", cell) for cell in re.findall(r"<td.*?</td>", row, re.DOTALL)] for row in rows]
 

@@ -1,4 +1,4 @@
-"""The log of reads: one entry for an open page however often it refreshes, and never none."""
+"""The log of reads: one entry for an open page however often it refreshes, and at least one."""
 
 import pytest
 from hypothesis import given

@@ -24,7 +24,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workspace, Built]
 
 
 def kinds_in(html: str) -> list[str]:
-    """The kinds of the links, in the order on the page."""
+    """Return the kinds of the links, in the order on the page."""
     return re.findall(r'<li class="c-([a-z]+)(?: hung)?" id="link-', html)
 
 

@@ -1,4 +1,4 @@
-"""Services about whose projects much is known."""
+"""Services with well-recorded projects."""
 
 import subprocess
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from tests.house.postgres import a_database
 
 @pytest.fixture(scope="package")
 def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
-    """A service in a repository about which much is known; another project has an empty repository of its own."""
+    """A service in a well-recorded repository; another project has its own, empty repository."""
     folder = tmp_path_factory.mktemp("embedded")
     workspace, _ = a_project(folder / "own")
     subprocess.run(["git", "init", "-q", str(folder / "other")], check=True)
@@ -24,7 +24,7 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
 
 @pytest.fixture(scope="package")
 def team(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
-    """A service on a team's database, outside any repository, as a role that is bound to one project."""
+    """A service on a team's database, outside any repository, with a role bound to one project."""
     with a_database(postgres_url) as url, a_team(url, tmp_path_factory.mktemp("team"), "other") as made:
         own, other = a_still(made.workspace()), a_still(made.workspace("other"))
         told(own, what_happened())

@@ -1,4 +1,4 @@
-"""Blame as document 000 asks for it."""
+"""The blame endpoint of document 000."""
 
 from typing import Any
 
@@ -102,6 +102,6 @@ def test_paths_that_lead_nowhere_are_refused(service: Asked, path: str) -> None:
     assert service.send("blame", question(segment(), file_path=path)).status_code == 422
 
 
-@pytest.mark.parametrize("moment", [LATER, AT, 1_769_861_400, 1_769_861_400.5, None])
-def test_moments_in_each_spelling(service: Asked, moment: object) -> None:
-    assert service.send("blame", question(segment(timestamp=moment))).status_code == 200
+@pytest.mark.parametrize("timestamp", [LATER, AT, 1_769_861_400, 1_769_861_400.5, None])
+def test_timestamps_in_each_spelling(service: Asked, timestamp: object) -> None:
+    assert service.send("blame", question(segment(timestamp=timestamp))).status_code == 200

@@ -1,4 +1,4 @@
-"""Chains through a service: sent and taken verbatim, refused whole, and the same answers at the other end."""
+"""Chains through a service: copied verbatim, rejected as a whole, and the same answers at the other end."""
 
 import json
 from collections.abc import Iterator
@@ -123,7 +123,7 @@ def test_long_chains_are_sent_and_taken_in_stretches(
 
 
 def test_remote_answers_have_the_same_bytes_as_local_ones(served: Served, ana: Workspace) -> None:
-    """Bob's own evidence and the service's: asked remotely, or pulled first and asked here."""
+    """Compare Bob's own evidence and the service's: queried remotely, or pulled first and queried here."""
     push_to_service(ana, served.remote)
     bob = served.team.clone("bob")
     recorded(bob, an_edit_event("new_name.py", None, NEW, at=60, session="bobs"), prefix="bobs")
@@ -161,7 +161,7 @@ def service(tmp_path: Path) -> Iterator[Asked]:
 
 
 def a_stretch(tmp_path: Path, count: int = 3, *, after: int = 0) -> bytes:
-    """What a push sends of a small chain."""
+    """Return the bytes that a push sends for a small chain."""
     folder = tmp_path / "sender"
     if not folder.exists():
         workspace = Workspace(a_git_folder(folder))

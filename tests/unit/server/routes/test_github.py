@@ -1,4 +1,4 @@
-"""GitHub's webhook over HTTP: a stranger reaches nothing, a delivery becomes a job once."""
+"""GitHub's webhook over HTTP: a stranger gets nothing, a delivery becomes one job."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is sent is kept once: new 201, the same again 200, the same key with another content 409."""
+"""Sent events are stored once: new 201, repeated 200, the same key with other content 409."""
 
 import gzip
 import json

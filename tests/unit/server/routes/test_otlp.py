@@ -1,4 +1,4 @@
-"""OTLP over HTTP: JSON and protobuf, packed or not; what cannot be kept is counted in the answer."""
+"""OTLP over HTTP: JSON and protobuf, compressed or not; rejected spans are counted in the answer."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Questions that make no sense: refused in words, without effect, wherever the store is."""
+"""Invalid queries are rejected with a message and without effect, on every store."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Who sees what: words of conversations need their scope, and nothing is told to another project."""
+"""Access: conversations need their scope, and no project sees another's data."""
 
 from dataclasses import replace
 
@@ -50,7 +50,7 @@ def test_nothing_is_told_to_another_project(request: pytest.FixtureRequest, name
     for case in EVERYWHERE.values():
         answer = case.asked(made, OTHER)
         assert answer.status_code in (200, 404, 422), answer.text
-        # What was asked for is named in a refusal; nothing else is.
+        # A rejection repeats the request's own name, and nothing else.
         said = answer.text if answer.status_code == 200 else answer.json()["remedy"] or ""
         assert case.body is not None or MARK not in said
         assert "zebra" not in answer.text and "Retry" not in answer.text

@@ -1,4 +1,4 @@
-"""Decisions, sources and erasures that a service is told: each once, on an embedded store and on a team's database."""
+"""Decisions, sources and erasures sent to a service: each stored once, on an embedded store and a team's."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ SECRET = "AKIAQ7ZZEXAMPLE4XKJ2"
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Asked]:
-    """A service on an empty store: in a repository, or bound to a project of a team's database outside of any."""
+    """A service on an empty store: in a repository, or bound to a project of a team's database."""
     if request.param == "sqlite":
         a_repository(tmp_path / "own").commit({b"a.py": RETRY})
         with asked(a_keeper(a_still(Workspace(tmp_path / "own")))) as made:
@@ -43,7 +43,7 @@ def a_decision(**fields: Any) -> dict[str, Any]:
 
 
 def same(answer: Any, kind: type[Report]) -> Any:
-    """The answer, whose bytes are those of a report."""
+    """Return the answer, and check that its bytes are those of a report."""
     assert encode_report(msgspec.json.decode(answer.content, type=kind)) == answer.content
     return answer.json()
 

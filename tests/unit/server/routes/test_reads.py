@@ -1,4 +1,4 @@
-"""Lists in pages, and who may read the words of conversations."""
+"""Lists in pages, and who may read conversations."""
 
 from urllib.parse import parse_qs, urlsplit
 

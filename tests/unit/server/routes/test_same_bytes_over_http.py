@@ -1,4 +1,4 @@
-"""Questions over HTTP: the bytes that the verb's use case gives, on an embedded store and on a team's database."""
+"""Queries over HTTP return the bytes of the verb's use case, on an embedded store and on a team's database."""
 
 import subprocess
 import sys
@@ -76,7 +76,7 @@ def test_an_indexed_change_is_checked_by_any_of_its_names(embedded: Asked) -> No
         embedded.get(f"/api/v1/changes/{name}/duplicates") for name in ("2", change["head"], change["head"][:12])
     ]
 
-    tip = embedded.workspace.repository.head().commit  # not where the change left the line: what landed since counts
+    tip = embedded.workspace.repository.head().commit  # not the line number of the change: later commits moved it
     used = dupes_check(embedded.workspace, f"{tip}..{change['head']}")
     assert {answer.content for answer in answers} == {encode_report(used)}
     assert used.outcome == "found" and used.suggestions

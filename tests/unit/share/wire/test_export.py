@@ -272,7 +272,7 @@ def test_any_object_is_a_line_or_refused(kind: str, value: dict[str, Json], data
         if isinstance(line, BodyLine):
             body_from_line(line)
     except InputError:
-        pass  # it only must not be any other error
+        pass  # any other exception would be a bug
 
 
 def test_a_refusal_stays_short_whatever_was_sent() -> None:

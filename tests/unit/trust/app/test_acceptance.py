@@ -41,7 +41,7 @@ class World:
         return NOON + round(day * DAY)
 
     def tell(self, number: int, day: float, decision: str = "accepted", **fields: Any) -> None:
-        """A decision that some recorder brings, perhaps late."""
+        """Record a decision, possibly late."""
         said = {"agent": "robot", "actor": "ana", "changed_lines": 20, **fields}
         spool_of(self.path).put(
             an_event("decision", id=f"d{number}", at=format_timestamp(self.at(day)), decision=decision, **said)

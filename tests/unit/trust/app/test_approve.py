@@ -283,7 +283,7 @@ class TestBudget:
     def test_processes_that_ask_at_once_do_not_overspend(self, world: TrustWorld) -> None:
         world.proven()
         changes = [world.agent_wrote(100) for _ in range(8)]
-        asked(world, changes[0], dry_run=True)  # what was captured is replayed once
+        asked(world, changes[0], dry_run=True)  # captured edits are replayed once
         children = [_asks(world, change) for change in changes]
         ended = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
         assert sorted(ended) == [0] * 5 + [1] * 3, "500 lines a day, 100 each"
@@ -322,7 +322,7 @@ class TestTampering:
 
 
 def _asks(world: TrustWorld, change: str) -> int:
-    """A process that asks about a change: it ends with 0 when it may land."""
+    """Start a process that asks to approve a change; it exits with 0 if the change may merge."""
     child = os.fork()
     if child == 0:
         status = 9
@@ -334,7 +334,7 @@ def _asks(world: TrustWorld, change: str) -> int:
 
 
 def _asked_until_answered(world: TrustWorld, change: str) -> TrustApproveReport:
-    """As somebody asks whose machine is so busy that the others' writes outlast SQLite's patience."""
+    """Ask on a machine so busy that other writers outlast SQLite's timeout."""
     for _ in range(5):
         try:
             return asked(world, change)

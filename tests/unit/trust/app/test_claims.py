@@ -28,13 +28,13 @@ def world(tmp_path: Path) -> TrustWorld:
 
 
 def somebody_wrote(world: TrustWorld) -> str:
-    """A commit of whose lines nothing was recorded, in a repository in which something was; the change that it is."""
+    """Commit lines without a record, in a repository with records; return the change."""
     world.tell("prompt")
     return world.committed({**world.files, b"src/a.py": OLD + ADDED})
 
 
 def noted(world: TrustWorld, agent: str = "robot", model: str = "unknown") -> None:
-    """A note of git-ai's says that an agent wrote them."""
+    """Add a note of git-ai that names an agent as their author."""
     meta = {"schema_version": "authorship/3.0.0", "base_commit_sha": "", "prompts": {}}
     sessions = {"s_1": {"agent_id": {"tool": agent, "id": "zz", "model": model}}}
     note = "src/a.py\n  s_1::t_1 3-4\n---\n" + json.dumps({**meta, "sessions": sessions})

@@ -28,7 +28,7 @@ LOGGED = RETRY.replace(b"    return state\n", b"    options.logger.info('gave up
 
 
 class World:
-    """A main line, one change that landed on it, and one that is much like it."""
+    """A main branch, one merged change, and a similar one."""
 
     def __init__(self, folder: Path) -> None:
         self.built: Built = a_repository(folder)

@@ -129,7 +129,7 @@ def test_a_revert_of_what_nobody_decided_is_a_rejection_by_the_diff(world: Trust
     assert one.taken is not None
     assert (one.taken.kind, one.taken.lines, one.taken.complexity) == ("revert", 60, "moderate")
     assert told(world, "reverted", change).agents[0].state == "known"
-    # That it had been merged may be told late: then both are there, as they would have been in order.
+    # A merge may be reported late: then both are recorded, as they would have been in order.
     assert told(world, "merged", change).agents[0].state == "recorded"
     assert counts(world) == (1, 0, 1)
 

@@ -62,7 +62,7 @@ def workspace(built: Built, commits: list[str], clock: Clock) -> Workspace:
 
 
 def a_decision(decision: DecisionType = ACCEPTED, **fields: Any) -> DecisionRequest:
-    """A decision with stakes of 1 unless a test says otherwise."""
+    """Return a decision with stakes of 1 unless a test says otherwise."""
     said = {"agent": "robot", "lines": 50, "complexity": ChangeComplexity.TRIVIAL, "actor": "ana", **fields}
     return DecisionRequest(decision=decision, **said)
 

@@ -39,19 +39,19 @@ NOWS = [NOON, NOON + 14 * DAY, NOON + 500 * DAY]
 
 @pytest.fixture
 def kept_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every fold is kept."""
+    """Store every fold."""
     monkeypatch.setattr(score_cache, "TAIL_MAX", 1)
 
 
 @contextmanager
 def a_store() -> Iterator[Store]:
-    """A store that waits for no disk."""
+    """Yield a store that waits for no disk."""
     with Store(open_sqlite_overlay(None), VIEWS, surroundings()) as store:
         yield store
 
 
 def arrival(entry: Entry, name: str) -> Arrival:
-    """The record that says what an entry says."""
+    """Return the record of an entry."""
     fields: dict[str, Any] = {
         "id": entry.id,
         "at": format_timestamp(entry.at_ns),

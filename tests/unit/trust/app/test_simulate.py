@@ -20,11 +20,11 @@ NS = 1_000_000_000
 DAY = 86_400
 ROBOT = b"Robot <robot@example.invalid>"
 EVERYTHING = "[trust]\naudit_share = 0.0\n"
-"""Nothing is drawn for an audit, so that a test knows what lands."""
+"""No change is drawn for an audit, so that a test knows what merges."""
 
 
 class World:
-    """A repository whose commits are a day apart, and a clock that stands at the last of them."""
+    """A repository with one commit a day, and a clock at the time of the last."""
 
     def __init__(self, folder: Path) -> None:
         self.built: Built = a_repository(folder)
@@ -48,7 +48,7 @@ class World:
         return [self.commit(f"Add {self.day}", **more) for _ in range(count)]
 
     def tell(self, decision: str = "accepted", *, agent: str = "robot", **fields: Any) -> None:
-        """A decision of this moment, as a recorder tells it."""
+        """Record a decision made now."""
         said = {"actor": "ana", "at": format_timestamp(self.now() * NS), "id": f"d{self.day}", **fields}
         spool_of(self.built.path).put(an_event("decision", agent=agent, decision=decision, **said))
 
@@ -107,7 +107,7 @@ def test_a_commit_that_is_reverted_later_was_bad(world: World) -> None:
 
 
 def test_a_revert_is_not_known_before_it_is_made(world: World) -> None:
-    """The commit after the bad one is judged before the revert, the one after the revert with it."""
+    """The commit after the bad one is judged without the revert, the one after the revert with it."""
     world.commits(13)
     landed = world.commit("Add much", lines=100)
     world.commit("In between", lines=100)

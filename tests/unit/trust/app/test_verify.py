@@ -32,7 +32,7 @@ def workspace(tmp_path: Path) -> FolderWorkspace:
 
 
 def changed(workspace: FolderWorkspace, *statements: str) -> None:
-    """The database after somebody wrote into it by hand."""
+    """Return the database after somebody changed it by hand."""
     with closing(sqlite3.connect(workspace.folder / "custody.db")) as db, db:
         for statement in statements:
             db.execute(statement)

@@ -25,7 +25,7 @@ robot: recorded as STORE:2
 
 @pytest.fixture
 def built(tmp_path: Path) -> Built:
-    """A first commit, and a second one that an agent was seen to write."""
+    """A first commit, and a second one that an agent was recorded writing."""
     made = a_repository(tmp_path / "repository")
     first = made.commit({b"a.py": BASE}, at=NOON)
     text = {"before": BASE.decode(), "after": (BASE + ADDED).decode()}
@@ -37,7 +37,7 @@ def built(tmp_path: Path) -> Built:
 
 
 def told(text: str) -> str:
-    """What was printed, with commits and moments under fixed names."""
+    """Return the output with fixed names for commits and times."""
     text = re.sub(r"\d{4}-\d\d-\d\dT[\d:]+Z", "MOMENT", text)
     return re.sub(r"\b[0-9a-f]{12}\b", "COMMIT", text)
 

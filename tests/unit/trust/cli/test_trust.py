@@ -44,7 +44,7 @@ SHOW = """\
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """A repository with a commit of 20 lines, and two decisions and a recovery told by other recorders."""
+    """A repository with a commit of 20 lines, and two decisions and a recovery by other recorders."""
     built = a_repository(tmp_path / "repository")
     a_history(built, {b"a.py": b"x = 1\n" * 20})
     for event in (
@@ -57,7 +57,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def told(ran: Ran) -> str:
-    """What was printed, without moments and commits."""
+    """Return the output without times and commits."""
     return re.sub(r"\b[0-9a-f]{12}\b", "COMMIT", re.sub(r"\d{4}-\d\d-\d\dT[\d:]+Z", "MOMENT", ran.out))
 
 

@@ -274,7 +274,7 @@ class _TranscriptState:
         return calls
 
 
-# --- what of a line is kept -------------------------------------------------------------------------------------------
+# --- stored parts of a line -------------------------------------------------------------------------------------------
 
 
 def _slim_assistant_line(value: dict[str, Json]) -> dict[str, Json] | None:

@@ -93,7 +93,7 @@ class _CopilotEvent(ObservedHookEvent):
 
     @property
     def result_text(self) -> str:
-        """What the model was shown."""
+        """The text that the model was shown."""
         answer = self.payload.get("tool_result") or self.payload.get("toolResult") or self.payload.get("tool_response")
         fields = get_fields(answer)
         shown = (

@@ -115,10 +115,10 @@ def test_a_created_file_is_attributed_to_the_agent(built: Built, home: Path, sur
 
 def test_vscode_reports_an_edit_before_the_file_is_written(built: Built) -> None:
     session = a_session(built, "vscode").replace("src/app.py", LINE, PIECE)
-    hooked(built, session)  # the file is as it was when the hook says that the edit ended
+    hooked(built, session)  # the file is still unchanged when the hook reports the end of the edit
     put(built, OWN)
     session.replace("src/app.py", "    return sum(map(price, items))\n", "    return sum(price(i) for i in items)\n")
-    hooked(built, session)  # the next look finds the first edit done, and is not taken for a person's
+    hooked(built, session)  # the next event finds the first edit done, and does not credit it to a person
     put(built, OWN.replace("sum(map(price, items))", "sum(price(i) for i in items)"))
     hooked(built, session.hook("Stop", stop_hook_active=False))
     assert agents_lines(built) == [2, 6]

@@ -1,4 +1,4 @@
-"""GitHub through its door: what is asked, what is told, and each way in which it does not answer."""
+"""The GitHub client: its requests, its results, and every kind of failure."""
 
 from collections.abc import Iterator
 
