@@ -178,18 +178,29 @@ def approve_change_lines(trust: Trust, lines: int, rules: TrustRules) -> Approva
     return Approval(tuple(find_record_reasons(trust, rules)) + tuple(find_size_reasons(trust, lines, rules)))
 
 
+def count_missing_reviews(trust: Trust, rules: TrustRules) -> int:
+    """Return how many more reviews an agent needs before it may merge anything without review."""
+    return max(0, math.ceil(rules.approve_samples_min - count_score_samples(trust.state, rules)))
+
+
+def has_decayed_tier(trust: Trust, rules: TrustRules) -> bool:
+    """Return whether a tier was reached only because old rejections have decayed.
+
+    Waiting must not be a way out of a bad record: neutral is more than the agent has earned.
+    """
+    return tier_from_score(trust.earned, rules).rank < trust.tier.rank
+
+
 def find_record_reasons(trust: Trust, rules: TrustRules) -> Iterator[ReviewReason]:
     """Yield the reasons in an agent's record against any of its changes."""
-    samples = count_score_samples(trust.state, rules)
     if trust.tier is TrustTier.UNTRUSTED:
         yield ReviewReason(ReviewRequirement.UNTRUSTED, "the agent is UNTRUSTED")
-    if samples < rules.approve_samples_min:
+    if count_missing_reviews(trust, rules):
         inherited = f" ({trust.state.inherited} of another model)" if trust.state.inherited else ""
         reviews = f"{count_noun(trust.state.samples, 'review')}{inherited}"
         sentence = f"the agent has {reviews}, fewer than {rules.approve_samples_min}"
         yield ReviewReason(ReviewRequirement.SAMPLES, sentence)
-    # Waiting must not be a way out of a bad record: neutral is more than the agent has earned.
-    if tier_from_score(trust.earned, rules).rank < trust.tier.rank:
+    if has_decayed_tier(trust, rules):
         sentence = f"{trust.tier.name} only because old rejections have decayed"
         yield ReviewReason(ReviewRequirement.IDLE, sentence)
 

@@ -121,7 +121,11 @@ EntryKind = Literal["decision", "revert", "override", "recovery", "landing", "se
 
 
 class TrustLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent at the report's time; ``stored`` is its score before decay, ``lines_max`` its tier's limit."""
+    """One agent at the report's time; ``stored`` is its score before decay, ``lines_max`` its tier's limit.
+
+    ``budget`` lines may merge without review in ``budget_hours``, unless ``reviews_needed`` more reviews are missing or
+    the tier is ``decayed``: reached only because old rejections have decayed.
+    """
 
     agent: str
     score: float
@@ -134,6 +138,10 @@ class TrustLine(msgspec.Struct, frozen=True, kw_only=True):
     modified: int
     rejected: int
     lines_max: int
+    budget: int
+    budget_hours: float
+    reviews_needed: int
+    decayed: bool
     last_active: str | None
 
 

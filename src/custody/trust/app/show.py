@@ -10,9 +10,10 @@ from custody.trust.app.decisions import (
     require_trust_account,
 )
 from custody.trust.app.score_cache import read_score_state
+from custody.trust.approval import compute_merge_budget
 from custody.trust.engine import compute_trust
 from custody.trust.model import ChangeStakes, DecisionEntry, DecisionOverride, Entry, ScoreState, ScoreStep
-from custody.trust.score import NS_PER_DAY, read_tier_lines_max
+from custody.trust.score import NS_PER_DAY, count_missing_reviews, has_decayed_tier, read_tier_lines_max
 from custody.trust.wire import EntryKind, ScoreStepReport, TrustLine, TrustListReport, TrustShowReport, TrustWhyReport
 from custody.workspace.workspace import Workspace
 
@@ -77,6 +78,10 @@ def trust_line(agent: str, state: ScoreState, query: TrustQuery) -> TrustLine:
         modified=state.modified,
         rejected=state.rejected,
         lines_max=read_tier_lines_max(trust.tier, query.rules),
+        budget=compute_merge_budget(trust, query.rules),
+        budget_hours=query.rules.budget_hours,
+        reviews_needed=count_missing_reviews(trust, query.rules),
+        decayed=has_decayed_tier(trust, query.rules),
         last_active=None if state.active_ns is None else format_timestamp(state.active_ns),
     )
 

@@ -1,13 +1,14 @@
 """``custody trust``."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import click
 
 from custody.core.plural import count_noun
 from custody.terminal.frame import current_screen, json_option, print_command_report
-from custody.terminal.screen import Piece, Screen, StyledText, TextLine, table_lines
+from custody.terminal.screen import Piece, Role, Screen, StyledText, TextLine, table_lines
 from custody.trust.app.approve import ApprovalRequest, trust_approve
 from custody.trust.app.record import record_recovery
 from custody.trust.app.show import trust_list, trust_show, trust_why
@@ -36,7 +37,12 @@ from custody.trust.wire import (
     TrustWhyReport,
 )
 
-AGENT_COLUMNS_MAX = 20
+AGENT_COLUMNS_MAX = 16
+DAY_HOURS = 24
+TIER_ROLES: Mapping[str, Role | None] = MappingProxyType(
+    {"verified": "ok", "high": "ok", "medium": None, "low": "warn", "untrusted": "bad"}
+)
+"""The color of each tier."""
 
 
 @click.command("approve")
@@ -157,7 +163,7 @@ def show(ctx: click.Context, agent: str, *, limit: int, as_json: bool) -> int:
       custody trust show claude-code -n 50 --json
     """
     report = trust_show(open_trust_workspace(ctx), agent, limit=limit)
-    return print_command_report(report, "\n".join(_render_agent(report)), as_json=as_json)
+    return print_command_report(report, render_trust_agent(report, current_screen()), as_json=as_json)
 
 
 @trust_command.command("why")
@@ -223,38 +229,57 @@ def render_trust_list(report: TrustListReport, screen: Screen) -> Iterator[TextL
     if not report.agents:
         yield "no decisions recorded yet"
         return
-    counts = ("REVIEWS", "ACCEPTED", "CHANGED", "REJECTED") if screen.is_wide else ("REVIEWS", "REJECTED")
-    yield from table_lines(
-        [_list_trust_cells(line, screen) for line in report.agents],
-        screen,
-        header=("AGENT", "TRUST", *counts, "MAY MERGE UNREVIEWED"),
-        right=range(2, 2 + len(counts)),
-    )
+    yield from _render_trust_table(report.agents, screen)
     yield ""
     yield StyledText("hint: custody trust why AGENT explains a score", "muted")
 
 
+def _render_trust_table(agents: Sequence[TrustLine], screen: Screen) -> Iterator[TextLine]:
+    counts = ("REVIEWS", "ACCEPTED", "CHANGED", "REJECTED") if screen.is_wide else ("REVIEWS", "REJECTED")
+    yield from table_lines(
+        [_list_trust_cells(line, screen) for line in agents],
+        screen,
+        header=("AGENT", "TRUST", *counts, "MAY MERGE WITHOUT REVIEW"),
+        right=range(2, 2 + len(counts)),
+    )
+
+
 def _list_trust_cells(line: TrustLine, screen: Screen) -> list[Piece]:
     between = (f"{line.accepted:,}", f"{line.modified:,}") if screen.is_wide else ()
-    most = f"up to {count_noun(line.lines_max, 'line')}" if line.lines_max else "nothing"
     return [
         StyledText(screen.cut(line.agent, AGENT_COLUMNS_MAX), "agent"),
-        f"{line.score:.2f} {line.tier}",
+        StyledText(f"{line.score:.2f} {line.tier}", TIER_ROLES[line.tier]),
         f"{line.samples:,}",
         *between,
         f"{line.rejected:,}",
-        most if line.meaningful else f"{most}; too few reviews",
+        _describe_allowance(line),
     ]
 
 
-def _render_agent(report: TrustShowReport) -> Iterator[str]:
+def _describe_allowance(line: TrustLine) -> str:
+    """Return what an agent may merge without review, or why nothing."""
+    if line.tier == "untrusted" or not line.budget:
+        return "nothing"
+    if line.reviews_needed:
+        return f"nothing: needs {count_noun(line.reviews_needed, 'more review')}"
+    if line.decayed:
+        return "nothing: rejected before"
+    window = "a day" if line.budget_hours == DAY_HOURS else f"in {line.budget_hours:g} hours"
+    return f"{count_noun(line.budget, 'line')} {window}"
+
+
+def render_trust_agent(report: TrustShowReport, screen: Screen) -> Iterator[TextLine]:
+    """Yield one agent as a table, its last decision, and its newest decisions."""
     line = report.standing
-    yield f"{line.agent}: {render_score(line)}"
-    last = "never" if line.last_active is None else render_decision_time(line.last_active)
-    yield f"may merge up to {count_noun(line.lines_max, 'line')} without review; last decision {last}"
+    yield from _render_trust_table([line], screen)
+    yield ""
+    if line.last_active is not None:
+        yield f"last decision {render_decision_time(line.last_active)}"
     yield from (render_score_step(step) for step in report.history)
     if report.total > len(report.history):
         yield f"… and {report.total - len(report.history):,} more (-n {report.total} lists all)"
+    yield ""
+    yield StyledText(f"hint: custody trust why {line.agent} explains the score", "muted")
 
 
 def _render_account(report: TrustWhyReport) -> Iterator[str]:

@@ -6,6 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from custody.core.wire.time import format_timestamp
@@ -69,10 +70,12 @@ def test_why_tells_every_step_and_the_silence_since(repository: Path) -> None:
 def test_show_lists_the_newest_first(repository: Path) -> None:
     ran = custody(repository, "trust", "show", "robot", "-n", "1")
     assert ran.status == 0
-    head, allowance, history = ran.out.split("\n", 2)
-    assert head.startswith("robot: trust 0.")
-    assert allowance == "may merge up to 50 lines without review; last decision 2026-01-31T12:00:00Z"
-    assert history == SHOW
+    header, row, blank, last, history = ran.out.split("\n", 4)
+    assert header.startswith("AGENT  TRUST")
+    assert row.startswith("robot  0.")
+    assert row.endswith("nothing: needs 8 more reviews")
+    assert (blank, last) == ("", "last decision 2026-01-31T12:00:00Z")
+    assert history == f"{SHOW}\nhint: custody trust why robot explains the score\n"
 
 
 def test_list_names_every_agent(repository: Path, tmp_path: Path) -> None:
@@ -80,9 +83,9 @@ def test_list_names_every_agent(repository: Path, tmp_path: Path) -> None:
     header, row, *rest = ran.out.splitlines()
     assert (ran.status, header) == (
         0,
-        "AGENT  TRUST        REVIEWS  ACCEPTED  CHANGED  REJECTED  MAY MERGE UNREVIEWED",
+        "AGENT  TRUST        REVIEWS  ACCEPTED  CHANGED  REJECTED  MAY MERGE WITHOUT REVIEW",
     )
-    counts = "        2         1        0         1  up to 50 lines; too few reviews"
+    counts = "        2         1        0         1  nothing: needs 8 more reviews"
     assert re.fullmatch(rf"robot  0\.\d\d medium  {counts[2:]}".replace("  ", " +"), row)
     assert rest == ["", "hint: custody trust why AGENT explains a score"]
     assert custody(repository, "trust").out == ran.out
@@ -103,6 +106,10 @@ def a_line(agent: str, tier: Tier, lines_max: int) -> TrustLine:
         modified=11,
         rejected=4,
         lines_max=lines_max,
+        budget=lines_max,
+        budget_hours=24.0,
+        reviews_needed=0,
+        decayed=False,
         last_active=None,
     )
 
@@ -113,17 +120,17 @@ def a_line(agent: str, tier: Tier, lines_max: int) -> TrustLine:
         (
             80,
             [
-                "AGENT                 TRUST           REVIEWS  REJECTED  MAY MERGE UNREVIEWED",
-                "claude-code           0.74 high         1,086         4  up to 200 lines",
-                "bad\\x1b[2Jaaaaaaaaa…  0.74 untrusted    1,086         4  nothing",
+                "AGENT             TRUST           REVIEWS  REJECTED  MAY MERGE WITHOUT REVIEW",
+                "claude-code       0.74 high         1,086         4  200 lines a day",
+                "bad\\x1b[2Jaaaaa…  0.74 untrusted    1,086         4  nothing",
             ],
         ),
         (
             120,
             [
-                "AGENT                 TRUST           REVIEWS  ACCEPTED  CHANGED  REJECTED  MAY MERGE UNREVIEWED",
-                "claude-code           0.74 high         1,086     1,071       11         4  up to 200 lines",
-                "bad\\x1b[2Jaaaaaaaaa…  0.74 untrusted    1,086     1,071       11         4  nothing",
+                "AGENT             TRUST           REVIEWS  ACCEPTED  CHANGED  REJECTED  MAY MERGE WITHOUT REVIEW",
+                "claude-code       0.74 high         1,086     1,071       11         4  200 lines a day",
+                "bad\\x1b[2Jaaaaa…  0.74 untrusted    1,086     1,071       11         4  nothing",
             ],
         ),
     ],
@@ -331,3 +338,20 @@ def test_outside_a_repository_there_is_nothing_to_ask(tmp_path: Path) -> None:
     ran = custody(tmp_path, "trust", "list")
     assert (ran.status, ran.out) == (2, "")
     assert "hint:" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("changes", "allowance"),
+    [
+        ({"reviews_needed": 4}, "nothing: needs 4 more reviews"),
+        ({"reviews_needed": 1}, "nothing: needs 1 more review"),
+        ({"decayed": True}, "nothing: rejected before"),
+        ({"budget_hours": 6.0}, "200 lines in 6 hours"),
+        ({"budget": 0}, "nothing"),
+    ],
+)
+def test_an_agent_that_may_merge_nothing_says_why(changes: dict[str, float], allowance: str) -> None:
+    line = msgspec.structs.replace(a_line("claude-code", "high", 200), **changes)
+    report = TrustListReport(at="", profile="", rules_digest="", agents=[line])
+    screen = Screen(columns=80, rows=24, is_terminal=True)
+    assert screen.render(list(render_trust_list(report, screen))[1]).endswith(f"  {allowance}")
