@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from custody.core.errors import MissingExtra, StoreError
 from custody.core.ids import DEFAULT_PROJECT, StoreId, check_project_name
-from custody.store.db import DamagedStoreError, Dialect, Row, SqlValue, StoreUnwritable
+from custody.store.db import DamagedStoreError, Dialect, Row, SchemaMismatchError, SqlValue, StoreUnwritable
 
 if TYPE_CHECKING:
     import psycopg
@@ -59,6 +59,7 @@ _UNWRITABLE = frozenset(("25006", "42501", "53100", "53200", "57P03", "55P03"))
 _DENIED = "42501"
 OWNERS = "projects, tokens and upgrades need the URL of the database owner"
 _DAMAGED = frozenset(("XX001", "XX002"))
+_MISMATCHED = frozenset(("42P01", "42703"))
 ROWS_TOGETHER = 500
 """Maximum rows per statement: with up to 16 columns far below the limit of 65,535 parameters."""
 TEXTS_KEPT = 200
@@ -228,6 +229,10 @@ def translate_psycopg_errors() -> Iterator[None]:
         if state in _UNWRITABLE:
             hint = OWNERS if state == _DENIED else None
             raise StoreUnwritable(f"the team store cannot be written: {message}", hint=hint) from error
+        if state in _MISMATCHED:
+            raise SchemaMismatchError(
+                f"the team store failed: {message}", hint="'custody doctor' compares the schema"
+            ) from error
         raise StoreError(
             f"the team store failed: {message}", hint="check --database and that the server runs"
         ) from error
