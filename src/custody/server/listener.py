@@ -260,6 +260,7 @@ Announce = Callable[[ListenAddress], None]
 
 def serve(workspace: Workspace, *, host: str, port: int, announce: Announce, page: str | None = None) -> None:
     """Listen on ``host`` until a signal; call ``announce`` with the address when ready."""
+    configure_service_logging()
     with closing(StoredTenancy(workspace)) as tenancy:
         settings, token = make_service_settings(workspace, host, tenancy)
         _run_http_server(settings, token, _bind_listen_socket(host, port), host, announce, page)
@@ -275,7 +276,6 @@ def _run_http_server(
         if page is not None:
             webbrowser.open(address.at(page))
 
-    configure_service_logging()
     config = uvicorn.Config(
         create_app(settings),
         http=make_limited_protocol(settings.limits),

@@ -9,6 +9,7 @@ from custody.store.db import (
     DamagedStoreError,
     Db,
     SchemaMismatchError,
+    StoreUnreachable,
     StoreUnwritable,
     make_sql_placeholders,
 )
@@ -51,6 +52,7 @@ __all__ = [
     "SchemaMismatchError",
     "Store",
     "StoreEnvironment",
+    "StoreUnreachable",
     "StoreUnwritable",
     "ViewWiring",
     "copy_chains_until",

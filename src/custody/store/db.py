@@ -21,6 +21,10 @@ class DamagedStoreError(StoreError):
     """The database reports that its file was changed or is damaged."""
 
 
+class StoreUnreachable(StoreError):
+    """The database server cannot be reached now: it is down, starting or full."""
+
+
 class SchemaMismatchError(StoreError):
     """The database lacks a table or a column that this version expects."""
 
