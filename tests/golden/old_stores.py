@@ -61,7 +61,9 @@ def make_repository(folder: Path) -> None:
     for text, day in ((BEFORE, 30), (AFTER, 31)):
         (folder / FILE).write_text(text)
         at = f"2026-01-{day}T18:00:00Z"
-        who = {f"GIT_{role}_{part}": "ana@example.org" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")}
+        who = {
+            f"GIT_{role}_{part}": "ana@example.org" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")
+        }
         environment = {**os.environ, **who, "GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at}
         subprocess.run(["git", "add", "."], cwd=folder, check=True)
         subprocess.run(["git", "commit", "-q", "-m", f"day {day}"], cwd=folder, env=environment, check=True)

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from custody.core.errors import MissingExtra, StoreError
 from custody.core.ids import DEFAULT_PROJECT, StoreId, check_project_name
-from custody.store.db import DamagedStoreError, Dialect, Row, SchemaMismatchError, SqlValue, StoreUnreachable, StoreUnwritable
+from custody.store.db import (
+    DamagedStoreError,
+    Dialect,
+    Row,
+    SchemaMismatchError,
+    SqlValue,
+    StoreUnreachable,
+    StoreUnwritable,
+)
 
 if TYPE_CHECKING:
     import psycopg

@@ -11,7 +11,7 @@ _TYPES = {"INTEGER": "int", "bigint": "int", "TEXT": "text", "text": "text", "BL
 """The type of a column in both databases by its name in one."""
 _COLUMNS = {
     "sqlite": (
-        "SELECT t.name, c.name, c.type, c.\"notnull\", c.pk FROM sqlite_master AS t, pragma_table_info(t.name) AS c"
+        'SELECT t.name, c.name, c.type, c."notnull", c.pk FROM sqlite_master AS t, pragma_table_info(t.name) AS c'
         " WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'"
     ),
     "postgres": (
@@ -27,7 +27,7 @@ _COLUMNS = {
 }
 _INDEXES = {
     "sqlite": (
-        "SELECT t.name, i.name, i.\"unique\", c.seqno, c.name FROM sqlite_master AS t, pragma_index_list(t.name) AS i,"
+        'SELECT t.name, i.name, i."unique", c.seqno, c.name FROM sqlite_master AS t, pragma_index_list(t.name) AS i,'
         " pragma_index_info(i.name) AS c WHERE t.type = 'table' AND i.origin = 'c'"
     ),
     "postgres": (
@@ -125,9 +125,7 @@ def _compare_columns(table: str, real: Mapping[str, Column], expected: Mapping[s
 
 
 def _describe_column(column: Column) -> str:
-    return " ".join(
-        filter(None, (column.type, column.required and "required", column.key and f"key {column.key}"))
-    )
+    return " ".join(filter(None, (column.type, column.required and "required", column.key and f"key {column.key}")))
 
 
 def _describe_index(index: Index) -> str:

@@ -208,6 +208,19 @@ def test_a_stored_token_works_on_loopback_too(tmp_path: Path) -> None:
         assert ask(made, "POST", "/api/v1/evidence", a_prompt(), token=secret)[0] == 403
 
 
+@pytest.mark.parametrize(("words", "secure"), [((), False), (("--trusted-proxy", "127.0.0.1"), True)])
+def test_the_cookie_is_secure_if_a_trusted_proxy_uses_tls(tmp_path: Path, words: tuple[str, ...], secure: bool) -> None:
+    with started(a_git_folder(tmp_path), *words) as made:
+        for proto, expected in (("https", secure), ("http", False)):
+            connection = http.client.HTTPConnection("127.0.0.1", made.port, timeout=60)
+            form = {"Content-Type": "application/x-www-form-urlencoded", "X-Forwarded-Proto": proto}
+            connection.request("POST", "/login", f"token={made.token}", form)
+            answer = connection.getresponse()
+            assert answer.status == 303
+            assert answer.headers["set-cookie"].endswith("; Secure") is expected
+            connection.close()
+
+
 def test_a_used_port_is_an_error(tmp_path: Path) -> None:
     with started(a_git_folder(tmp_path)) as made:
         refused = custody(tmp_path, "serve", "--port", str(made.port))
