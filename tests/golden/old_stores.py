@@ -1,7 +1,7 @@
 """Make the stores of ``fixtures/stores``: one per schema that a commit of this repository could write.
 
-``python -m tests.golden.old_stores`` checks the commits out into a temporary folder and runs their own code. Versions 1,
-5 and 6 have no store: their migrations arrived together with the next ones. Commits before 5356b7f do not start.
+``python -m tests.golden.old_stores`` unpacks the commits in a temporary folder and runs their own code. Versions 1, 5
+and 6 have no store: their migrations arrived together with the next ones. Commits before 5356b7f do not start.
 """
 
 import io

@@ -52,7 +52,7 @@ PORT = 8787
 )
 @json_option
 @click.pass_context
-def serve_command(
+def serve_command(  # noqa: PLR0913 - one argument for each option
     ctx: click.Context,
     host: str,
     port: int,

@@ -1,7 +1,9 @@
 -- Repair stores of early versions, whose migrations 1 and 4 were edited afterwards. Lineage is derived: it is replayed.
 
-CREATE INDEX IF NOT EXISTS record_at ON record (at_ns);
-CREATE INDEX IF NOT EXISTS traced_file_at ON traced_file (at_ns);
+DROP INDEX IF EXISTS record_at;
+CREATE INDEX record_at ON record (at_ns);
+DROP INDEX IF EXISTS traced_file_at;
+CREATE INDEX traced_file_at ON traced_file (at_ns);
 
 DROP TABLE lineage_state;
 DROP TABLE lineage_line;
