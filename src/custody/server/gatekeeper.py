@@ -5,7 +5,7 @@ A rejected request reaches neither a body nor a store.
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -245,12 +245,12 @@ def make_token_cookie_name(host: str) -> str:
     return f"{COOKIE}_{port}" if port != host and port.isdecimal() and port.isascii() else COOKIE
 
 
-def is_over_tls(scope: Scope, tls: TlsSettings) -> bool:
+def is_over_tls(scope: Mapping[str, Any], tls: TlsSettings) -> bool:
     """Return whether the browser uses TLS: cookies are then marked Secure, which plain HTTP would lose.
 
     A trusted proxy decides alone. Without one, the public URL or the origin that a browser sends must be https.
     """
-    headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+    headers: dict[bytes, str] = {name: value.decode("latin-1") for name, value in scope["headers"]}
     forwarded = headers.get(b"x-forwarded-proto")
     client = scope.get("client")
     if forwarded is not None and client is not None and tls.trusts(client[0]):

@@ -125,7 +125,8 @@ def _compare_columns(table: str, real: Mapping[str, Column], expected: Mapping[s
 
 
 def _describe_column(column: Column) -> str:
-    return " ".join(filter(None, (column.type, column.required and "required", column.key and f"key {column.key}")))
+    required = " required" if column.required else ""
+    return f"{column.type}{required}{f' key {column.key}' if column.key else ''}"
 
 
 def _describe_index(index: Index) -> str:
