@@ -42,7 +42,7 @@ _INDEXES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class SchemaColumn:
     """A column: its type, whether NULL is refused, and its position in the primary key (0 for none)."""
 
     type: str
@@ -51,7 +51,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Index:
+class SchemaIndex:
     """An index on columns of a table, in order."""
 
     table: str
@@ -63,8 +63,8 @@ class Index:
 class Schema:
     """The tables with their columns, and the indexes, by name."""
 
-    tables: dict[str, dict[str, Column]] = field(default_factory=dict)
-    indexes: dict[str, Index] = field(default_factory=dict)
+    tables: dict[str, dict[str, SchemaColumn]] = field(default_factory=dict)
+    indexes: dict[str, SchemaIndex] = field(default_factory=dict)
 
 
 def read_schema(db: Db) -> Schema:
@@ -73,12 +73,14 @@ def read_schema(db: Db) -> Schema:
     for table, column, type_, required, key in db.rows(_COLUMNS[system]):
         columns = schema.tables.setdefault(str(table), {})
         # SQLite also refuses NULL in a key of a table without row ids, and does not say so.
-        columns[str(column)] = Column(_TYPES.get(str(type_), str(type_)), bool(required) or bool(key), int(key or 0))
+        columns[str(column)] = SchemaColumn(
+            _TYPES.get(str(type_), str(type_)), bool(required) or bool(key), int(key or 0)
+        )
     parts: dict[tuple[str, str, bool], list[tuple[int, str]]] = {}
     for table, index, unique, position, column in db.rows(_INDEXES[system]):
         parts.setdefault((str(table), str(index), bool(unique)), []).append((int(position or 0), str(column)))
     for (name, index_name, is_unique), columns_ in parts.items():
-        schema.indexes[index_name] = Index(name, tuple(column for _, column in sorted(columns_)), is_unique)
+        schema.indexes[index_name] = SchemaIndex(name, tuple(column for _, column in sorted(columns_)), is_unique)
     return schema
 
 
@@ -114,7 +116,9 @@ def compare_schemas(real: Schema, expected: Schema) -> Iterator[str]:
             yield f"index {name} is {_describe_index(real.indexes[name])}, not {_describe_index(index)}"
 
 
-def _compare_columns(table: str, real: Mapping[str, Column], expected: Mapping[str, Column]) -> Iterator[str]:
+def _compare_columns(
+    table: str, real: Mapping[str, SchemaColumn], expected: Mapping[str, SchemaColumn]
+) -> Iterator[str]:
     for name in sorted(expected.keys() - real.keys()):
         yield f"column {table}.{name} is missing"
     for name in sorted(real.keys() - expected.keys()):
@@ -124,10 +128,10 @@ def _compare_columns(table: str, real: Mapping[str, Column], expected: Mapping[s
             yield f"column {table}.{name} is {_describe_column(real[name])}, not {_describe_column(expected[name])}"
 
 
-def _describe_column(column: Column) -> str:
+def _describe_column(column: SchemaColumn) -> str:
     required = " required" if column.required else ""
     return f"{column.type}{required}{f' key {column.key}' if column.key else ''}"
 
 
-def _describe_index(index: Index) -> str:
+def _describe_index(index: SchemaIndex) -> str:
     return f"{'unique ' if index.unique else ''}on {index.table} ({', '.join(index.columns)})"
