@@ -9,6 +9,7 @@ import os
 import pwd
 import secrets
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -16,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypedDict
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 import psycopg
 
@@ -39,7 +40,10 @@ trap : QUIT
         "$programs/postgres" -D "$folder/data" -c listen_addresses= -c unix_socket_directories="$folder" \\
             ${durable:-$quick}
         [ -z "$durable" ] || [ -e "$folder/ending" ]
-    do sleep 0.1; done
+    do
+        sleep 0.1
+        while [ -e "$folder/stopped" ] && [ ! -e "$folder/ending" ]; do sleep 0.1; done
+    done
     : > "$folder/ended"
 } &
 read -r _
@@ -73,6 +77,28 @@ def a_server(*, durable: bool = False) -> Iterator[str]:
         raise CannotBeHad(str(error)) from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def stop_server(url: str) -> None:
+    """Stop a durable server; it stays down until ``start_server``."""
+    folder = _server_folder(url)
+    (folder / "stopped").touch()
+    os.kill(int((folder / "data" / "postmaster.pid").read_text().splitlines()[0]), signal.SIGINT)
+    deadline = time.monotonic() + STOP_SECONDS_MAX
+    while (folder / "data" / "postmaster.pid").exists():
+        assert time.monotonic() < deadline, "the server did not stop"
+        time.sleep(0.05)
+
+
+def start_server(url: str) -> None:
+    """Start a server that ``stop_server`` stopped, and wait until it answers."""
+    folder = _server_folder(url)
+    (folder / "stopped").unlink()
+    _wait_for(url, folder)
+
+
+def _server_folder(url: str) -> Path:
+    return Path(parse_qs(urlsplit(url).query)["host"][0])
 
 
 @contextmanager

@@ -19,7 +19,7 @@ _KEY = re.compile(r"(?:PRIMARY KEY|UNIQUE|FOREIGN KEY|CHECK|CONSTRAINT)\b.*?(?=,
 _END = re.compile(r"\).*;")
 _INDEX = re.compile(r"CREATE (?P<unique>UNIQUE )?INDEX (?P<name>\w+) ON (?P<table>\w+) (?P<columns>\(.*\).*);")
 _ADDED = re.compile(r"ALTER TABLE (?P<table>\w+) ADD COLUMN (?P<column>.*)")
-_DROPPED = re.compile(r"DROP (?P<what>TABLE|INDEX) (?P<name>\w+);")
+_DROPPED = re.compile(r"DROP (?P<what>TABLE|INDEX) (?:IF EXISTS )?(?P<name>\w+);")
 _ROWS_ONLY = re.compile(r"(?:INSERT|UPDATE|DELETE)\b.*;")
 _WORD = re.compile(r"\{(\w+)\}")
 """A word that the dialects translate."""

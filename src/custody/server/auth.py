@@ -4,10 +4,13 @@ import asyncio
 import hmac
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from urllib.parse import urlsplit
 
+from custody.core.errors import InputError
 from custody.server.app.github_jobs import GitHubSettings
 from custody.server.app.intake import BODY_BYTES_MAX
 from custody.server.app.tenancy import AccessKeeper, Grant, TokenScope
@@ -112,6 +115,40 @@ class CallerLimits:
     """Time for open requests at shutdown."""
 
 
+IpNetwork = IPv4Network | IPv6Network
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsSettings:
+    """How a service knows that a browser reaches it over TLS."""
+
+    public_url: str | None = None
+    """The URL that browsers use."""
+    proxies: tuple[IpNetwork, ...] = ()
+    """The addresses of proxies; only their X-Forwarded-Proto is believed."""
+
+    @classmethod
+    def of(cls, public_url: str | None, proxies: Sequence[str]) -> "TlsSettings":
+        """Parse the options of ``custody serve``; an ``InputError`` if one is invalid."""
+        parts = urlsplit(public_url or "")
+        if public_url is not None and (parts.scheme not in ("http", "https") or not parts.netloc):
+            raise InputError(
+                f"invalid URL '{public_url}'", hint="--public-url takes a URL like https://custody.example"
+            )
+        try:
+            return cls(public_url=public_url, proxies=tuple(ip_network(proxy) for proxy in proxies))
+        except ValueError as error:
+            raise InputError(str(error), hint="--trusted-proxy takes an IP address or a network") from error
+
+    def trusts(self, address: str) -> bool:
+        """Return whether requests from this address come from a trusted proxy."""
+        try:
+            peer = ip_address(address)
+        except ValueError:
+            return False  # a socket without an IP address
+        return any(peer in network for network in self.proxies)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The settings of ``create_app``."""
@@ -122,6 +159,7 @@ class Settings:
     """Accepted names in the Host header, without ports; None accepts any."""
     token_in_address: bool = False
     """Whether a URL may contain a token, which the browser then stores in a cookie; on loopback only."""
+    tls: TlsSettings = field(default_factory=TlsSettings)
     github: GitHubSettings = field(default_factory=GitHubSettings)
     limits: CallerLimits = field(default_factory=CallerLimits)
 

@@ -5,7 +5,7 @@ A rejected request reaches neither a body nor a store.
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 from custody.core.errors import CustodyError
 from custody.server.app.tenancy import Grant
-from custody.server.auth import TokenCheck
+from custody.server.auth import LOOPBACK_NAMES, TlsSettings, TokenCheck
 from custody.server.endpoints import PROJECT
 from custody.server.problems import (
     MEDIA,
@@ -109,7 +109,9 @@ class Gatekeeper:
         # Exactly one slash at the start: two would lead to another host.
         headers = {"location": "/" + quote(str(scope["path"]).lstrip("/\\")) + _strip_token_from_query(scope)}
         if is_valid:
-            headers["set-cookie"] = f"{make_token_cookie_name(head.host)}={token}; Path=/; HttpOnly; SameSite=Strict"
+            secure = "; Secure" if is_over_tls(scope, self._service.settings.tls) else ""
+            cookie = f"{make_token_cookie_name(head.host)}={token}; Path=/; HttpOnly; SameSite=Strict{secure}"
+            headers["set-cookie"] = cookie
         return headers
 
     async def _admit_request(self, scope: Scope, head: "_RequestHead") -> Grant:
@@ -241,6 +243,22 @@ def make_token_cookie_name(host: str) -> str:
     """
     port = "" if host.endswith("]") else host.rpartition(":")[2]
     return f"{COOKIE}_{port}" if port != host and port.isdecimal() and port.isascii() else COOKIE
+
+
+def is_over_tls(scope: Mapping[str, Any], tls: TlsSettings) -> bool:
+    """Return whether the browser uses TLS: cookies are then marked Secure, which plain HTTP would lose.
+
+    A trusted proxy decides alone. Without one, the public URL or the origin that a browser sends must be https.
+    """
+    headers: dict[bytes, str] = {name: value.decode("latin-1") for name, value in scope["headers"]}
+    forwarded = headers.get(b"x-forwarded-proto")
+    client = scope.get("client")
+    if forwarded is not None and client is not None and tls.trusts(client[0]):
+        return forwarded.rpartition(",")[2].strip().lower() == "https"  # the last one is the proxy's own
+    host = headers.get(b"host", "").lower()
+    if scope.get("scheme") == "https" or tls.public_url in (f"https://{host}", f"https://{host}/"):
+        return True
+    return _normalize_host_name(host) not in LOOPBACK_NAMES and headers.get(b"origin", "").startswith("https://")
 
 
 def _read_cookie_token(head: _RequestHead) -> str:

@@ -9,7 +9,7 @@ import sys
 import webbrowser
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Any
 
@@ -22,7 +22,7 @@ from custody.core.errors import InputError, WorldError
 from custody.core.wire.time import format_timestamp
 from custody.server.app.github_jobs import read_github_settings
 from custody.server.app.tenancy import StoredTenancy, list_tokens
-from custody.server.auth import LOOPBACK_NAMES, CallerLimits, PerStartKeeper, Settings, TokenCheck
+from custody.server.auth import LOOPBACK_NAMES, CallerLimits, PerStartKeeper, Settings, TlsSettings, TokenCheck
 from custody.server.endpoints import make_endpoint_route
 from custody.server.gatekeeper import Gatekeeper
 from custody.server.problems import (
@@ -258,11 +258,22 @@ def _format_url_host(host: str) -> str:
 Announce = Callable[[ListenAddress], None]
 
 
-def serve(workspace: Workspace, *, host: str, port: int, announce: Announce, page: str | None = None) -> None:
+def serve(
+    workspace: Workspace,
+    *,
+    host: str,
+    port: int,
+    announce: Announce,
+    page: str | None = None,
+    tls: TlsSettings | None = None,
+) -> None:
     """Listen on ``host`` until a signal; call ``announce`` with the address when ready."""
+    configure_service_logging()
     with closing(StoredTenancy(workspace)) as tenancy:
         settings, token = make_service_settings(workspace, host, tenancy)
-        _run_http_server(settings, token, _bind_listen_socket(host, port), host, announce, page)
+        _run_http_server(
+            replace(settings, tls=tls or TlsSettings()), token, _bind_listen_socket(host, port), host, announce, page
+        )
 
 
 def _run_http_server(
@@ -275,7 +286,6 @@ def _run_http_server(
         if page is not None:
             webbrowser.open(address.at(page))
 
-    configure_service_logging()
     config = uvicorn.Config(
         create_app(settings),
         http=make_limited_protocol(settings.limits),

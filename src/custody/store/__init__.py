@@ -4,7 +4,15 @@ It may touch the database and the head files next to it. It never reads the spoo
 timestamps and random numbers are passed in.
 """
 
-from custody.store.db import SCHEMA_VERSION, DamagedStoreError, Db, StoreUnwritable, make_sql_placeholders
+from custody.store.db import (
+    SCHEMA_VERSION,
+    DamagedStoreError,
+    Db,
+    SchemaMismatchError,
+    StoreUnreachable,
+    StoreUnwritable,
+    make_sql_placeholders,
+)
 from custody.store.heads import Heads, KeptHead
 from custody.store.postgres import SERVICE_ROLE
 from custody.store.projection import EVERYTHING, DerivedTables, ObservedView, RecordFilter, RecordReader
@@ -41,8 +49,10 @@ __all__ = [
     "ObservedView",
     "RecordFilter",
     "RecordReader",
+    "SchemaMismatchError",
     "Store",
     "StoreEnvironment",
+    "StoreUnreachable",
     "StoreUnwritable",
     "ViewWiring",
     "copy_chains_until",

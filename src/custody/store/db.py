@@ -21,6 +21,14 @@ class DamagedStoreError(StoreError):
     """The database reports that its file was changed or is damaged."""
 
 
+class StoreUnreachable(StoreError):
+    """The database server cannot be reached now: it is down, starting or full."""
+
+
+class SchemaMismatchError(StoreError):
+    """The database lacks a table or a column that this version expects."""
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """The SQL words that differ between the two databases."""
@@ -128,7 +136,7 @@ def split_sql_statements(sql: str) -> tuple[str, ...]:
     return tuple(statement.strip() for statement in code.split(";") if statement.strip())
 
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
 """The number of the newest step; a test compares it with the files."""
 
 

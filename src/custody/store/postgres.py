@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from custody.core.errors import MissingExtra, StoreError
 from custody.core.ids import DEFAULT_PROJECT, StoreId, check_project_name
-from custody.store.db import DamagedStoreError, Dialect, Row, SqlValue, StoreUnwritable
+from custody.store.db import (
+    DamagedStoreError,
+    Dialect,
+    Row,
+    SchemaMismatchError,
+    SqlValue,
+    StoreUnreachable,
+    StoreUnwritable,
+)
 
 if TYPE_CHECKING:
     import psycopg
@@ -59,6 +67,10 @@ _UNWRITABLE = frozenset(("25006", "42501", "53100", "53200", "57P03", "55P03"))
 _DENIED = "42501"
 OWNERS = "projects, tokens and upgrades need the URL of the database owner"
 _DAMAGED = frozenset(("XX001", "XX002"))
+_ANSWERED = "FATAL:"
+"""Mark of the server's own messages on a refused connection, which have no SQLSTATE."""
+_NOT_YET = ("is starting up", "is shutting down", "in recovery", "not yet accepting", "too many clients", "slots are")
+_MISMATCHED = frozenset(("42P01", "42703"))
 ROWS_TOGETHER = 500
 """Maximum rows per statement: with up to 16 columns far below the limit of 65,535 parameters."""
 TEXTS_KEPT = 200
@@ -189,8 +201,15 @@ def connect_postgres(url: str, schema: str, project: str = DEFAULT_PROJECT) -> P
     with translate_psycopg_errors():
         if "connect_timeout" not in url:
             url = make_conninfo(url, connect_timeout=CONNECT_SECONDS_MAX)
-        # Raw: parameters are numbered below, once per statement, instead of on each execution.
-        raw = psycopg.connect(url, autocommit=True, application_name="custody", cursor_factory=psycopg.RawCursor)
+        try:
+            # Raw: parameters are numbered below, once per statement, instead of on each execution.
+            raw = psycopg.connect(url, autocommit=True, application_name="custody", cursor_factory=psycopg.RawCursor)
+        except psycopg.OperationalError as error:
+            if _is_server_unreachable(str(error)):
+                raise StoreUnreachable(
+                    f"the team store cannot be reached: {error}", hint="check --database and that the server runs"
+                ) from error
+            raise
         db = PostgresDb(raw, schema)
     try:
         # pg_temp is named last: otherwise it comes first, and a temporary table could hide one of ours.
@@ -203,6 +222,11 @@ def connect_postgres(url: str, schema: str, project: str = DEFAULT_PROJECT) -> P
         db.close()
         raise
     return db
+
+
+def _is_server_unreachable(message: str) -> bool:
+    """Return whether a connection failed because the server does not answer yet, not because it refuses this login."""
+    return _ANSWERED not in message or any(words in message for words in _NOT_YET)
 
 
 @lru_cache(TEXTS_KEPT)
@@ -228,6 +252,10 @@ def translate_psycopg_errors() -> Iterator[None]:
         if state in _UNWRITABLE:
             hint = OWNERS if state == _DENIED else None
             raise StoreUnwritable(f"the team store cannot be written: {message}", hint=hint) from error
+        if state in _MISMATCHED:
+            raise SchemaMismatchError(
+                f"the team store failed: {message}", hint="'custody doctor' compares the schema"
+            ) from error
         raise StoreError(
             f"the team store failed: {message}", hint="check --database and that the server runs"
         ) from error

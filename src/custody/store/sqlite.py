@@ -15,7 +15,7 @@ from pathlib import Path
 from custody.core.errors import StoreError
 from custody.core.ids import StoreId
 from custody.core.platform import CLOEXEC, sync_folder
-from custody.store.db import DamagedStoreError, Db, Dialect, Row, SqlValue, StoreUnwritable
+from custody.store.db import DamagedStoreError, Db, Dialect, Row, SchemaMismatchError, SqlValue, StoreUnwritable
 from custody.store.seal import Seal, store_file_birth_ns
 
 APPLICATION_ID = 0x43757374
@@ -37,6 +37,7 @@ _UNWRITABLE = {
     "SQLITE_BUSY": f"another process has been writing for over {BUSY_SECONDS:.0f} seconds",
     "SQLITE_LOCKED": "another connection holds it",
 }
+_MISMATCHES = ("no such table", "no such column", "has no column named")
 _DAMAGED = {"SQLITE_CORRUPT": "is damaged", "SQLITE_NOTADB": "is not a database"}
 
 
@@ -319,4 +320,6 @@ def _store_error_from_sqlite(path: Path, error: sqlite3.Error) -> StoreError:
                 f"the store '{path}' {problem} ({error})",
                 hint="run 'custody verify'; to restore, move the file away and import an export",
             )
+    if any(words in str(error) for words in _MISMATCHES):
+        return SchemaMismatchError(f"the store '{path}' failed: {error}", hint="'custody doctor' compares the schema")
     return StoreError(f"the store '{path}' failed: {error}")

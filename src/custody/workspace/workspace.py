@@ -222,6 +222,12 @@ class Workspace:
         with self._use_store(store):
             yield store
 
+    @contextmanager
+    def inspecting(self) -> Iterator[Store]:
+        """Open the store as it is, without ingesting events or updating views."""
+        with self._store(self._database()) as store:
+            yield store
+
     @property
     def until_ns(self) -> int | None:
         """Return the past time of this workspace, after which nothing counts; None for the present."""

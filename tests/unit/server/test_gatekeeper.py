@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from custody.core.errors import StoreError
+from custody.core.errors import InputError, StoreError
 from custody.server.app.tenancy import Grant, TokenScope
-from custody.server.auth import LOOPBACK_NAMES, CallerLimits, PerStartKeeper
+from custody.server.auth import LOOPBACK_NAMES, CallerLimits, PerStartKeeper, TlsSettings
 from custody.server.endpoints import Endpoint
-from custody.server.gatekeeper import Rates
+from custody.server.gatekeeper import Rates, is_over_tls
 from custody.server.routes import ENDPOINTS
 from tests.builders.service import ALL, OTHER, Asked, TestKeeper, a_trace, asked, bearer
 
@@ -129,6 +129,53 @@ def test_a_stale_token_in_an_address_takes_nothing_from_whoever_is_let_in(keeper
         stranger = made.client.get("/blame?file=%C3%A4&token=stale", headers={"accept": "text/html"})
         assert stranger.status_code == 401
         assert 'name="next" value="/blame?file=%C3%A4"' in stranger.text and "stale" not in stranger.text
+
+
+PROXY = TlsSettings.of(None, ["10.0.0.0/8", "::1"])
+PUBLIC = TlsSettings.of("https://custody.example/", [])
+
+
+@pytest.mark.parametrize(
+    ("expected", "tls", "client", "headers", "scheme"),
+    [
+        (True, PROXY, "10.1.2.3", {"x-forwarded-proto": "https"}, "http"),
+        (True, PROXY, "::1", {"x-forwarded-proto": "http, HTTPS"}, "http"),
+        (False, PROXY, "10.1.2.3", {"x-forwarded-proto": "https, http"}, "http"),
+        (False, PROXY, "10.1.2.3", {"x-forwarded-proto": "http", "origin": "https://custody.example"}, "http"),
+        (False, PROXY, "192.0.2.1", {"x-forwarded-proto": "https"}, "http"),
+        (False, TlsSettings(), "127.0.0.1", {"x-forwarded-proto": "https"}, "http"),
+        (False, PROXY, "a socket", {"x-forwarded-proto": "https"}, "http"),
+        (True, TlsSettings(), "192.0.2.1", {}, "https"),
+        (True, PUBLIC, "192.0.2.1", {}, "http"),
+        (False, PUBLIC, "127.0.0.1", {"host": "127.0.0.1:8787"}, "http"),
+        (False, TlsSettings.of("http://custody.example", []), "192.0.2.1", {}, "http"),
+        (True, TlsSettings(), "192.0.2.1", {"origin": "https://custody.example"}, "http"),
+        (False, TlsSettings(), "192.0.2.1", {"origin": "http://custody.example"}, "http"),
+        (False, TlsSettings(), "127.0.0.1", {"host": "localhost:8787", "origin": "https://localhost:8787"}, "http"),
+        (False, TlsSettings(), "127.0.0.1", {"host": "127.0.0.1:8787"}, "http"),
+    ],
+)
+def test_tls_is_known_from_whoever_can_know_it(
+    expected: bool, tls: TlsSettings, client: str, headers: dict[str, str], scheme: str
+) -> None:
+    pairs = {"host": "custody.example", **headers}.items()
+    encoded = [(name.encode(), value.encode()) for name, value in pairs]
+    assert is_over_tls({"headers": encoded, "client": (client, 1234), "scheme": scheme}, tls) is expected
+
+
+def test_the_cookie_of_a_url_is_secure_over_tls_only(keeper: TestKeeper) -> None:
+    tls = TlsSettings.of("https://127.0.0.1:8001", [])
+    with asked(keeper, hosts=LOOPBACK_NAMES, token_in_address=True, tls=tls) as made:
+        for host, secure in (("127.0.0.1:8001", True), ("127.0.0.1:8002", False)):
+            moved = made.client.get(f"/?token={ALL}", headers={"host": host}, follow_redirects=False)
+            assert moved.headers["set-cookie"].endswith("; Secure") is secure
+            made.client.cookies.clear()
+
+
+@pytest.mark.parametrize(("url", "proxy"), [("custody.example", None), ("ftp://x", None), (None, "proxy.example")])
+def test_invalid_settings_of_tls_are_refused(url: str | None, proxy: str | None) -> None:
+    with pytest.raises(InputError, match="invalid URL|IPv4 or IPv6"):
+        TlsSettings.of(url, [] if proxy is None else [proxy])
 
 
 def test_services_on_other_ports_and_their_cookies_are_no_hindrance(keeper: TestKeeper) -> None:

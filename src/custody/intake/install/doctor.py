@@ -18,7 +18,7 @@ from custody.intake.install.agent_status import (
     report_agent_status,
 )
 from custody.intake.install.site import list_hook_entries
-from custody.store import SCHEMA_VERSION, DamagedStoreError, Store
+from custody.store import SCHEMA_VERSION, DamagedStoreError, SchemaMismatchError, Store
 from custody.workspace.workspace import Workspace
 
 SPACE_BYTES_MIN = 256 * 1024 * 1024
@@ -41,6 +41,9 @@ def run_doctor_checks(workspace: Workspace, *, rebuild: bool = False) -> DoctorR
             agents = report_agent_status(workspace, store)
     except DamagedStoreError as error:
         checks = [_make_damaged_store_check(error)]
+        agents = []
+    except SchemaMismatchError:
+        checks = _list_schema_checks(workspace)
         agents = []
     if restored:
         count = count_noun(len(restored), "event")
@@ -66,12 +69,20 @@ def run_quick_doctor_checks(workspace: Workspace) -> list[DoctorCheck]:
             ]
     except DamagedStoreError as error:
         checks = [_make_damaged_store_check(error)]
+    except SchemaMismatchError:
+        checks = _list_schema_checks(workspace)
     site_checks = (DoctorCheck(name, *result) for name, check in SITE_CHECKS.items() for result in check(workspace))
     return [*checks, *site_checks]
 
 
 def _make_damaged_store_check(error: DamagedStoreError) -> DoctorCheck:
     return DoctorCheck("store", "ill", error.message, "run 'custody verify'; 'custody import' restores an export")
+
+
+def _list_schema_checks(workspace: Workspace) -> list[DoctorCheck]:
+    """Return the check of the schema alone, for a store that other checks cannot read."""
+    with workspace.inspecting() as store:
+        return [DoctorCheck("schema", *result) for result in _diagnose_store_schema(workspace, store)]
 
 
 def _report_hook_commands(workspace: Workspace) -> HookReport:
@@ -107,7 +118,14 @@ def _diagnose_store_chains(_workspace: Workspace, store: Store) -> Iterator[Hook
 
 
 def _diagnose_store_schema(_workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
-    yield "well", f"schema {store.schema_version()} of {SCHEMA_VERSION}", None
+    differences = store.compare_schema()
+    restore = "restore a backup" if store.is_shared else "move the store away and import an export or a backup"
+    for difference in differences[:SHOWN_MAX]:
+        yield "ill", difference, f"another program changed the schema: {restore}"
+    if len(differences) > SHOWN_MAX:
+        yield "ill", f"{count_noun(len(differences) - SHOWN_MAX, 'more difference')} in the schema", None
+    if not differences:
+        yield "well", f"schema {store.schema_version()} of {SCHEMA_VERSION}", None
 
 
 def _diagnose_unwritable_store(workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:

@@ -2,10 +2,11 @@
 
 import hashlib
 import hmac
+import logging
 import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from threading import Lock
@@ -28,7 +29,7 @@ from custody.server.wire.tenancy import (
     TokenListReport,
     TokenRevokeReport,
 )
-from custody.store import SERVICE_ROLE, create_project_schema, drop_project_schema
+from custody.store import SERVICE_ROLE, StoreUnreachable, create_project_schema, drop_project_schema
 from custody.workspace.workspace import Workspace
 
 
@@ -219,14 +220,19 @@ WHAT_CHARACTERS_MAX = 1_000
 
 T = TypeVar("T")
 
+_LOG = logging.getLogger("custody.service")
+
 
 class StoredTenancy:
-    """The ``AccessKeeper`` of stored projects and tokens; it checks the database at every call."""
+    """The ``AccessKeeper`` of stored projects and tokens; it checks the database at every call.
+
+    It may be created while the database is down; calls then raise ``StoreUnreachable`` until it is up.
+    """
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._controls = _Controls(lambda: connect_control_tables(workspace, as_service=True))
-        with self._controls.connect():
+        with suppress(StoreUnreachable), self._controls.connect():
             pass  # fail now, not at the first request, if the database is not initialized
 
     def grant(self, presented: str, now_ns: int) -> Grant | None:
@@ -273,6 +279,8 @@ class _Controls:
         self._open = open_
         self._idle: list[ControlTables] = []
         self._lock = Lock()
+        self._outage: str | None = None
+        """Why the last connection failed; None after a success."""
 
     def ask(self, question: Callable[[ControlTables], T]) -> T:
         """Run a query on an idle connection; if that one is dead, again on a new one."""
@@ -293,7 +301,7 @@ class _Controls:
         """Borrow a connection; after an error it is closed."""
         with self._lock:
             control = self._idle.pop() if self._idle else None
-        control = control or self._open()
+        control = control or self._open_logged()
         try:
             yield control
         except BaseException:
@@ -307,6 +315,20 @@ class _Controls:
             idle, self._idle = self._idle, []
         for control in idle:
             control.close()
+
+    def _open_logged(self) -> ControlTables:
+        """Open a connection; log one line when the database goes away, and one when it is back."""
+        try:
+            control = self._open()
+        except StoreError as error:
+            if self._outage != error.message:
+                self._outage = error.message
+                _LOG.error("answering 503 until the database is back: %s", error.message)
+            raise
+        if self._outage is not None:
+            self._outage = None
+            _LOG.info("the database is back")
+        return control
 
     def _put_back(self, control: ControlTables) -> None:
         with self._lock:

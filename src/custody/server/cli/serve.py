@@ -36,6 +36,14 @@ PORT = 8787
     help="Port to listen on; 0 for a free port.",
 )
 @database_option
+@click.option("--public-url", metavar="URL", help="URL that browsers use, such as https://custody.example.")
+@click.option(
+    "--trusted-proxy",
+    "proxies",
+    metavar="ADDRESS",
+    multiple=True,
+    help="IP address or network of a proxy whose X-Forwarded-Proto is used; repeatable.",
+)
 @click.option(
     "--open",
     "page",
@@ -44,13 +52,25 @@ PORT = 8787
 )
 @json_option
 @click.pass_context
-def serve_command(ctx: click.Context, host: str, port: int, page: str | None, *, as_json: bool) -> int:
+def serve_command(  # noqa: PLR0913 - one argument for each option
+    ctx: click.Context,
+    host: str,
+    port: int,
+    public_url: str | None,
+    proxies: tuple[str, ...],
+    page: str | None,
+    *,
+    as_json: bool,
+) -> int:
     """Serve the pages and the HTTP API.
 
     Without --database it serves the store of this repository. On a loopback address it prints a URL with a token on
     stderr, which is valid until the server stops: open it in a browser. On other addresses, and with --database,
     callers need a token from 'custody token create'. /openapi.json describes the API; /health needs no token.
     SIGTERM or Ctrl-C stops the server after it has finished open requests.
+
+    Behind a proxy with TLS, pass --public-url or --trusted-proxy: cookies are then marked Secure. While the database
+    of --database is down, requests are answered with 503.
 
     --open takes the name of a page (overview, blame, why, changes, trust, sources, graph, sessions, state), a file, a
     line as FILE:LINE, a change (branch, number or head), an agent, a source such as S3, or a session.
@@ -62,7 +82,9 @@ def serve_command(ctx: click.Context, host: str, port: int, page: str | None, *,
       custody serve --open overview
       custody serve --open src/app.py:12
       custody serve --database postgresql://custody@db.example/custody --host 0.0.0.0
+      custody serve --database postgresql://custody@db.example/custody --public-url https://custody.example
     """
+    from custody.server.auth import TlsSettings
     from custody.server.listener import serve
     from custody.server.pages.book import resolve_page_url
 
@@ -77,7 +99,8 @@ def serve_command(ctx: click.Context, host: str, port: int, page: str | None, *,
         if page is None
         else resolve_page_url(page, partial(find_page_file, workspace), partial(find_record_page, workspace))
     )
-    serve(workspace, host=host, port=port, announce=announce, page=page_url)
+    tls = TlsSettings.of(public_url, proxies)
+    serve(workspace, host=host, port=port, announce=announce, page=page_url, tls=tls)
     return 0
 
 

@@ -10,7 +10,7 @@ from custody.server.app.questions import Note
 from custody.server.app.tenancy import TokenScope
 from custody.server.auth import START, TokenCheck
 from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer, Parameter
-from custody.server.gatekeeper import make_token_cookie_name
+from custody.server.gatekeeper import is_over_tls, make_token_cookie_name
 from custody.server.pages.book import PAGES
 from custody.server.pages.frame import Asset, Frame, PageEnvironment, ServedLinks, load_page_assets, render_page_view
 from custody.server.pages.overview import encode_page_refresh_state
@@ -148,8 +148,7 @@ async def login(call: EndpointCall) -> HttpAnswer:
             raise refusal
         body, headers = encode_problem_page(refusal, _choose_redirect_path(form.get("next", "")))
         return HttpAnswer(body=body, status=refusal.status, media="text/html", headers=_drop_content_type(headers))
-    # The origin shows whether the browser uses TLS; then the cookie is sent over TLS only.
-    secure = "; Secure" if call.request.headers.get("origin", "").startswith("https://") else ""
+    secure = "; Secure" if is_over_tls(call.request.scope, settings.tls) else ""
     cookie = f"{_read_cookie_name(call)}={token}; Path=/; HttpOnly; SameSite=Lax{secure}"
     return HttpAnswer(
         body=b"", status=303, headers={"location": _choose_redirect_path(form.get("next", "")), "set-cookie": cookie}

@@ -5,19 +5,21 @@ import json
 import os
 import signal
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bench.service_kill import killed
-from custody.server.app.tenancy import TokenRequest, TokenScope, create_token
+from custody.server.app.tenancy import TokenRequest, TokenScope, create_token, init_team_database
+from custody.server.auth import CACHED_SECONDS
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 from tests.builders.in_process import custody
 from tests.builders.service import Started, a_prompt, started
 from tests.house.not_run import CannotBeHad, not_run
-from tests.house.postgres import a_server
+from tests.house.postgres import a_server, start_server, stop_server
 
 
 def ask(made: Started, method: str, path: str, body: Any = None, token: str | None = None) -> tuple[int, Any]:
@@ -124,6 +126,64 @@ def test_a_database_that_is_killed_keeps_what_was_acknowledged(tmp_path: Path) -
     assert done.is_fine, done
 
 
+def test_it_starts_without_its_database_and_recovers_by_itself(tmp_path: Path) -> None:
+    try:
+        with a_server(durable=True) as url:
+            workspace = Workspace(a_git_folder(tmp_path), url)
+            init_team_database(workspace, None)
+            secret = create_token(workspace, TokenRequest("default", tuple(TokenScope), "1d", "x")).secret
+            stop_server(url)
+            with started(tmp_path, "--database", url) as made:
+                first = json.loads(made.said)
+                check_unavailable(made, secret)
+                start_server(url)
+                assert ask(made, "POST", "/api/v1/evidence", a_prompt(), token=secret)[0] == 201
+                stop_server(url)
+                time.sleep(CACHED_SECONDS)
+                check_unavailable(made, secret)
+                start_server(url)
+                assert ask(made, "GET", "/api/v1/evidence", token=secret)[0] == 200
+                status, err = ended(made, signal.SIGTERM)
+    except CannotBeHad as why:
+        not_run("PostgreSQL", why)
+
+    assert status == 0
+    messages = [first["message"], *(json.loads(line)["message"] for line in err.splitlines() if line.startswith("{"))]
+    kinds = [message.partition(":")[0] for message in messages]
+    assert kinds == ["answering 503 until the database is back", "the database is back"] * 2
+
+
+def check_unavailable(made: Started, token: str) -> None:
+    """Check that API, pages and the sign-in answer 503 with a sentence, and that the process is healthy."""
+    calls = (
+        ("GET", "/api/v1/evidence", None, "application/json"),
+        ("POST", "/api/v1/evidence", json.dumps(a_prompt()), "application/json"),
+        ("GET", "/", None, "text/html"),
+        ("POST", "/login", f"token={token}", "text/html"),
+    )
+    for method, path, body, accept in calls:
+        connection = http.client.HTTPConnection("127.0.0.1", made.port, timeout=60)
+        kind = "application/x-www-form-urlencoded" if path == "/login" else "application/json"
+        headers = {"Authorization": f"Bearer {token}", "Accept": accept, "Content-Type": kind}
+        connection.request(method, path, body, headers)
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        assert answer.status == 503, (path, text)
+        assert int(answer.headers["retry-after"]) > 0
+        assert "the store is not available" in text.lower()
+        assert answer.headers["content-type"].startswith(accept if accept == "text/html" else "application/problem")
+    assert ask(made, "GET", "/health", token="none")[0] == 200
+
+
+def test_a_login_that_the_database_refuses_ends_the_start(postgres_url: str, tmp_path: Path) -> None:
+    refused = custody(
+        a_git_folder(tmp_path), "serve", "--port", "0", "--database", f"{postgres_url}&dbname=custody_none"
+    )
+    assert refused.status == 3
+    assert "custody_none" in refused.err
+
+
 def test_other_hosts_need_tokens(tmp_path: Path) -> None:
     a_git_folder(tmp_path)
 
@@ -146,6 +206,19 @@ def test_a_stored_token_works_on_loopback_too(tmp_path: Path) -> None:
         for _ in range(8):
             assert ask(made, "GET", "/api/v1/evidence", token=secret)[0] == 200
         assert ask(made, "POST", "/api/v1/evidence", a_prompt(), token=secret)[0] == 403
+
+
+@pytest.mark.parametrize(("words", "secure"), [((), False), (("--trusted-proxy", "127.0.0.1"), True)])
+def test_the_cookie_is_secure_if_a_trusted_proxy_uses_tls(tmp_path: Path, words: tuple[str, ...], secure: bool) -> None:
+    with started(a_git_folder(tmp_path), *words) as made:
+        for proto, expected in (("https", secure), ("http", False)):
+            connection = http.client.HTTPConnection("127.0.0.1", made.port, timeout=60)
+            form = {"Content-Type": "application/x-www-form-urlencoded", "X-Forwarded-Proto": proto}
+            connection.request("POST", "/login", f"token={made.token}", form)
+            answer = connection.getresponse()
+            assert answer.status == 303
+            assert answer.headers["set-cookie"].endswith("; Secure") is expected
+            connection.close()
 
 
 def test_a_used_port_is_an_error(tmp_path: Path) -> None:

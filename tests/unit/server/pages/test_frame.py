@@ -168,9 +168,8 @@ class TestSigningIn:
         assert "HttpOnly" in cookie and "SameSite=Lax" in cookie and "Secure" not in cookie
 
     def test_over_tls_the_cookie_is_secure(self, service: Asked) -> None:
-        found = service.client.post(
-            "/login", data={"token": "read"}, headers={"origin": "https://127.0.0.1"}, follow_redirects=False
-        )
+        over_tls = {"host": "custody.example", "origin": "https://custody.example"}
+        found = service.client.post("/login", data={"token": "read"}, headers=over_tls, follow_redirects=False)
         assert "Secure" in found.headers["set-cookie"]
 
     @pytest.mark.parametrize("onward", ["https://evil.example/", "//evil.example", "/\\evil.example", "x", "", "/a\nb"])
