@@ -121,10 +121,10 @@ def _read_classes(root: Path) -> Iterator[FieldedClass]:
 def _read_fields(node: ast.ClassDef) -> Iterator[str]:
     """Yield the fields that the class declares itself."""
     for statement in node.body:
-        match statement:
-            case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation):
-                if not ast.unparse(annotation).startswith("ClassVar"):
-                    yield name
+        if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
+            continue
+        if not ast.unparse(statement.annotation).startswith("ClassVar"):
+            yield statement.target.id
 
 
 def main() -> int:
