@@ -47,8 +47,9 @@ types: setup ## mypy --strict
 imports: setup ## the import contracts: which package may import which
 	@.venv/bin/lint-imports --no-logo
 
-names: setup ## every public type has its own noun, functions have verbs
+names: setup ## every public type has its own noun and its own fields, functions have verbs
 	@$(PY) -m tools.names
+	@$(PY) -m tools.twins
 
 words: setup ## what people read uses plain words: tools/words.toml lists what is banned
 	@$(PY) -m tools.words

@@ -10,10 +10,8 @@ from bench.growth import Growth, Population
 from bench.runner import Ground
 from custody.attribution.queries.traces import find_candidate_edits_in_window, find_commit_session_links
 from custody.core.ids import CommitSha, EventId
-from custody.core.ids import content_hash_from_lines as content_hash_of
 from custody.core.paths import RepoPath
 from custody.core.wire.arrival import Arrival, arrival_from_bytes
-from custody.ledger.queries import find_edits_by_hash
 from custody.store import Heads, Store, StoreEnvironment, open_sqlite
 from custody.workspace.wiring import VIEWS
 from tests.builders.lookups import edits_at, sessions_at
@@ -61,7 +59,6 @@ def populate(ground: Ground, size: int) -> Population:
     n = (size // 2) // EDITS_PER_PATH * EDITS_PER_PATH + EDITS_PER_PATH // 2 + 5
     edit = an_arrival(n)
     (found,) = store.tables.records_named(edit.entry.event)
-    content_hash = content_hash_of([f"line {n}".encode()])
     return Population(
         db.connection,
         {
@@ -78,7 +75,6 @@ def populate(ground: Ground, size: int) -> Population:
             "commit": lambda: find_commit_session_links(
                 store, CommitSha(a_sha("commit", n // EVENTS_PER_REVISION * EVENTS_PER_REVISION + 1))
             ),
-            "content hash": lambda: find_edits_by_hash(store, content_hash),
         },
         db.close,
     )

@@ -4,7 +4,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from custody.graph.engine import GraphEngine, Template
-from custody.graph.model import Edge, EdgeType, EventType, TraceEvent
+from custody.graph.model import Edge, EdgeType, EventType, TraceEvent, UnitId
 from custody.graph.queries import GraphTables
 from custody.store import Store
 from tests.builders.events import an_arrival
@@ -58,11 +58,11 @@ def test_another_opening_finds_the_stored_graph(store: Store, open_store: Opener
     engine.update_from_code_execution(events(["read", "write"], "e1"))
     with store.writing():
         engine.persist_edges(GraphTables(store))
-        GraphTables(store).put_units({"execution:e1": 6, "session:s1": -1})
-        GraphTables(store).put_units({"session:s1": 3})
+        GraphTables(store).put_units({UnitId("execution", "e1"): 6, UnitId("session", "s1"): -1})
+        GraphTables(store).put_units({UnitId("session", "s1"): 3})
         GraphTables(store).set_state("chain", 7, "1")
     again = GraphTables(open_store())
-    assert again.units() == {"execution:e1": 6, "session:s1": 3}
+    assert again.units() == {UnitId("execution", "e1"): 6, UnitId("session", "s1"): 3}
     assert again.state() == {"chain": (7, "1")}
     assert sorted((edge.type.value, edge.source.value) for edge in again.edges()) == [
         ("contains", "inferred"),
@@ -85,13 +85,13 @@ def test_a_row_of_an_unknown_type_is_skipped_and_not_deleted(store: Store) -> No
 def test_units_with_records_after_a_position(store: Store) -> None:
     store.append([an_arrival("call", event="1", session="s1"), an_arrival("span", event="2", execution="e1")])
     (head,) = store.tables.chains()
-    assert GraphTables(store).list_units_after(head.store, 0) == {"session:s1", "execution:e1"}
-    assert GraphTables(store).list_units_after(head.store, int(head.seq) - 1) == {"execution:e1"}
+    assert GraphTables(store).list_units_after(head.store, 0) == {UnitId("session", "s1"), UnitId("execution", "e1")}
+    assert GraphTables(store).list_units_after(head.store, int(head.seq) - 1) == {UnitId("execution", "e1")}
     assert GraphTables(store).list_units_after(head.store, int(head.seq)) == set()
-    assert GraphTables(store).places(["session:s1", "execution:e1", "session:no"]) == {
-        "session:s1": 1,
-        "execution:e1": 1,
-        "session:no": 0,
+    assert GraphTables(store).places([UnitId("session", "s1"), UnitId("execution", "e1"), UnitId("session", "no")]) == {
+        UnitId("session", "s1"): 1,
+        UnitId("execution", "e1"): 1,
+        UnitId("session", "no"): 0,
     }
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from custody.attribution.queries.traces import find_candidate_edits_in_window, find_commit_session_links
 from custody.core.errors import StoreError
-from custody.core.ids import CommitSha, ContentHash, NaturalKey, SessionId, StoreId
+from custody.core.ids import CommitSha, NaturalKey, SessionId, StoreId
 from custody.core.paths import RepoPath
 from custody.core.record import (
     GENESIS,
@@ -19,7 +19,7 @@ from custody.core.record import (
 )
 from custody.core.views import FileEdit, SourceAccess, View
 from custody.core.wire.arrival import CONTINUES
-from custody.ledger.queries import ReadRows, find_edits_by_hash, list_session_source_locators
+from custody.ledger.queries import ReadRows, list_session_source_locators
 from custody.store import Body, Fork, Store
 from custody.store.rows import TABLES
 from tests.builders.events import KINDS, OTHER_SHA, SHA, an_arrival
@@ -106,14 +106,6 @@ def test_what_sessions_read_by_a_moment_is_listed_once_the_latest_first(store: S
     assert list_session_source_locators(store, [one, two], noon, 10) == ReadRows(("a", "b"), 2)
     assert list_session_source_locators(store, [one, two], noon + 3_600_000_000_000, 1) == ReadRows(("c",), 3)
     assert list_session_source_locators(store, [SessionId("s9")], noon, 10) == ReadRows((), 0)
-
-
-def test_content_hashes_are_found_by_their_first_digits(store: Store) -> None:
-    store.append([an_arrival("edit", content_hashes=["sha256:0123456789abcdef"])])
-    assert len(find_edits_by_hash(store, ContentHash("sha256:0123456789ABCDEF"))) == 1
-    assert len(find_edits_by_hash(store, ContentHash("0123456789abcdef00"))) == 1
-    assert find_edits_by_hash(store, ContentHash("sha256:0123456789abcdee")) == []
-    assert find_edits_by_hash(store, ContentHash("sha256:0123456")) == [], "fewer than eight digits never match"
 
 
 def test_odd_paths_survive(store: Store) -> None:

@@ -33,6 +33,7 @@ from custody.attribution.text import (
     strip_lineage_whitespace,
 )
 from custody.core.ids import CommitSha
+from custody.core.paths import Hunk
 
 BETWEEN_LINES_MAX = 3
 """Maximum uninformative lines between two changes that may belong to them."""
@@ -64,16 +65,6 @@ class OpenLine(NamedTuple):
     is_informative: bool
     text: str
     old_line: VersionLine | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CommitHunk:
-    """A commit's change at one place; lines count from 0."""
-
-    old_first: int
-    removed: tuple[str, ...]
-    new_first: int
-    added: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +126,10 @@ class RemovedRun:
 NO_LINES = RemovedRun(TracedText((), ()), ())
 
 
-def removed_run_from_hunk(hunk: CommitHunk, old: Sequence[VersionLine]) -> RemovedRun:
+def removed_run_from_hunk(hunk: Hunk[str], old: Sequence[VersionLine]) -> RemovedRun:
     """Return the lines that ``hunk`` removed from the version ``old``."""
     return removed_run_from_lines(
-        zip(hunk.removed, old[hunk.old_first : hunk.old_first + len(hunk.removed)], strict=False)
+        zip(hunk.removed, old[hunk.old_index : hunk.old_index + len(hunk.removed)], strict=False)
     )
 
 
@@ -154,15 +145,15 @@ def make_unknown_origin_lines(lines: Iterable[str]) -> list[VersionLine]:
     return [VersionLine(make_lineage_key(line), is_informative_lineage_line(line), UNKNOWN, ()) for line in lines]
 
 
-def splice_commit_hunks(old: Sequence[VersionLine], hunks: Sequence[CommitHunk]) -> list[VersionLine | OpenLine]:
+def splice_commit_hunks(old: Sequence[VersionLine], hunks: Sequence[Hunk[str]]) -> list[VersionLine | OpenLine]:
     """Return the version after ``hunks``: unchanged lines as they were, added ones open."""
     new: list[VersionLine | OpenLine] = []
     at = 0
     for hunk in hunks:
-        between = old[at : hunk.old_first]
+        between = old[at : hunk.old_index]
         new.extend(_open_uninformative_lines(between) if at and len(between) <= BETWEEN_LINES_MAX else between)
         new.extend(OpenLine(make_lineage_key(text), is_informative_lineage_line(text), text) for text in hunk.added)
-        at = hunk.old_first + len(hunk.removed)
+        at = hunk.old_index + len(hunk.removed)
     new.extend(old[at:])
     return new
 
@@ -278,7 +269,7 @@ class OpenVersion:
         for j, i in self._match_moved_lines(dict(enumerate(keys)), keys).items():
             self._settle(j, removed.known.origins[i], removed.trails[i])
 
-    def take_words(self, replaced: Iterable[tuple[CommitHunk, RemovedRun]], donors: Sequence[Donor]) -> None:
+    def take_words(self, replaced: Iterable[tuple[Hunk[str], RemovedRun]], donors: Sequence[Donor]) -> None:
         """Explain open lines by the words of replaced lines and of donors' lines at the same place."""
         offers: dict[int, tuple[float, LineOrigin, tuple[CommitSha | None, ...]]] = {}
         for hunk, removed in replaced:
@@ -411,9 +402,9 @@ class OpenVersion:
         return donor.at_ns <= self._commit.at_ns, donor.at_ns, donor.state
 
     def _match_replaced_words(
-        self, hunk: CommitHunk, removed: RemovedRun
+        self, hunk: Hunk[str], removed: RemovedRun
     ) -> Iterator[tuple[int, float, LineOrigin, tuple[CommitSha | None, ...]]]:
-        gap = UnmatchedRange(0, len(removed.known.lines), hunk.new_first, hunk.new_first + len(hunk.added))
+        gap = UnmatchedRange(0, len(removed.known.lines), hunk.new_index, hunk.new_index + len(hunk.added))
         for j, words in self._align_open_words(removed.known.lines, gap).items():
             if words.share >= self._rules.carry_words_share_min:
                 main_source = words.parts[0][0]

@@ -54,8 +54,6 @@ class AttributeRules:
     """Confidence of tiers 1 to 6."""
     carry_words_share_min: float = 0.7
     """Minimum share of a line's words that come from an older line for the line to take its origin."""
-    mixed_share_min: float = 0.5
-    """Minimum agent's share of a mixed line; below it, the line has no evidence."""
 
     def __post_init__(self) -> None:
         check_rule_choice("attribute.profile", self.profile, PROFILES)
@@ -67,7 +65,6 @@ class AttributeRules:
         check_rule_range(
             "attribute.carry_words_share_min", self.carry_words_share_min, above=0, most=CALL_WORDS_SHARE_MIN
         )
-        check_rule_range("attribute.mixed_share_min", self.mixed_share_min, above=0, most=1)
 
     def _check_points(self) -> None:
         check_rule_keys("attribute.points", self.points, _POINTS)

@@ -39,14 +39,14 @@ class Coverage:
         return self.cited / self.total if self.total else 1.0
 
 
-def measure_citation_coverage(subject: AuditSubject, rules: CiteRules) -> Coverage:
+def measure_citation_coverage(subject: AuditSubject) -> Coverage:
     """Return the coverage of a report."""
     cited = 0
     missing: list[int] = []
     for sentence in split_report_sentences(subject):
         if sentence.cited:
             cited += 1
-        elif is_citable_sentence(sentence.text, rules):
+        elif is_citable_sentence(sentence.text):
             missing.append(sentence.at)
     places = tuple(subject.layout.place(at) for at in missing)
     return Coverage(cited, cited + len(missing), places)
@@ -94,7 +94,7 @@ class Audit:
 
 def audit_citations(subject: AuditSubject, rules: CiteRules, more: Iterable[CheckFinding] = ()) -> Audit:
     """Run all checks on a report; findings are in the order of the text, including ``more`` from other checks."""
-    coverage = measure_citation_coverage(subject, rules)
+    coverage = measure_citation_coverage(subject)
     check_findings = [finding for check in CHECKS.values() for finding in check(subject, rules)]
     check_findings += [*_check_citation_coverage(subject, coverage, rules), *more]
     check_findings.sort(key=lambda check_finding: (check_finding.at, _ORDER[check_finding.code], check_finding.message))

@@ -11,7 +11,6 @@ from custody.cite.codes import CitationCode
 from custody.cite.document import ListEntry
 from custody.cite.keys import normalize_source_text
 from custody.cite.prose import HAN, is_citable_sentence, pair_sentences_with_sources, split_report_sentences
-from custody.cite.rules import CiteRules
 from custody.cite.subject import AuditSubject, CheckFinding, name_source_entry, shorten_citation_text
 from custody.cite.urls import compute_loose_source_key, parse_source_url, unwrap_source_url
 from custody.cite.walk import QUOTE
@@ -123,12 +122,12 @@ class WritingTimes:
     readings: Readings
 
 
-ReadingCheck = Callable[[AuditSubject, WritingTimes, CiteRules], Iterator[CheckFinding]]
+ReadingCheck = Callable[[AuditSubject, WritingTimes], Iterator[CheckFinding]]
 
 
-def find_unopened_sources(subject: AuditSubject, written: WritingTimes, rules: CiteRules) -> Iterator[CheckFinding]:
+def find_unopened_sources(subject: AuditSubject, written: WritingTimes) -> Iterator[CheckFinding]:
     """Yield the cited sources that no recorded call opened."""
-    for at, name, url in _list_cited_urls(subject, rules):
+    for at, name, url in _list_cited_urls(subject):
         if subject.line(at) not in written.lines or not is_public_source_page(url) or written.readings.is_doubtful(url):
             continue
         known = written.readings.of(url)
@@ -136,10 +135,10 @@ def find_unopened_sources(subject: AuditSubject, written: WritingTimes, rules: C
             yield CheckFinding(CitationCode.UNREAD, at, f"{name} was never opened: {_describe_page_readings(known)}")
 
 
-def find_late_opened_sources(subject: AuditSubject, written: WritingTimes, rules: CiteRules) -> Iterator[CheckFinding]:
+def find_late_opened_sources(subject: AuditSubject, written: WritingTimes) -> Iterator[CheckFinding]:
     """Yield the sources that were first opened after the citing line was written; the first such line of each."""
     reported_urls: set[str] = set()
-    for at, name, url in _list_citing_places(subject, rules):
+    for at, name, url in _list_citing_places(subject):
         written_ns = written.lines.get(subject.line(at))
         if written_ns is None or url in reported_urls or written.readings.is_doubtful(url):
             continue
@@ -153,9 +152,7 @@ def find_late_opened_sources(subject: AuditSubject, written: WritingTimes, rules
             )
 
 
-def find_summary_only_quotations(
-    subject: AuditSubject, written: WritingTimes, _rules: CiteRules
-) -> Iterator[CheckFinding]:
+def find_summary_only_quotations(subject: AuditSubject, written: WritingTimes) -> Iterator[CheckFinding]:
     """Yield the quotations from sources that were read only as a summary by a model."""
     for at, quotation, entries in _find_cited_quotations(subject):
         pages = [entry.url for entry in entries if entry.url is not None and is_public_source_page(entry.url)]
@@ -180,23 +177,23 @@ CHECKS: Mapping[CitationCode, ReadingCheck] = {
 """The checks of readings, by code."""
 
 
-def _list_cited_urls(subject: AuditSubject, rules: CiteRules) -> Iterator[tuple[int, str, str]]:
+def _list_cited_urls(subject: AuditSubject) -> Iterator[tuple[int, str, str]]:
     """Yield the cited sources at their list entries; without a list, the links that cite."""
     for entry in subject.listing.entries:
         if entry.url is not None:
             yield entry.start, name_source_entry(entry), entry.url
-    yield from _find_evidence_links(subject, rules)
+    yield from _find_evidence_links(subject)
 
 
-def _list_citing_places(subject: AuditSubject, rules: CiteRules) -> Iterator[tuple[int, str, str]]:
+def _list_citing_places(subject: AuditSubject) -> Iterator[tuple[int, str, str]]:
     """Yield the cited sources at their citations."""
     for use in subject.uses:
         if use.entry is not None and use.entry.url is not None:
             yield use.marker.start, name_source_entry(use.entry), use.entry.url
-    yield from _find_evidence_links(subject, rules)
+    yield from _find_evidence_links(subject)
 
 
-def _find_evidence_links(subject: AuditSubject, rules: CiteRules) -> Iterator[tuple[int, str, str]]:
+def _find_evidence_links(subject: AuditSubject) -> Iterator[tuple[int, str, str]]:
     """Yield the links in sentences with evidence, in a report without a list, except links to whole sites."""
     if subject.listing.entries or not subject.links:
         return
@@ -206,7 +203,7 @@ def _find_evidence_links(subject: AuditSubject, rules: CiteRules) -> Iterator[tu
         inside = next((sentence for sentence in reversed(sentences) if sentence.at <= start), None)
         if parts is None or parts.path in ("", "/") or inside is None or not inside.cited:
             continue
-        if start < inside.at + len(inside.text.encode()) and is_citable_sentence(inside.text, rules):
+        if start < inside.at + len(inside.text.encode()) and is_citable_sentence(inside.text):
             yield start, f"'{shorten_citation_text(url)}'", url
 
 

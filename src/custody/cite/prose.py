@@ -10,7 +10,6 @@ import sentencex  # type: ignore[import-untyped]  # 1.0 has no stubs
 
 from custody.cite.document import ListEntry
 from custody.cite.markdown import decode_markdown
-from custody.cite.rules import CiteRules
 from custody.cite.subject import AuditSubject
 from custody.cite.walk import CODE, HTML, NOTE, PARAGRAPH, QUOTE, ROW, TABLE, MarkdownBlock
 
@@ -40,18 +39,22 @@ _CHINESE = re.compile(
     "|公司|集团|大学|学院|研究[院所]|研究中心|委员会|协会|学会|银行|法院|政府|国务院|部委|统计局|联盟|基金会|实验室"
     "|比|超过|[高低大小多少]于|优于|不及|增[长加]|下降|提[高升]|降低|上升|减少|扩大|缩小|最[大小高低多少快慢好早]|更[大小高低多少快慢好]|倍|领先|居首|首次|排名"
 )
+SENTENCE_WORDS_MIN = 4
+"""Minimum words of a sentence with evidence, unless it is cited."""
+SENTENCE_CHARACTERS_MIN = 8
+"""The same for Chinese and Japanese, in characters."""
 HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 """One Chinese or Japanese character."""
 
 
-def is_citable_sentence(sentence: str, rules: CiteRules) -> bool:
+def is_citable_sentence(sentence: str) -> bool:
     """Return whether a sentence needs a source.
 
-    >>> [is_citable_sentence(text, CiteRules()) for text in ("The market grew by 12% in 2024.", "This matters a lot.")]
+    >>> [is_citable_sentence(text) for text in ("The market grew by 12% in 2024.", "This matters a lot.")]
     [True, False]
     """
     text = sentence.rstrip()
-    if text.endswith((":", "：")) or not is_sentence_long_enough(text, rules):
+    if text.endswith((":", "：")) or not _is_sentence_long_enough(text):
         return False
     if _DIGIT_OR_QUOTE.search(text) or _NAME.search(text):
         return True
@@ -60,11 +63,11 @@ def is_citable_sentence(sentence: str, rules: CiteRules) -> bool:
     return not text.isascii() and _CHINESE.search(text) is not None
 
 
-def is_sentence_long_enough(text: str, rules: CiteRules) -> bool:
+def _is_sentence_long_enough(text: str) -> bool:
     """Return whether a sentence has enough words, or characters in scripts without spaces."""
-    if text.count(" ") >= rules.sentence_words_min - 1 and len(text.split()) >= rules.sentence_words_min:
+    if text.count(" ") >= SENTENCE_WORDS_MIN - 1 and len(text.split()) >= SENTENCE_WORDS_MIN:
         return True
-    return not text.isascii() and len(HAN.findall(text)) >= rules.sentence_signs_min
+    return not text.isascii() and len(HAN.findall(text)) >= SENTENCE_CHARACTERS_MIN
 
 
 _NO_PROSE = QUOTE | TABLE | ROW | NOTE | CODE | HTML

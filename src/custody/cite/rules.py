@@ -18,10 +18,6 @@ class CiteRules:
 
     coverage_min: float = 0.5
     """Minimum share of the sentences with evidence that must be cited."""
-    sentence_words_min: int = 4
-    """Minimum words of a sentence with evidence, unless it is cited."""
-    sentence_signs_min: int = 8
-    """The same for Chinese and Japanese, in characters."""
     support_chance_min: float = 0.1
     """Minimum support score of a cited text; below it there is a finding."""
     link_read_seconds: float = 10.0
@@ -54,12 +50,7 @@ class CiteRules:
     def __post_init__(self) -> None:
         shares = {"coverage_min": self.coverage_min, "support_chance_min": self.support_chance_min}
         check_rule_ranges("cite", shares, least=0, most=1)
-        sizes = {
-            "sentence_words_min": self.sentence_words_min,
-            "sentence_signs_min": self.sentence_signs_min,
-            "brief_sentences": self.brief_sentences,
-        }
-        check_rule_ranges("cite", sizes, least=1)
+        check_rule_range("cite.brief_sentences", self.brief_sentences, least=1)
         check_rule_ranges("cite", {"retries_max": self.retries_max, "reruns_max": self.reruns_max}, least=0, most=20)
         seconds = {"link_read_seconds": self.link_read_seconds, "link_total_seconds": self.link_total_seconds}
         check_rule_ranges("cite", seconds, above=0, most=LINK_SECONDS_MOST)

@@ -1,8 +1,8 @@
-"""Places in a repository: paths that hold any bytes, line ranges, and path patterns."""
+"""Places in a repository: paths that hold any bytes, line ranges, hunks, and path patterns."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import AnyStr, Generic, TypeVar
 
 from custody.core.errors import InputError
 
@@ -101,6 +101,48 @@ class Lines:
         (2, 0)
         """
         return max(0, other.first - self.last, self.first - other.last)
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk(Generic[AnyStr]):
+    """Adjacent removed and added lines of one file, as bytes or as text.
+
+    Lines count from 1. If nothing was removed (added), ``first`` is the line before, or 0 at the start, as in git.
+    """
+
+    old_first: int
+    new_first: int
+    removed: tuple[AnyStr, ...]
+    added: tuple[AnyStr, ...]
+
+    @classmethod
+    def at_index(cls, old: int, new: int, removed: tuple[AnyStr, ...], added: tuple[AnyStr, ...]) -> "Hunk[AnyStr]":
+        """Return the hunk whose lines start at these indexes from 0.
+
+        >>> Hunk.at_index(3, 3, (), ("a",))
+        Hunk(old_first=3, new_first=4, removed=(), added=('a',))
+        """
+        return cls(old + 1 if removed else old, new + 1 if added else new, removed, added)
+
+    @property
+    def old_index(self) -> int:
+        """The index from 0 of the first removed line, or where one would be."""
+        return self.old_first - 1 if self.removed else self.old_first
+
+    @property
+    def new_index(self) -> int:
+        """The index from 0 of the first added line, or where one would be."""
+        return self.new_first - 1 if self.added else self.new_first
+
+    @property
+    def old_lines(self) -> Lines | None:
+        """The removed lines before the change; None without removed lines."""
+        return Lines(self.old_first, self.old_first + len(self.removed) - 1) if self.removed else None
+
+    @property
+    def new_lines(self) -> Lines | None:
+        """The added lines after the change; None without added lines."""
+        return Lines(self.new_first, self.new_first + len(self.added) - 1) if self.added else None
 
 
 # Patterns for paths, matched in linear time per name. ``?`` is one character of a name, ``*`` any characters of one

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from custody.core.ids import CommitSha
+from custody.core.paths import Hunk
 from custody.dupes.facts.model import Channel
 from custody.dupes.facts.touched_facts import TouchedFacts
 from custody.sketch.hashing import EMPTY_SKETCH, BottomSketch
@@ -54,16 +55,6 @@ class Shape(Enum):
     RETYPED = "retyped"
 
 
-@dataclass(frozen=True, slots=True)
-class LineRun:
-    """Adjacent removed and added lines, without line ends; a ``first`` is 0 if that side is empty."""
-
-    old_first: int
-    new_first: int
-    removed: tuple[str, ...]
-    added: tuple[str, ...]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedPiece:
     """What a change did to one file.
@@ -77,7 +68,7 @@ class ChangedPiece:
     channel: Channel
     shape: Shape
     old_path: str | None = None
-    runs: tuple[LineRun, ...] = ()
+    runs: tuple[Hunk[str], ...] = ()
     objects: tuple[str, str] = ("", "")
     modes: tuple[int, int] = (0, 0)
     opaque: str | None = None

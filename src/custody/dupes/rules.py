@@ -103,14 +103,14 @@ _ROUNDING = 1e-9
 """Tolerance of weights that should add up to 1."""
 _SHARES = (
     *("tests_score_max", "docs_score_max"),
-    *("same_change_minhash_min", "same_change_files_min", "same_change_lines_min"),
+    *("same_change_minhash_min", "same_change_files_min"),
     *("same_feature_prod_min", "same_feature_support_min"),
     *("competing_tests_min", "competing_prod_max", "related_final_min"),
     *("flag_low_min", "unsure_chance_min", "contain_min", "contain_growth_min"),
     *("rewrite_renames_share_max", "rewrite_minhash_min", "rewrite_paths_max"),
 )
 """Rules with a value from 0 to 1."""
-_COUNTS = ("evidence_terms_min", "learnt_answers_min", "rewrite_lines_max", "rewrite_files_max")
+_COUNTS = ("rewrite_lines_max", "rewrite_files_max")
 """Rules that are counts without an upper limit."""
 
 
@@ -149,8 +149,6 @@ class DedupeRules:
     """SAME_CHANGE needs a MinHash similarity above this."""
     same_change_files_min: float = 0.8
     """SAME_CHANGE needs a similarity of files above this."""
-    same_change_lines_min: float = 0.5
-    """SAME_CHANGE needs at least this share of literally equal lines: masked numbers make all version bumps equal."""
     same_feature_prod_min: float = 0.75
     """SAME_FEATURE needs at least this production score."""
     same_feature_support_min: float = 0.5
@@ -166,10 +164,6 @@ class DedupeRules:
     """Minimum lower bound of the probability to call a change a duplicate."""
     unsure_chance_min: float = 0.5
     """Minimum probability to call a change possibly related."""
-    evidence_terms_min: int = 3
-    """Minimum number of shared rare terms to suggest a change; an exact match needs none."""
-    learnt_answers_min: int = 20
-    """Minimum number of answers to calibrate the probabilities of a repository."""
 
     contain_min: float = 0.9
     """A change descends from another if it contains more than this share of it."""

@@ -23,6 +23,10 @@ from custody.sketch.minhash import estimate_minhash_similarity
 Verdict = tuple[Category, str]
 """A category, and the rule that decided."""
 
+SAME_CHANGE_LINES_MIN = 0.5
+"""The least share of literally equal lines of SAME_CHANGE: masked numbers make all version bumps equal."""
+EVIDENCE_TERMS_MIN = 3
+"""Minimum number of shared rare terms to suggest a change; an exact match needs none."""
 _PRODUCTION = ("prod_minhash_sim", "prod_exports_sim", "prod_symbols_sim", "prod_files_sim", "prod_imports_sim")
 
 
@@ -88,7 +92,7 @@ def _decide_same_change(similarities: Similarities, rules: DedupeRules) -> Itera
     if (
         minhash > rules.same_change_minhash_min
         and files > rules.same_change_files_min
-        and lines >= rules.same_change_lines_min
+        and lines >= SAME_CHANGE_LINES_MIN
     ):
         yield Category.SAME_CHANGE, f"MinHash {minhash:.2f}, files {files:.2f}, literal lines {lines:.2f}"
 
@@ -228,7 +232,7 @@ def decide_duplicate_verdict(
     verdict = _BY_CATEGORY[score.category]
     if exact and score.category is Category.SAME_CHANGE:
         return verdict
-    if terms < rules.evidence_terms_min:
+    if terms < EVIDENCE_TERMS_MIN:
         return DuplicateVerdict.NOTHING
     if rules.profile == "document":
         return verdict

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from custody.core.paths import Hunk
 from custody.dupes.facts.model import FACTS_VERSION, Channel
 from custody.dupes.facts.touched_facts import TouchedFacts
 from custody.dupes.model import (
@@ -17,7 +18,6 @@ from custody.dupes.model import (
     ChangeSketch,
     ExactKind,
     HashVariant,
-    LineRun,
     Signature,
 )
 from custody.dupes.relations import (
@@ -135,7 +135,7 @@ def _normalize_hunk_line(line: str, variant: HashVariant, rules: DedupeRules) ->
     return line.rstrip() if rules.normalise_whitespace else line
 
 
-def _is_comment_run(path: str, run: LineRun) -> bool:
+def _is_comment_run(path: str, run: Hunk[str]) -> bool:
     return all(is_comment_line(path, line) for line in (*run.removed, *run.added))
 
 

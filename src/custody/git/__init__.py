@@ -17,7 +17,6 @@ from custody.git.diff import (
     DiffSide,
     FileChange,
     FileDiff,
-    Hunk,
     HunkDetail,
     PatchLimits,
 )
@@ -46,7 +45,6 @@ __all__ = [
     "FileAt",
     "FileChange",
     "FileDiff",
-    "Hunk",
     "HunkDetail",
     "Mirror",
     "NoObject",

@@ -9,7 +9,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from custody.core.errors import GitError, InputError
 from custody.core.ids import BlobSha, CommitSha
-from custody.core.paths import Lines, RepoPath
+from custody.core.paths import Hunk, RepoPath
 from custody.git.chunk_reader import (
     ChunkReader,
     make_git_output_error,
@@ -207,34 +207,6 @@ _HEADER_BYTES = max(map(len, _HEADER))
 _MEGABYTE = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Hunk:
-    """Changed lines with their line feeds; only the last line of a file can lack one.
-
-    If nothing was removed (added), ``first`` is the line before, or 0 at the start.
-    """
-
-    old_first: int
-    new_first: int
-    removed: tuple[bytes, ...]
-    added: tuple[bytes, ...]
-
-    @property
-    def old_count(self) -> int:
-        """The number of removed lines."""
-        return len(self.removed)
-
-    @property
-    def new_count(self) -> int:
-        """The number of added lines."""
-        return len(self.added)
-
-    @property
-    def new_lines(self) -> Lines | None:
-        """The added lines after the change; None without added lines."""
-        return Lines(self.new_first, self.new_first + self.new_count - 1) if self.new_count else None
-
-
 class HunkDetail(Enum):
     """How much of a change the hunks show."""
 
@@ -250,7 +222,7 @@ class FileDiff:
     """A changed file with its hunks; none if only mode or name changed, or if ``shown`` says why."""
 
     change: FileChange
-    hunks: tuple[Hunk, ...]
+    hunks: tuple[Hunk[bytes], ...]
     shown: HunkDetail = HunkDetail.WHOLE
 
 
@@ -297,7 +269,7 @@ class _Section:
     def __init__(self, reader: ChunkReader, bytes_max: int) -> None:
         self._reader = reader
         self._bytes_max = bytes_max
-        self._hunks: list[Hunk] = []
+        self._hunks: list[Hunk[bytes]] = []
         self._binary = False
         self._read_bytes = 0
 
@@ -308,7 +280,7 @@ class _Section:
         return HunkDetail.TOO_LARGE if self._read_bytes > self._bytes_max else HunkDetail.WHOLE
 
     @property
-    def hunks(self) -> tuple[Hunk, ...]:
+    def hunks(self) -> tuple[Hunk[bytes], ...]:
         return tuple(self._hunks) if self.shown is HunkDetail.WHOLE else ()
 
     @property

@@ -3,3 +3,7 @@
 The files at the top are pure: they may import ``core``, the standard library's value tools and, in ``csr.py`` alone,
 numpy; they import no other question.
 """
+
+from custody.graph.model import UnitId
+
+__all__ = ["UnitId"]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from custody.core.views import SpanKind
 
@@ -145,6 +145,16 @@ def kind_from_node_name(node: str) -> Kind:
 
 EdgeKey = tuple[str, str, EdgeType]
 """Start, end, type: one pair of nodes may have an edge of each type."""
+
+
+UnitKind = Literal["session", "execution"]
+
+
+class UnitId(NamedTuple):
+    """The id of what is learned as a whole: a session of an agent, or an execution of a traced program."""
+
+    kind: UnitKind
+    id: str
 
 
 class Witness(NamedTuple):

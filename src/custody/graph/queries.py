@@ -6,7 +6,7 @@ import msgspec
 
 from custody.core.ids import AgentName, Digest, ExecutionId, NaturalKey, RecordRef, Seq, SessionId, StoreId
 from custody.core.views import Decision, Observation, ObservedSpan
-from custody.graph.model import Edge, EdgeSource, EdgeType, Kind, Node, Witness, kind_from_node_name
+from custody.graph.model import Edge, EdgeSource, EdgeType, Kind, Node, UnitId, UnitKind, Witness, kind_from_node_name
 from custody.store import ObservedView, Store
 from custody.store.db import Row, SqlValue
 from custody.store.tables import bytes_from_sql, integer_from_sql, split_row_batches
@@ -29,6 +29,10 @@ _COUNTED = {
     "session": "SELECT count(*) FROM tool_call WHERE session = ?",
     "execution": "SELECT count(*) FROM span WHERE execution = ?",
 }
+_UNIT_COLUMNS: tuple[tuple[UnitKind, str, str], ...] = (
+    ("session", "tool_call", "session"),
+    ("execution", "span", "execution"),
+)
 
 
 class GraphTables:
@@ -59,51 +63,49 @@ class GraphTables:
         for edge in edges:
             self._put("graph_edge", _EDGE, _edge_to_sql_row(edge), ("start_node", "end_node", "edge_type"))
 
-    def units(self) -> dict[str, int]:
+    def units(self) -> dict[UnitId, int]:
         """Return the learned units, each with its number of records then."""
-        return {
-            str(unit): integer_from_sql(places) for unit, places in self._db.rows("SELECT unit, places FROM graph_unit")
-        }
+        rows = self._db.rows("SELECT unit, places FROM graph_unit")
+        return {_unit_id_from_sql(str(unit)): integer_from_sql(places) for unit, places in rows}
 
-    def put_units(self, units: Mapping[str, int]) -> None:
+    def put_units(self, units: Mapping[UnitId, int]) -> None:
         """Mark units as learned, inside a write."""
         for unit, places in units.items():
-            self._put("graph_unit", "unit, places", (unit, places), ("unit",))
+            self._put("graph_unit", "unit, places", (f"{unit.kind}:{unit.id}", places), ("unit",))
 
-    def list_imported_units(self, event: str, kinds: Sequence[str]) -> set[str]:
+    def list_imported_units(self, event: str, kinds: Sequence[str]) -> set[UnitId]:
         """Return the sessions and executions with imported records, by event name, kind or chain."""
         marks = ", ".join("?" * len(kinds))
         where = (
             f"record.event_id LIKE ? OR record.kind IN ({marks})"
             " OR record.store_id NOT IN (SELECT store_id FROM chain WHERE owned = 1)"
         )
-        units: set[str] = set()
-        for table, column, prefix in (("tool_call", "session", "session:"), ("span", "execution", "execution:")):
+        units: set[UnitId] = set()
+        for unit_kind, table, column in _UNIT_COLUMNS:
             rows = self._db.rows(
                 f"SELECT DISTINCT {table}.{column} FROM {table} JOIN record"
                 f" ON record.store_id = {table}.store_id AND record.seq = {table}.seq WHERE {where}",
                 (f"{event}%", *kinds),
             )
-            units.update(prefix + str(name) for (name,) in rows)
+            units.update(UnitId(unit_kind, str(name)) for (name,) in rows)
         return units
 
-    def list_units_after(self, store: str, after: int) -> set[str]:
+    def list_units_after(self, store: str, after: int) -> set[UnitId]:
         """Return the units with records of a chain after a position."""
-        units: set[str] = set()
-        for kind, table, column in (("session", "tool_call", "session"), ("execution", "span", "execution")):
+        units: set[UnitId] = set()
+        for kind, table, column in _UNIT_COLUMNS:
             rows = self._db.rows(
                 f"SELECT DISTINCT {column} FROM {table} WHERE store_id = ? AND seq > ? AND {column} IS NOT NULL",
                 (store, after),
             )
-            units.update(f"{kind}:{name!s}" for (name,) in rows)
+            units.update(UnitId(kind, str(name)) for (name,) in rows)
         return units
 
-    def places(self, units: Iterable[str]) -> dict[str, int]:
+    def places(self, units: Iterable[UnitId]) -> dict[UnitId, int]:
         """Return the current number of records of each unit."""
         counts = {}
         for unit in units:
-            kind, _, name = unit.partition(":")
-            ((count,),) = self._db.rows(_COUNTED[kind], (name,))
+            ((count,),) = self._db.rows(_COUNTED[unit.kind], (unit.id,))
             counts[unit] = integer_from_sql(count)
         return counts
 
@@ -148,6 +150,11 @@ def _edge_to_sql_row(edge: Edge) -> tuple[SqlValue, ...]:
         evidence,
         int(edge.aside),
     )
+
+
+def _unit_id_from_sql(unit: str) -> UnitId:
+    kind, _, id_ = unit.partition(":")
+    return UnitId("session" if kind == "session" else "execution", id_)
 
 
 def _edge_from_sql_row(row: Row) -> Edge:

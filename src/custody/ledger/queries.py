@@ -10,20 +10,17 @@ from typing import Final, TypeVar
 from custody.core.ids import (
     AgentName,
     CallId,
-    ContentHash,
     Digest,
     NaturalKey,
     RecordRef,
     Seq,
     SessionId,
     StoreId,
-    content_hashes_match,
 )
 from custody.core.paths import RepoPath
 from custody.core.views import FileEdit, FileState, Observation, Prompt, Session, SourceAccess, ToolCall, TracedFile
 from custody.store import EVERYTHING, ObservedView, RecordFilter, Store, make_sql_placeholders
 from custody.store.db import SqlValue
-from custody.store.rows import HASH_TABLE, content_hash_index_digits
 from custody.store.tables import bytes_from_sql, integer_from_sql
 
 # SQL about the tool calls of sessions.
@@ -114,20 +111,9 @@ class ConversationTables:
 # SQL about the edits of files.
 
 
-_HASH_PREFIX_DIGITS = 8
-_AFTER_HEX = "g"
-
-
 def list_session_edits(store: Store, session: SessionId) -> list[ObservedView[FileEdit]]:
     """Return the edits of a session, of any agent."""
     return store.views.look_up(FileEdit, "session = ?", (session,))
-
-
-def find_edits_by_hash(store: Store, content_hash: ContentHash) -> list[ObservedView[FileEdit]]:
-    """Return the edits with this content hash, compared on the shorter length as document 000 says."""
-    start = content_hash_index_digits(content_hash)[:_HASH_PREFIX_DIGITS]
-    near = store.views.look_up(FileEdit, "hash >= ? AND hash < ?", (start, start + _AFTER_HEX), index=HASH_TABLE.name)
-    return [edit for edit in near if any(content_hashes_match(content_hash, own) for own in edit.view.hashes)]
 
 
 def list_session_paths(store: Store, session: SessionId) -> set[RepoPath]:

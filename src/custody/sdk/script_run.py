@@ -13,7 +13,7 @@ from custody.core.wire.report import Report
 from custody.sdk.bridge import BridgeLimits, Execution, WorkerBridge
 from custody.sdk.execution import CallTraceEvent
 from custody.sdk.outbox import OUT, configure, flush
-from custody.sdk.server_file import McpServer, parse_mcp_servers
+from custody.sdk.servers import McpServer, parse_mcp_servers
 
 # The report of ``custody graph run``.
 

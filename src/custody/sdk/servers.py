@@ -9,8 +9,37 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, TextIO
 
-from custody.core.errors import MissingExtra, WorldError
-from custody.sdk.server_file import McpServer
+import msgspec
+
+from custody.core.errors import InputError, MissingExtra, WorldError
+from custody.core.wire.canonical import describe_conversion_error, parse_json_bytes
+
+# The usual configuration file: ``{"mcpServers": {name: {command, args, env}}}``.
+
+
+class McpServer(msgspec.Struct, frozen=True):
+    """A program that speaks MCP on its standard input and output; fields of other tools are ignored."""
+
+    command: str
+    args: list[str] = []
+    env: dict[str, str] = {}
+    cwd: str | None = None
+
+
+class _ServerFile(msgspec.Struct, frozen=True, rename={"servers": "mcpServers"}):
+    servers: dict[str, McpServer]
+
+
+def parse_mcp_servers(data: bytes) -> dict[str, McpServer]:
+    """Return the servers of a configuration file; raise ``InputError`` naming an invalid field."""
+    try:
+        return msgspec.convert(parse_json_bytes(data), _ServerFile).servers
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        raise InputError(
+            f"invalid configuration of MCP servers: {describe_conversion_error(error)}",
+            hint='expected {"mcpServers": {"NAME": {"command": "…", "args": []}}}; URLs are not supported',
+        ) from error
+
 
 # A server on standard input and output: started, initialized, ended.
 

@@ -155,25 +155,16 @@ class Projection:
         for derived in self._derived:
             derived.read_again(holding)
 
-    def look_up(
-        self, kind: type[V], where: str, values: Sequence[SqlValue], *, index: str | None = None
-    ) -> list[ObservedView[V]]:
-        """Return the views of ``kind`` whose rows match, each with its record, oldest first.
-
-        ``index`` is another table with rows for views of this kind.
-        """
-        return self._look_up((kind,), (index or TABLES[kind].name,), where, values)
+    def look_up(self, kind: type[V], where: str, values: Sequence[SqlValue]) -> list[ObservedView[V]]:
+        """Return the views of ``kind`` whose rows match, each with its record, oldest first."""
+        return self.look_up_in((kind,), where, values)
 
     def look_up_in(self, kinds: Collection[type[V]], where: str, values: Sequence[SqlValue]) -> list[ObservedView[V]]:
         """Return the views of several kinds whose rows match, each record read once, oldest first."""
-        return self._look_up(kinds, [TABLES[kind].name for kind in kinds], where, values)
-
-    def _look_up(
-        self, kinds: Collection[type[V]], tables: Iterable[str], where: str, values: Sequence[SqlValue]
-    ) -> list[ObservedView[V]]:
         found: list[ObservedView[V]] = []
         wanted: dict[RecordRef, set[int]] = {}
-        for table in tables:
+        for kind in kinds:
+            table = TABLES[kind].name
             for store, seq, n in self._db.rows(f"SELECT store_id, seq, n FROM {table} WHERE {where}", values):
                 wanted.setdefault(RecordRef(StoreId(str(store)), Seq(integer_from_sql(seq))), set()).add(
                     integer_from_sql(n)

@@ -15,7 +15,8 @@ from custody.trust.rules import TrustRules
 from custody.trust.score import find_record_reasons, find_size_reasons, read_tier_lines_max
 
 HOUR_NS = 3_600 * 1_000_000_000
-MINUTE_NS = 60 * 1_000_000_000
+CLOCK_LAG_NS_MAX = 5 * 60 * 1_000_000_000
+"""How far the clock may lag behind the newest record; with a larger lag nothing is approved."""
 SHOWN_MAX = 3
 """Paths named in a sentence; the others are counted."""
 ROOT = "."
@@ -224,8 +225,8 @@ def _find_log_damage_reasons(case: ApprovalCase, _rules: TrustRules) -> Iterator
         yield ReviewReason(ReviewRequirement.LOG, f"the log was changed after recording: {case.damage}")
 
 
-def _find_clock_reasons(case: ApprovalCase, rules: TrustRules) -> Iterator[ReviewReason]:
-    if case.change.newest_ns > case.now_ns + round(rules.approve_clock_minutes_max * MINUTE_NS):
+def _find_clock_reasons(case: ApprovalCase, _rules: TrustRules) -> Iterator[ReviewReason]:
+    if case.change.newest_ns > case.now_ns + CLOCK_LAG_NS_MAX:
         yield ReviewReason(
             ReviewRequirement.CLOCK, "the clock is behind the records: it was set back, or another clock was ahead"
         )

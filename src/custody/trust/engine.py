@@ -26,6 +26,7 @@ from custody.trust.model import (
 from custody.trust.rules import TrustRules
 from custody.trust.score import (
     DECISION_VALUES,
+    INHERITED_SHARE,
     MEANINGFUL_SAMPLES_MIN,
     NEUTRAL_SCORE,
     NS_PER_DAY,
@@ -215,7 +216,7 @@ class Fold:
         weight = compute_decision_weight(entry.stakes, self._rules, rising=rising)
         size = compute_score_step(weight, self._rules, rising=rising)
         # Only rises count for less under another model: else a new model name would clear a bad record.
-        return weight, size * self._rules.inherit_share if rising and self._is_inherited(entry) else size
+        return weight, size * INHERITED_SHARE if rising and self._is_inherited(entry) else size
 
     def _is_inherited(self, entry: DecisionEntry) -> bool:
         return self._running is not None and entry.model != self._running.model
@@ -356,7 +357,7 @@ def make_newcomer_score_state(rules: TrustRules) -> ScoreState:
 def compute_trust(state: ScoreState, now_ns: int, rules: TrustRules) -> Trust:
     """Return the trust in an agent at a time."""
     score, earned = fade_score(state, now_ns, rules)
-    samples = count_score_samples(state, rules)
+    samples = count_score_samples(state)
     meaningful = samples >= MEANINGFUL_SAMPLES_MIN
     return Trust(score, tier_from_score(score, rules), compute_trust_confidence(samples), meaningful, state, earned)
 

@@ -63,10 +63,6 @@ class TrustRules:
     """Patterns of paths that never change without review: rules, builds, owners, hooks and agents' settings."""
     areas: tuple[str, ...] = ()
     """Areas of the repository, each as ``name: pattern``; the first match counts, else the top-level folder."""
-    approve_clock_minutes_max: float = 5.0
-    """How far the clock may lag behind the newest record; with a larger lag nothing is approved."""
-    inherit_share: float = 0.5
-    """The weight of a decision about another model of the agent, as a rise and as a sample."""
     audit_share: float = 0.05
     """The share of passing changes that is selected for an audit by a person."""
     settle_days_min: float = 14.0
@@ -80,12 +76,6 @@ class TrustRules:
     """The risk target: the share of approvals without review that may be reverted later."""
     fix_days_max: float = 7.0
     """A commit that fixes another within this many days is a quick fix: the fixed commit counts as modified."""
-    revert_share_min: float = 0.8
-    """The share of a commit's remaining lines that must be undone for it to count as reverted."""
-    revert_left_min: float = 0.5
-    """The share of a commit that must remain for that; a commit that was mostly rewritten is not reverted whole."""
-    revert_lines_min: int = 5
-    """The least lines for a revert that no message mentions: fewer lines match by coincidence."""
     revert_window_days: float = 30.0
     """The longest time until a revert that no message mentions: removing older code is not a revert."""
 
@@ -96,16 +86,15 @@ class TrustRules:
         self._check_patterns()
 
     def _check_ranges(self) -> None:
-        shares = ("start_score", "inherit_share", "audit_share", "reverted_share_max")
+        shares = ("start_score", "audit_share", "reverted_share_max")
         check_rule_ranges("trust", self._values(*shares), least=0, most=1)
-        steps = ("ema_alpha", "rise_step_max", "recovery_rate", "revert_share_min", "revert_left_min")
+        steps = ("ema_alpha", "rise_step_max", "recovery_rate")
         check_rule_ranges("trust", self._values(*steps), above=0, most=1)
         positive = ("review_lines_per_minute_max", "decay_half_life_days", "budget_hours", "fix_days_max")
         check_rule_ranges("trust", self._values(*positive), above=0)
         limits = ("approve_lines_max", "approve_samples_min", "budget_tier_limits_max", "chance_decisions_min")
-        waits = ("recovery_days_min", "settle_days_min", "approve_clock_minutes_max", "revert_window_days")
+        waits = ("recovery_days_min", "settle_days_min", "revert_window_days")
         check_rule_ranges("trust", self._values(*limits, *waits), least=0)
-        check_rule_range("trust.revert_lines_min", self.revert_lines_min, least=1)
         check_rule_range("trust.risk_confidence", self.risk_confidence, above=0)
         if self.risk_confidence >= 1:
             raise RulesError("trust.risk_confidence", f"is {self.risk_confidence}, not below 1")

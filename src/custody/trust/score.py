@@ -32,6 +32,8 @@ MEANINGFUL_SAMPLES_MIN = 10
 """The least decisions for a meaningful confidence, from document 001."""
 CONFIDENT_SAMPLES_MIN = 100
 """The least decisions for a confidence of 1, from document 001."""
+INHERITED_SHARE = 0.5
+"""The weight of a decision about another model of the agent, as a rise and as a sample."""
 SIZE_LINES = 50
 """A change of this size multiplies the stakes by 1: the most that a new agent's tier may merge."""
 SIZE_FACTOR_MIN, SIZE_FACTOR_MAX = 0.5, 2.0
@@ -140,13 +142,13 @@ def compute_trust_confidence(samples: float) -> float:
     return min(samples / CONFIDENT_SAMPLES_MIN, 1.0)
 
 
-def count_score_samples(state: ScoreState, rules: TrustRules) -> float:
+def count_score_samples(state: ScoreState) -> float:
     """Return the number of decisions behind a score; decisions about another model count for less.
 
-    >>> count_score_samples(ScoreState(0.5, accepted=10, inherited=4), TrustRules())
+    >>> count_score_samples(ScoreState(0.5, accepted=10, inherited=4))
     8.0
     """
-    return state.samples - state.inherited * (1.0 - rules.inherit_share)
+    return state.samples - state.inherited * (1.0 - INHERITED_SHARE)
 
 
 def decision_complexity_from_lines(lines: int) -> ChangeComplexity:
@@ -180,7 +182,7 @@ def approve_change_lines(trust: Trust, lines: int, rules: TrustRules) -> Approva
 
 def count_missing_reviews(trust: Trust, rules: TrustRules) -> int:
     """Return how many more reviews an agent needs before it may merge anything without review."""
-    return max(0, math.ceil(rules.approve_samples_min - count_score_samples(trust.state, rules)))
+    return max(0, math.ceil(rules.approve_samples_min - count_score_samples(trust.state)))
 
 
 def has_decayed_tier(trust: Trust, rules: TrustRules) -> bool:

@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, NamedTuple, TypeVar
 
-from custody.trust.rules import TrustRules
+REVERT_SHARE_MIN = 0.8
+"""The share of a commit's remaining lines that must be undone for it to count as reverted."""
+REVERT_LEFT_MIN = 0.5
+"""The share of a commit that must remain for that; a commit that was mostly rewritten is not reverted whole."""
 
 T = TypeVar("T")
 LineCounts = Mapping[bytes, int]
@@ -46,11 +49,11 @@ class UndoMeasure:
         """Return the reverted share of the lines that were left."""
         return self.taken / self.left if self.left else 0.0
 
-    def classify_share(self, rules: TrustRules) -> UndoShare:
+    def classify_share(self) -> UndoShare:
         """Return the class of this share."""
         if not self.taken:
             return UndoShare.NOTHING if self.left and self.left == self.changed else UndoShare.GONE
-        enough = self.left >= self.changed * rules.revert_left_min and self.share >= rules.revert_share_min
+        enough = self.left >= self.changed * REVERT_LEFT_MIN and self.share >= REVERT_SHARE_MIN
         return UndoShare.WHOLE if enough else UndoShare.PARTIAL
 
 

@@ -18,7 +18,6 @@ from custody.attribution.lineage import (
 )
 from custody.attribution.origin_search import (
     AddingCommit,
-    CommitHunk,
     Donor,
     OpenLine,
     OpenVersion,
@@ -34,6 +33,7 @@ from custody.attribution.text import (
     strip_lineage_whitespace,
 )
 from custody.core.ids import CommitSha
+from custody.core.paths import Hunk
 from tests.builders.drawn_lines import AGENTS_LINES, LOW_LINES, PERSONS_LINES, Turn, lives
 
 RULES = AttributeRules()
@@ -66,7 +66,7 @@ def donors_of(states: Sequence[TracedText]) -> list[Donor]:
 
 
 def explained(lines: Sequence[str], donors: Sequence[Donor]) -> list[VersionLine]:
-    hunk = CommitHunk(0, (), 0, tuple(lines))
+    hunk = Hunk.at_index(0, 0, (), tuple(lines))
     version = OpenVersion(splice_commit_hunks([], [hunk]), COMMIT, RULES)
     version.take_from(donors)
     version.take_words((), donors)
@@ -157,7 +157,7 @@ def test_unchanged_lines_keep_their_origins_beside_added_lines(old: TracedText, 
         VersionLine(key, True, origin, ())
         for key, origin in zip(make_lineage_keys(old.lines), old.origins, strict=True)
     ]
-    lines = splice_commit_hunks(base, [CommitHunk(len(base), (), len(base), tuple(added))])
+    lines = splice_commit_hunks(base, [Hunk.at_index(len(base), len(base), (), tuple(added))])
     version = OpenVersion(lines, COMMIT, RULES)
     version.take_moved(RemovedRun(TracedText(added, [LineOrigin(7)] * len(added)), [()] * len(added)))
     version.follow()

@@ -8,7 +8,6 @@ import pytest
 from custody.attribution.lineage import BETWEEN, UNKNOWN, LineOrigin, TracedText
 from custody.attribution.origin_search import (
     AddingCommit,
-    CommitHunk,
     Donor,
     OpenLine,
     OpenVersion,
@@ -21,6 +20,7 @@ from custody.attribution.origin_search import (
 from custody.attribution.rules import AttributeRules
 from custody.attribution.text import is_informative_lineage_line, make_lineage_key, make_lineage_keys
 from custody.core.ids import CommitSha
+from custody.core.paths import Hunk
 
 RULES = AttributeRules()
 SHA, EARLIER = CommitSha("c" * 40), CommitSha("b" * 40)
@@ -31,7 +31,7 @@ ONE, TWO = LineOrigin(1), LineOrigin(2)
 
 def opened(*texts: str) -> list[VersionLine | OpenLine]:
     """Return the lines of a file in which every line is new."""
-    return splice_commit_hunks([], [CommitHunk(0, (), 0, texts)])
+    return splice_commit_hunks([], [Hunk.at_index(0, 0, (), texts)])
 
 
 def unchanged(*texts: str, origin: LineOrigin = UNKNOWN) -> list[VersionLine]:
@@ -63,7 +63,7 @@ def removed(*texts: str, origin: LineOrigin = ONE) -> RemovedRun:
 
 def test_unchanged_lines_stay_and_added_ones_are_open() -> None:
     lines = splice_commit_hunks(
-        unchanged(*OLD, origin=TWO), [CommitHunk(1, (OLD[1],), 1, ("new_line_one = 1", "new_line_two = 2"))]
+        unchanged(*OLD, origin=TWO), [Hunk.at_index(1, 1, (OLD[1],), ("new_line_one = 1", "new_line_two = 2"))]
     )
     assert [isinstance(line, OpenLine) for line in lines] == [False, True, True, False]
     assert [line.key for line in lines] == make_lineage_keys([OLD[0], "new_line_one = 1", "new_line_two = 2", OLD[2]])
@@ -153,7 +153,7 @@ def test_a_block_that_this_commit_removed_keeps_its_origin_and_trail() -> None:
 
 
 def test_an_edited_line_has_the_share_of_its_unchanged_words() -> None:
-    hunk = CommitHunk(0, ("total = price * count",), 0, ("total = price * count * rate",))
+    hunk = Hunk.at_index(0, 0, ("total = price * count",), ("total = price * count * rate",))
     version = a_version(splice_commit_hunks(unchanged("total = price * count", origin=ONE), [hunk]))
     version.take_words([(hunk, removed("total = price * count"))], ())
     (line,) = version.closed()
@@ -161,7 +161,7 @@ def test_an_edited_line_has_the_share_of_its_unchanged_words() -> None:
 
 
 def test_below_the_threshold_an_edited_line_has_no_evidence() -> None:
-    hunk = CommitHunk(0, ("total = price * count",), 0, ("total = price * rate * number",))
+    hunk = Hunk.at_index(0, 0, ("total = price * count",), ("total = price * rate * number",))
     version = a_version(splice_commit_hunks(unchanged("total = price * count", origin=ONE), [hunk]))
     version.take_words([(hunk, removed("total = price * count"))], ())
     assert states(version) == [0]
@@ -202,8 +202,8 @@ def test_a_bracket_at_the_end_follows_the_line_above_and_a_blank_line_does_not()
 def test_uninformative_lines_between_two_changes_stay_unless_they_follow() -> None:
     old = unchanged("first_old = 1", "}", "second_old = 2", origin=TWO)
     hunks = [
-        CommitHunk(0, ("first_old = 1",), 0, ("first_new = 1",)),
-        CommitHunk(2, ("second_old = 2",), 2, ("second_new = 2",)),
+        Hunk.at_index(0, 0, ("first_old = 1",), ("first_new = 1",)),
+        Hunk.at_index(2, 2, ("second_old = 2",), ("second_new = 2",)),
     ]
     assert states(a_version(splice_commit_hunks(old, hunks))) == [0, 2, 0]
     version = a_version(splice_commit_hunks(old, hunks), a_donor(["first_new = 1", "}", "second_new = 2"]))
@@ -212,8 +212,8 @@ def test_uninformative_lines_between_two_changes_stay_unless_they_follow() -> No
 
 def test_a_merge_takes_each_line_from_the_first_parent_that_has_it() -> None:
     ours, theirs = unchanged("ours_line = 1", origin=ONE), unchanged("theirs_line = 2", origin=TWO)
-    left = splice_commit_hunks(ours, [CommitHunk(1, (), 1, ("theirs_line = 2",))])
-    right = splice_commit_hunks(theirs, [CommitHunk(0, (), 0, ("ours_line = 1",))])
+    left = splice_commit_hunks(ours, [Hunk.at_index(1, 1, (), ("theirs_line = 2",))])
+    right = splice_commit_hunks(theirs, [Hunk.at_index(0, 0, (), ("ours_line = 1",))])
     lines = join_merge_parents([left, right])
     assert [line.origin.state for line in lines if isinstance(line, VersionLine)] == [1, 2]
     both = join_merge_parents(
@@ -224,7 +224,7 @@ def test_a_merge_takes_each_line_from_the_first_parent_that_has_it() -> None:
 
 def test_lines_of_no_parent_are_open_in_a_merge() -> None:
     sides = [
-        splice_commit_hunks(unchanged("a_line_of_ours = 1"), [CommitHunk(1, (), 1, ("conflict_resolved = 3",))])
+        splice_commit_hunks(unchanged("a_line_of_ours = 1"), [Hunk.at_index(1, 1, (), ("conflict_resolved = 3",))])
         for _ in range(2)
     ]
     assert [isinstance(line, OpenLine) for line in join_merge_parents(sides)] == [False, True]
@@ -258,7 +258,7 @@ def test_a_line_from_before_the_call_is_not_the_calls() -> None:
     version = a_version(opened(*found), donor)
     version.take_words((), [donor])
     assert states(version) == [0, 0]
-    hunk = CommitHunk(0, ("total = price * count * rate",), 0, ("total = price * count",))
+    hunk = Hunk.at_index(0, 0, ("total = price * count * rate",), ("total = price * count",))
     version = a_version(splice_commit_hunks(unchanged("total = price * count * rate", origin=ONE), [hunk]))
     version.take_words([(hunk, removed("total = price * count * rate"))], [donor])
     assert states(version) == [0], "restored as it was before the call"

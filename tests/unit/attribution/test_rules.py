@@ -49,7 +49,7 @@ def test_the_tiers_are_those_of_section_7() -> None:
 def test_the_other_numbers_of_the_document_and_its_page() -> None:
     assert (RULES.near_lines_max, REVISION_DIGITS_MIN, CANDIDATES_MIN) == (5, 7, 5)
     assert (RULES.window_hours_before, RULES.window_hours_after) == (24, 1)
-    assert (RULES.carry_words_share_min, CALL_WORDS_SHARE_MIN, RULES.mixed_share_min) == (0.7, 0.95, 0.5)
+    assert (RULES.carry_words_share_min, CALL_WORDS_SHARE_MIN) == (0.7, 0.95)
     assert (HORIZON_DAYS, DONORS_MAX, MOVED_CHARACTERS_MIN) == (2, 8, 24)
     assert (HUNK_LINES_MAX, FOLLOWED_FILES_MAX, TRAIL_COMMITS_MAX) == (5_000, 64, 64)
     assert RULES.profile == "lineage"
@@ -73,7 +73,6 @@ def test_no_number_may_be_negative_infinite_or_nan() -> None:
         ({"points": {**RULES.points, "revision_ancestor": 16}}, "above 'attribute.points.revision_parent'"),
         ({"points": {"commit_link": 40}}, "'attribute.points' has no 'content_hash'"),
         ({"points": {**RULES.points, "luck": 7}}, "'attribute.points' has 'luck'"),
-        ({"mixed_share_min": 0.0}, "'attribute.mixed_share_min' is 0.0, not above 0"),
     ],
 )
 def test_contradictory_numbers_are_rejected(arguments: dict[str, Any], problem: str) -> None:

@@ -32,7 +32,7 @@ def told(text: str) -> list[tuple[str, bool]]:
     ],
 )
 def test_numbers_names_comparisons_and_quotations_are_evidence(sentence: str) -> None:
-    assert is_citable_sentence(sentence, RULES)
+    assert is_citable_sentence(sentence)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_numbers_names_comparisons_and_quotations_are_evidence(sentence: str) ->
     ],
 )
 def test_other_short_or_introducing_sentences_have_no_evidence(sentence: str) -> None:
-    assert not is_citable_sentence(sentence, RULES)
+    assert not is_citable_sentence(sentence)
 
 
 def test_a_marker_cites_the_sentence_it_is_in_or_after() -> None:
@@ -102,7 +102,7 @@ def test_items_are_prose() -> None:
 # Conformance: 003-085, 003-093
 def test_coverage_has_the_positions_of_uncited_sentences() -> None:
     text = "Prices rose by 12% [1]. Hello there all of you.\n\n价格下降了3个百分点左右。Thanks a lot [2]."
-    coverage = measure_citation_coverage(AuditSubject.of((text + LIST).encode()), RULES)
+    coverage = measure_citation_coverage(AuditSubject.of((text + LIST).encode()))
     assert (coverage.cited, coverage.total, coverage.ratio) == (2, 3, 2 / 3)
     assert coverage.missing == ((3, 1),)
 

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from custody.cite.codes import CitationCode
 from custody.cite.opened_check import CHECKS, PageReading, Readings, WritingTimes, is_public_source_page
-from custody.cite.rules import CiteRules
 from custody.cite.subject import AuditSubject
 from custody.core.views import Reading
 
@@ -40,7 +39,7 @@ def found(
 ) -> list[tuple[CitationCode, int, str]]:
     subject = AuditSubject.of(text.encode())
     written = WritingTimes(lines, Readings(openings))
-    made = [one for check in CHECKS.values() for one in check(subject, written, CiteRules())]
+    made = [one for check in CHECKS.values() for one in check(subject, written)]
     return [(one.code, subject.layout.place(one.at).line, one.message) for one in made]
 
 

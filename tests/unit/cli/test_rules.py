@@ -30,9 +30,8 @@ SEEN = """\
   attribute.tier_points_min           95, 80, 60, 45, 25              default
   attribute.tier_confidence           1, 0.999, 0.95, 0.85, 0.7, 0.4  default
   attribute.carry_words_share_min     0.7                             default
-  attribute.mixed_share_min           0.5                             default
 
-1 of 15 rules differ from their defaults
+1 of 14 rules differ from their defaults
 read: custody.toml; not found: .ai-git/config.yaml, config/classification_rules.yaml, config/thresholds.yaml,\
  pyproject.toml, environment, ~/.config/custody/config.toml
 attribute   sha256:DIGEST

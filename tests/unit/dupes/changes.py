@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from custody.core.ids import CommitSha
+from custody.core.paths import Hunk
 from custody.dupes.descent import ChangeSet
 from custody.dupes.facts.model import Channel
 from custody.dupes.facts.touched_facts import TouchedFacts
-from custody.dupes.model import ChangeDescription, ChangedPiece, LineRun, Shape
+from custody.dupes.model import ChangeDescription, ChangedPiece, Shape
 
 
 def a_piece(
@@ -27,7 +28,7 @@ def a_piece(
         channel=channel,
         shape=Shape.MODIFIED if old_path is None else Shape.RENAMED,
         old_path=old_path,
-        runs=(LineRun(first, first, tuple(removed), tuple(added)),) if added or removed else (),
+        runs=(Hunk(first, first, tuple(removed), tuple(added)),) if added or removed else (),
         after=after or TouchedFacts(),
     )
 

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
+from custody.core.paths import Hunk
 from custody.dupes.descent import Mode, make_change_set
 from custody.dupes.facts.model import Channel
 from custody.dupes.facts.touched_facts import TouchedFacts
-from custody.dupes.model import LineRun
 from custody.dupes.rules import DedupeRules
 from tests.unit.dupes.changes import a_described, a_piece, some_code
 
@@ -48,7 +48,7 @@ def test_rewrite_mode_ignores_path_position_and_removed_lines() -> None:
 
 # Conformance: 002-059
 def test_rewrite_mode_ignores_hunk_borders() -> None:
-    cut = (LineRun(1, 1, (), tuple(CODE[:17])), LineRun(30, 30, (), tuple(CODE[17:])))
+    cut = (Hunk(1, 1, (), tuple(CODE[:17])), Hunk(30, 30, (), tuple(CODE[17:])))
     in_two = make_change_set(a_described(replace(a_piece(), runs=cut)), RULES)
     whole = make_change_set(a_described(a_piece(added=CODE)), RULES)
     assert in_two.elements(Mode.REWRITE) == whole.elements(Mode.REWRITE)

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from custody.core.paths import Hunk
 from custody.dupes.facts.model import Channel
-from custody.dupes.model import ChangeDescription, ChangedPiece, ExactKind, HashVariant, LineRun, Shape
+from custody.dupes.model import ChangeDescription, ChangedPiece, ExactKind, HashVariant, Shape
 from custody.dupes.rules import DedupeRules
 from custody.dupes.signature import KINDS, compute_exact_hashes
 from tests.unit.dupes.changes import a_described, a_piece
@@ -100,7 +101,7 @@ def test_comment_only_hunks_can_be_ignored() -> None:
         path="a.py",
         channel=Channel.PRODUCTION,
         shape=Shape.MODIFIED,
-        runs=(LineRun(0, 1, (), ("# why",)), LineRun(9, 10, ("x = 1",), ("x = 2",))),
+        runs=(Hunk(0, 1, (), ("# why",)), Hunk(9, 10, ("x = 1",), ("x = 2",))),
     )
     without = replace(with_comment, runs=with_comment.runs[1:])
     assert hashed(with_comment)[WHOLE] != hashed(without)[WHOLE]
@@ -116,7 +117,7 @@ def backwards(change: ChangeDescription) -> ChangeDescription:
                 piece,
                 path=piece.old_path or piece.path,
                 old_path=piece.path if piece.old_path else None,
-                runs=tuple(LineRun(run.new_first, run.old_first, run.added, run.removed) for run in piece.runs),
+                runs=tuple(Hunk(run.new_first, run.old_first, run.added, run.removed) for run in piece.runs),
                 objects=piece.objects[::-1],
                 modes=piece.modes[::-1],
             )

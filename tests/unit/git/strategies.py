@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
+from custody.core.paths import Hunk
 from custody.git.chunk_reader import ChunkReader
-from custody.git.diff import Hunk
 
 T = TypeVar("T")
 
@@ -53,16 +53,16 @@ def lines_of(content: bytes) -> list[bytes]:
     return re.findall(rb"[^\n]*\n|[^\n]+", content)
 
 
-def applied(old: bytes, hunks: Sequence[Hunk]) -> bytes:
+def applied(old: bytes, hunks: Sequence[Hunk[bytes]]) -> bytes:
     """Apply ``hunks`` to ``old``, and check that every removed line is at its position."""
     before, after, at = lines_of(old), list[bytes](), 0
     for hunk in hunks:
-        start = hunk.old_first - 1 if hunk.old_count else hunk.old_first
+        start = hunk.old_index
         after += before[at:start]
-        assert len(after) == (hunk.new_first - 1 if hunk.new_count else hunk.new_first)
-        assert before[start : start + hunk.old_count] == list(hunk.removed)
+        assert len(after) == hunk.new_index
+        assert before[start : start + len(hunk.removed)] == list(hunk.removed)
         after += hunk.added
-        at = start + hunk.old_count
+        at = start + len(hunk.removed)
     return b"".join(after + before[at:])
 
 

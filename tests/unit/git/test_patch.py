@@ -9,8 +9,8 @@ from unidiff.patch import Hunk as TheirHunk
 
 from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
-from custody.core.paths import Lines, RepoPath
-from custody.git import ChangeKind, CommitDiff, Comparison, FileDiff, Hunk, HunkDetail, PatchLimits, discover_repository
+from custody.core.paths import Hunk, Lines, RepoPath
+from custody.git import ChangeKind, CommitDiff, Comparison, FileDiff, HunkDetail, PatchLimits, discover_repository
 from custody.git.diff import CommitFiles, parse_patches
 from tests.builders.repo import FILE, LINK, PROGRAM, SUBMODULE, Built, Files, a_history, a_repository
 from tests.builders.table import table
@@ -35,7 +35,7 @@ def test_saved_output_is_parsed() -> None:
     assert file.change.path == RepoPath(b"a b")
     (hunk,) = file.hunks
     assert (hunk.removed, hunk.added) == ((b"old\n",), (b"new\n", b"newer"))
-    assert (hunk.old_first, hunk.old_count, hunk.new_lines) == (2, 1, Lines(2, 3))
+    assert (hunk.old_first, len(hunk.removed), hunk.new_lines) == (2, 1, Lines(2, 3))
     assert second == CommitFiles(CommitSha("d" * 40), ())
 
 
@@ -78,7 +78,7 @@ def _lines(text: bytes) -> list[str]:
 def _ours(file: FileDiff) -> list[tuple[int, int, int, int, list[tuple[str, str]]]]:
     return [
         (
-            *(hunk.old_first, hunk.old_count, hunk.new_first, hunk.new_count),
+            *(hunk.old_first, len(hunk.removed), hunk.new_first, len(hunk.added)),
             [
                 *(("-", text.decode("latin-1")) for text in hunk.removed),
                 *(("+", text.decode("latin-1")) for text in hunk.added),
@@ -250,5 +250,5 @@ def test_invalid_output_is_a_git_error(bad: bytes) -> None:
 
 def test_sides_of_a_hunk() -> None:
     hunk = Hunk(3, 4, (), (b"new\n",))
-    assert (hunk.old_count, hunk.new_count, hunk.new_lines) == (0, 1, Lines(4, 4))
+    assert (len(hunk.removed), len(hunk.added), hunk.new_lines) == (0, 1, Lines(4, 4))
     assert Hunk(3, 2, (b"old\n",), ()).new_lines is None

@@ -39,12 +39,20 @@ class ExportedSpans:
         return {span.name: None if span.parent is None else names[span.parent] for span in self.spans}
 
 
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Run every test outside the checkout, so that no span reaches the checkout's spool."""
+    monkeypatch.chdir(tmp_path)
+    configure(folder=tmp_path)
+    yield
+    configure(exporter=lambda _: None)
+
+
 @pytest.fixture
 def exported() -> Iterator[ExportedSpans]:
     spans = ExportedSpans()
     configure(exporter=spans)
     yield spans
-    configure(exporter=lambda _: None)
     assert running.get() is None, "a test left a span running"
 
 

@@ -13,7 +13,7 @@ import pytest
 from custody.core.errors import InputError, WorldError
 from custody.sdk.bridge import BridgeLimits, Execution, WorkerBridge
 from custody.sdk.script_run import open_mcp_server
-from custody.sdk.server_file import McpServer, parse_mcp_servers
+from custody.sdk.servers import McpServer, parse_mcp_servers
 from tests.builders import cli
 from tests.builders.cli import a_git_folder
 from tests.builders.in_process import custody

@@ -69,7 +69,7 @@ def test_stakes_approval_and_probability_have_the_numbers_of_the_page() -> None:
     assert (RULES.approve_lines_max, RULES.approve_samples_min) == (500, 10)
     assert (RULES.budget_hours, RULES.budget_tier_limits_max) == (24, 1)
     assert (RULES.audit_share, RULES.settle_days_min) == (0.05, 14)
-    assert (RULES.inherit_share, RULES.approve_clock_minutes_max, RULES.areas) == (0.5, 5, ())
+    assert RULES.areas == ()
     assert dict(levels.PRIOR_SAMPLES) == {"repository": 20, "area": 5, "agent": 4}
     assert (levels.LEVEL_HALF_LIFE_DAYS, levels.AGENT_HALF_LIFE_DAYS) == (90, 30)
     assert (acceptance.PROBABILITY_MIN, acceptance.PROBABILITY_MAX, RULES.reverted_share_max) == (0.01, 0.99, 0.01)

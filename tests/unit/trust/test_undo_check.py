@@ -29,7 +29,7 @@ def test_what_is_put_back_as_it_was_is_reverted_whole(old: list[bytes], new: lis
     undone = measure_reverted_lines(States(counted(old), counted(new), counted(new), counted(old)))
     assert undone.taken == undone.left == undone.changed
     if undone.changed:
-        assert undone.classify_share(RULES) is UndoShare.WHOLE
+        assert undone.classify_share() is UndoShare.WHOLE
 
 
 @given(FILES, FILES)
@@ -37,7 +37,7 @@ def test_what_nobody_touched_is_not_reverted(old: list[bytes], new: list[bytes])
     undone = measure_reverted_lines(States(counted(old), counted(new), counted(new), counted(new)))
     assert undone.taken == 0
     if undone.changed:
-        assert undone.classify_share(RULES) is UndoShare.NOTHING
+        assert undone.classify_share() is UndoShare.NOTHING
 
 
 @given(FILES, FILES, FILES, FILES)
@@ -53,7 +53,7 @@ def test_what_others_changed_in_between_counts_on_neither_side() -> None:
     then, now = count_revertible_lines(b"a\nb\nc\nd\ne\nother\n"), count_revertible_lines(b"a\nb\nother\n")
     undone = measure_reverted_lines(States(old, new, then, now))
     assert undone == UndoMeasure(4, 3, 3)
-    assert undone.classify_share(RULES) is UndoShare.WHOLE
+    assert undone.classify_share() is UndoShare.WHOLE
 
 
 def test_lines_without_a_word_show_nothing() -> None:
@@ -62,12 +62,12 @@ def test_lines_without_a_word_show_nothing() -> None:
 
 
 def test_a_part_is_a_part_and_what_was_rewritten_is_gone() -> None:
-    assert UndoMeasure(10, 10, 7).classify_share(RULES) is UndoShare.PARTIAL
-    assert UndoMeasure(10, 10, 8).classify_share(RULES) is UndoShare.WHOLE
-    assert UndoMeasure(10, 4, 4).classify_share(RULES) is UndoShare.PARTIAL
-    assert UndoMeasure(10, 5, 5).classify_share(RULES) is UndoShare.WHOLE
-    assert UndoMeasure(10, 9, 0).classify_share(RULES) is UndoShare.GONE
-    assert UndoMeasure().classify_share(RULES) is UndoShare.GONE
+    assert UndoMeasure(10, 10, 7).classify_share() is UndoShare.PARTIAL
+    assert UndoMeasure(10, 10, 8).classify_share() is UndoShare.WHOLE
+    assert UndoMeasure(10, 4, 4).classify_share() is UndoShare.PARTIAL
+    assert UndoMeasure(10, 5, 5).classify_share() is UndoShare.WHOLE
+    assert UndoMeasure(10, 9, 0).classify_share() is UndoShare.GONE
+    assert UndoMeasure().classify_share() is UndoShare.GONE
 
 
 def test_what_has_no_lines_is_compared_whole() -> None:

@@ -3,15 +3,13 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from custody.attribution.origin_search import CommitHunk
 from custody.attribution.text import decode_lineage_text, make_lineage_keys
 from custody.capture.hook.redact import redact_text
 from custody.capture.hook.secret_removal import REDACTION_FAILURES
 from custody.capture.hook.secret_scan import has_possible_secret
 from custody.core.ids import CommitSha
-from custody.core.paths import RepoPath
+from custody.core.paths import Hunk, RepoPath
 from custody.git import Commit, Comparison, FileDiff, HunkDetail, Repository, Walk
-from custody.git import Hunk as GitHunk
 
 FILES_MAX = 200
 """Maximum files of one commit that are searched for moved lines."""
@@ -24,7 +22,7 @@ class FileRemoval:
 
     path: RepoPath
     now: RepoPath
-    hunks: tuple[CommitHunk, ...]
+    hunks: tuple[Hunk[str], ...]
     keys: frozenset[int]
 
 
@@ -46,17 +44,15 @@ class RemovedLines:
     def _read(self, commit: CommitSha) -> Iterator[FileRemoval]:
         (commit_diff,) = self._repository.diffs([Comparison(commit)])
         for diff in commit_diff.files[:FILES_MAX]:
-            hunks = tuple(commit_hunk_from_git(hunk) for hunk in diff.hunks if hunk.old_count)
+            hunks = tuple(decode_hunk(hunk) for hunk in diff.hunks if hunk.removed)
             if diff.change.old is not None and hunks:
                 keys = frozenset(key for hunk in hunks for key in make_lineage_keys(hunk.removed))
                 yield FileRemoval(diff.change.old.path, diff.change.path, hunks, keys)
 
 
-def commit_hunk_from_git(hunk: GitHunk) -> CommitHunk:
-    """Return git's hunk with lines from 0 and without line ends; for an empty side, git names the line before."""
-    old_first = hunk.old_first - 1 if hunk.old_count else hunk.old_first
-    new_first = hunk.new_first - 1 if hunk.new_count else hunk.new_first
-    return CommitHunk(old_first, _decode_hunk_lines(hunk.removed), new_first, _decode_hunk_lines(hunk.added))
+def decode_hunk(hunk: Hunk[bytes]) -> Hunk[str]:
+    """Return a hunk as text without line ends."""
+    return Hunk(hunk.old_first, hunk.new_first, _decode_hunk_lines(hunk.removed), _decode_hunk_lines(hunk.added))
 
 
 def _decode_hunk_lines(lines: Iterable[bytes]) -> tuple[str, ...]:

@@ -11,7 +11,6 @@ from custody.attribution.app.replay import Lineage
 from custody.attribution.carry import UnmatchedRange, align_carried_items, find_carried_blocks, find_gaps_between_blocks
 from custody.attribution.origin_search import (
     AddingCommit,
-    CommitHunk,
     VersionLine,
     removed_run_from_hunk,
     splice_commit_hunks,
@@ -21,7 +20,7 @@ from custody.attribution.text import decode_lineage_text, split_lineage_lines
 from custody.config import EffectiveRules
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, Digest
-from custody.core.paths import RepoPath
+from custody.core.paths import Hunk, RepoPath
 from custody.core.wire.canonical import digest_rule_tables
 from custody.git import Commit as GitCommit
 from custody.git import FileAt, NoObject, Object, ObjectReader, Repository, WorkFile, parse_commit
@@ -200,9 +199,9 @@ def open_attribution_store(workspace: Workspace) -> AbstractContextManager[Store
     return open_store_with_own_traces(workspace)
 
 
-def _uncommitted_hunk_from_gap(committed: Sequence[str], texts: Sequence[str], gap: UnmatchedRange) -> CommitHunk:
+def _uncommitted_hunk_from_gap(committed: Sequence[str], texts: Sequence[str], gap: UnmatchedRange) -> Hunk[str]:
     removed, added = committed[gap.old_first : gap.old_end], texts[gap.new_first : gap.new_end]
-    return CommitHunk(gap.old_first, tuple(removed), gap.new_first, tuple(added))
+    return Hunk.at_index(gap.old_first, gap.new_first, tuple(removed), tuple(added))
 
 
 def _decode_attributable_lines(path: RepoPath, content: bytes) -> list[str]:

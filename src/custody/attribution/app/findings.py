@@ -39,6 +39,8 @@ IMPORTED_KINDS = frozenset((IMPORTED, TRANSCRIPT, "trace", "trace_link"))
 NOTHING_SHOWS = "no captured edit shows this text"
 NOT_THIS_CALL = "this text appeared between two agent calls, not in one"
 BEFORE_CAPTURE = "this text is older than anything that was captured"
+MIXED_SHARE_MIN = 0.5
+"""Minimum agent's share of a mixed line; below it, the line has no evidence."""
 TOO_LITTLE = "agents wrote less than half of this line"
 
 
@@ -171,7 +173,7 @@ class LineAttributor:
             return LineAnswer(
                 NoAttribution(segment, _explain_missing_attribution(line)), line.origin, line.trail, story
             )
-        if line.origin.share < self._evidence.rules.mixed_share_min:
+        if line.origin.share < MIXED_SHARE_MIN:
             return LineAnswer(NoAttribution(segment, TOO_LITTLE), line.origin, line.trail, None)
         candidate = self._candidate(segment, line, story, older)
         finding = attribute(segment, [candidate], self._evidence.rules, rules_digest=self._evidence.digest)

@@ -7,13 +7,12 @@ older than the first captured edit are not read: their lines have no evidence.
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from custody.attribution.app.commit_texts import RemovedLines, Touch, commit_hunk_from_git, read_file_history_touches
+from custody.attribution.app.commit_texts import RemovedLines, Touch, decode_hunk, read_file_history_touches
 from custody.attribution.app.replay import Lineage
 from custody.attribution.lineage import IMPORTED, TracedText
 from custody.attribution.origin_search import (
     NO_LINES,
     AddingCommit,
-    CommitHunk,
     Donor,
     LineMatch,
     OpenLine,
@@ -30,7 +29,7 @@ from custody.attribution.packing import pack_version_origins, unpack_line_origin
 from custody.attribution.queries.lineage import StateRow
 from custody.attribution.text import decode_lineage_text, split_lineage_lines
 from custody.core.ids import CommitSha
-from custody.core.paths import RepoPath
+from custody.core.paths import Hunk, RepoPath
 from custody.core.views import TRANSCRIPT
 from custody.git import ChangeKind, Comparison, FileAt, FileDiff, Object, ObjectReader, Repository, Walk, parse_commit
 from custody.git import Commit as GitCommit
@@ -148,7 +147,7 @@ class History:
         lines: Sequence[VersionLine | OpenLine],
         commit: AddingCommit,
         path: RepoPath,
-        hunks: Sequence[tuple[CommitHunk, RemovedRun]],
+        hunks: Sequence[tuple[Hunk[str], RemovedRun]],
     ) -> list[VersionLine]:
         """Return the version after a commit (or of the work tree) with the origins of its added lines."""
         removed = [line for hunk, _ in hunks for line in hunk.removed]
@@ -174,7 +173,7 @@ class History:
         version.follow()
         return version.closed()
 
-    def mask_hunk(self, hunk: CommitHunk) -> CommitHunk:
+    def mask_hunk(self, hunk: Hunk[str]) -> Hunk[str]:
         """Return a change without its secrets, as captured texts are; unchanged if the store has no redacted text."""
         if not self._has_redacted:
             return hunk
@@ -281,7 +280,7 @@ class History:
         sides, hunks = [], []
         for parent, diff in zip(change.parents or (None,), change.diffs, strict=True):
             old = [] if parent is None else self._parent(parent, path)
-            masked = [] if diff is None else [self.mask_hunk(commit_hunk_from_git(hunk)) for hunk in diff.hunks]
+            masked = [] if diff is None else [self.mask_hunk(decode_hunk(hunk)) for hunk in diff.hunks]
             sides.append(splice_commit_hunks(old, masked))
             hunks.append([(hunk, removed_run_from_hunk(hunk, old)) for hunk in masked])
         lines = join_merge_parents(sides) if len({len(side) for side in sides}) == 1 else sides[0]
@@ -299,11 +298,11 @@ class History:
         diff = self._find_rename_diff(git_commit, path)
         if diff is None or diff.change.old is None:
             texts = self.texts(git_commit.id, path)
-            hunk = self.mask_hunk(CommitHunk(0, (), 0, tuple(texts)))
+            hunk = self.mask_hunk(Hunk.at_index(0, 0, (), tuple(texts)))
             return self.explain_lines(splice_commit_hunks([], [hunk]), commit, path, [(hunk, NO_LINES)])
         parent = self._first_parent(git_commit.id)
         old = [] if parent is None else self._read_version_elsewhere(parent, diff.change.old.path)
-        hunks = [self.mask_hunk(commit_hunk_from_git(hunk)) for hunk in diff.hunks]
+        hunks = [self.mask_hunk(decode_hunk(hunk)) for hunk in diff.hunks]
         lines = splice_commit_hunks(old, hunks)
         return self.explain_lines(lines, commit, path, [(hunk, removed_run_from_hunk(hunk, old)) for hunk in hunks])
 
@@ -405,7 +404,7 @@ class History:
             parent = self._first_parent(commit.id)
             old = [] if parent is None else self._read_version_elsewhere(parent, removal.path)
             for hunk in removal.hunks:
-                known = old[hunk.old_first : hunk.old_first + len(hunk.removed)]
+                known = old[hunk.old_index : hunk.old_index + len(hunk.removed)]
                 removed.extend(zip(hunk.removed, known, strict=False))
         return removed_run_from_lines(removed)
 
@@ -429,7 +428,7 @@ def _is_file_added_in_history(diff: FileDiff | None) -> bool:
     return diff is not None and diff.change.old is None
 
 
-def _join_removed_runs(hunks: Iterable[tuple[CommitHunk, RemovedRun]]) -> RemovedRun:
+def _join_removed_runs(hunks: Iterable[tuple[Hunk[str], RemovedRun]]) -> RemovedRun:
     runs = [removed for _, removed in hunks]
     known = TracedText(
         [line for run in runs for line in run.known.lines],

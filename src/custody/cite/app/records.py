@@ -266,7 +266,7 @@ class ReportEvidence:
         ]
         written = WritingTimes(lines.reading, Readings(openings))
         for check in CHECKS.values():
-            yield from check(subject, written, rules)
+            yield from check(subject, written)
         yield from self._unsupported(subject, lines, openings, rules, not_looked)
 
     def _unsupported(

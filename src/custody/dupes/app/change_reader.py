@@ -10,7 +10,7 @@ from typing import Any
 
 from custody.core.errors import CustodyError, GitError
 from custody.core.ids import CommitSha
-from custody.core.paths import Lines
+from custody.core.paths import Hunk
 from custody.dupes.facts.extractor import (
     classify_file_channel,
     detect_file_language,
@@ -20,7 +20,7 @@ from custody.dupes.facts.extractor import (
 )
 from custody.dupes.facts.model import Channel, Facts
 from custody.dupes.facts.touched_facts import find_touched_facts
-from custody.dupes.model import ChangeDescription, ChangedPiece, ChangeSketch, LineRun, Shape
+from custody.dupes.model import ChangeDescription, ChangedPiece, ChangeSketch, Shape
 from custody.dupes.rules import DedupeRules
 from custody.dupes.signature import sketch_change
 from custody.git import (
@@ -231,7 +231,7 @@ class _Reader:
         change = file.change
         path = str(change.path)
         channel = classify_file_channel(path, self._rules.channel_patterns)
-        runs = tuple(_line_runs_from_diff(file))
+        runs = tuple(_decode_hunks(file))
         sides = [side for side in (change.old, change.new) if side is not None]
         opaque = _explain_opaque_file(file)
         before = after = NOT_READ
@@ -250,12 +250,8 @@ class _Reader:
             modes=(sides[0].mode, sides[-1].mode) if len(sides) == 2 else (0, 0),
             opaque=opaque,
             degraded=after.facts.degraded or before.facts.degraded,
-            before=find_touched_facts(
-                before.facts, (Lines(r.old_first, r.old_first + len(r.removed) - 1) for r in runs if r.removed)
-            ),
-            after=find_touched_facts(
-                after.facts, (Lines(r.new_first, r.new_first + len(r.added) - 1) for r in runs if r.added)
-            ),
+            before=find_touched_facts(before.facts, filter(None, (run.old_lines for run in runs))),
+            after=find_touched_facts(after.facts, filter(None, (run.new_lines for run in runs))),
         )
 
     def _file(self, path: str, blob: str) -> FileReading:
@@ -285,11 +281,11 @@ def _refine_file_channel(channel: Channel, reading: FileReading) -> Channel:
     return refine_channel(channel, reading.facts)
 
 
-def _line_runs_from_diff(file: FileDiff) -> Iterator[LineRun]:
+def _decode_hunks(file: FileDiff) -> Iterator[Hunk[str]]:
     for hunk in file.hunks:
-        yield LineRun(
-            hunk.old_first if hunk.old_count else 0,
-            hunk.new_first if hunk.new_count else 0,
+        yield Hunk(
+            hunk.old_first,
+            hunk.new_first,
             tuple(_decode_diff_line(text) for text in hunk.removed),
             tuple(_decode_diff_line(text) for text in hunk.added),
         )

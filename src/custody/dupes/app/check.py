@@ -128,7 +128,7 @@ def check_change(
     if isinstance(change, UnreadableChange):
         raise InputError(f"cannot read the change: {change.why}", hint="run 'git fsck'")
     itself = tables.find(OWN, ref.base, ref.head)
-    model = load_duplicate_model(store, rules)
+    model = load_duplicate_model(store)
     description = change.description
     sketch = sketch_change(description, rules)
     result = ChangeSearch(tables, rules, model).find(sketch, without=() if itself is None else (itself,))

@@ -78,7 +78,7 @@ def cluster_changes(
     """Return the clusters, largest first, and the number of compared pairs; needs no git."""
     pairs = _find_candidate_pairs(store, rows)
     workspace.progress.start("comparing pairs", len(pairs))
-    links = list(_score_pair_links(pairs, rows, load_duplicate_model(store, rules), rules, workspace))
+    links = list(_score_pair_links(pairs, rows, load_duplicate_model(store), rules, workspace))
     clusters = clusters_from_links(links, rules).clusters
     return sorted(clusters, key=lambda cluster: (-len(cluster.members), cluster.id)), len(pairs)
 
@@ -241,7 +241,7 @@ def check_change_index_version(store: Store) -> None:
 def read_cluster_state(store: Store, rules: DedupeRules) -> object:
     """Return a value that changes whenever the clusters may change."""
     last = ChangeList(store).list_page(before=None, limit=1, landed=None)
-    return last, count_indexed_changes(store), SIGNATURE_VERSION, rules, load_duplicate_model(store, rules)
+    return last, count_indexed_changes(store), SIGNATURE_VERSION, rules, load_duplicate_model(store)
 
 
 def find_clusters(workspace: Workspace, store: Store, rules: DedupeRules) -> Groups:

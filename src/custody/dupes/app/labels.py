@@ -20,16 +20,16 @@ from custody.dupes.chance import (
 from custody.dupes.model import ChangeRow
 from custody.dupes.packing import unpack_signature
 from custody.dupes.queries import DupesTables, list_duplicate_answers, query_pair_answers
-from custody.dupes.rules import DedupeRules
 from custody.dupes.score import measure_similarities
 from custody.dupes.weights import SHIPPED
 from custody.dupes.wire import DupesLabelReport
 from custody.intake.record import redact_event_payload
 from custody.store import Store
 from custody.workspace.machine import machine_user_name
-from custody.workspace.rules_in_force import load_workspace_rules
 from custody.workspace.workspace import Workspace
 
+LEARNED_ANSWERS_MIN = 20
+"""Minimum number of answers to calibrate the probabilities of a repository."""
 DUPLICATE_ANSWERS = ("duplicate", "same-feature", "competing")
 """Answers which mean that only one of two changes should be merged."""
 ANSWERS = (*DUPLICATE_ANSWERS, "related", "different")
@@ -54,10 +54,10 @@ class PairAnswer:
     reason: str | None = None
 
 
-def load_duplicate_model(store: Store, rules: DedupeRules) -> Model:
+def load_duplicate_model(store: Store) -> Model:
     """Return the shipped model, calibrated by the answers in this store if there are enough."""
     answers = list(_collect_calibration_answers(store))
-    if len(answers) < rules.learnt_answers_min:
+    if len(answers) < LEARNED_ANSWERS_MIN:
         return SHIPPED
     return SHIPPED.with_calibration(fit_duplicate_calibration(answers, SHIPPED.calibration.steps), f"+{len(answers)}")
 
@@ -66,7 +66,6 @@ def dupes_label(
     workspace: Workspace, text: str, other: str, answer: str, *, actor: str | None, reason: str | None
 ) -> DupesLabelReport:
     """Record an answer about two indexed changes."""
-    rules = load_workspace_rules(workspace)[0].of(DedupeRules)
     with workspace.writing() as store:
         a, b = find_indexed_change(store, text), find_indexed_change(store, other)
         if a.id == b.id:
@@ -76,7 +75,7 @@ def dupes_label(
         )
         record = record_pair_answer(workspace, store, pair)
         answers = list(_collect_calibration_answers(store))
-        model = load_duplicate_model(store, rules)
+        model = load_duplicate_model(store)
         chance = compute_duplicate_probability(
             measure_similarities(unpack_signature(a.signature), unpack_signature(b.signature)), model
         )
@@ -86,7 +85,7 @@ def dupes_label(
         other=b.head,
         answer=answer,
         answers=len(answers),
-        needed=rules.learnt_answers_min,
+        needed=LEARNED_ANSWERS_MIN,
         learnt=model is not SHIPPED,
         chance=chance.probability,
         model_version=model.version,

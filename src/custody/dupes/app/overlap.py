@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from custody.core.errors import InputError
+from custody.core.paths import Hunk
 from custody.dupes.app.indexed_changes import (
     ChangedFileRow,
     load_dedupe_rules,
@@ -15,7 +16,7 @@ from custody.dupes.app.indexed_changes import (
 from custody.dupes.app.report import escape_change_name, report_indexed_change, report_overlap
 from custody.dupes.app.select import UnknownChange, find_change_by_name
 from custody.dupes.evidence import Overlap, SharedLines, compute_change_overlap
-from custody.dupes.model import ChangeDescription, ChangedPiece, ChangeRow, LineRun
+from custody.dupes.model import ChangeDescription, ChangedPiece, ChangeRow
 from custody.dupes.wire import ChangeRefReport, DupesEvidence, DupesShowReport, OverlapReport
 from custody.workspace.workspace import Workspace
 
@@ -192,7 +193,7 @@ def _make_pair_side(piece: ChangedPiece, marks: Mapping[str, frozenset[tuple[str
     return PairSide(make_changed_file_row(piece), tuple(hunks), piece.added + piece.removed - counted)
 
 
-def _make_side_hunk(run: LineRun, both: frozenset[tuple[str, int]], limit: int) -> SideHunk:
+def _make_side_hunk(run: Hunk[str], both: frozenset[tuple[str, int]], limit: int) -> SideHunk:
     lines = [("-", run.old_first + n, text) for n, text in enumerate(run.removed)]
     lines += [("+", run.new_first + n, text) for n, text in enumerate(run.added)]
     shown = (

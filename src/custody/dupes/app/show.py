@@ -49,7 +49,7 @@ def dupes_show(workspace: Workspace, typed: str) -> DupesShowReport:
 def _replay_suggestion(workspace: Workspace, store: Store, evidence: DupesEvidence) -> Replay:
     """Repeat the search as of the same change, with the term frequencies of that time."""
     rules = load_workspace_rules(workspace)[0].of(DedupeRules)
-    model = load_duplicate_model(store, rules)
+    model = load_duplicate_model(store)
     for name, now, then in (
         ("signatures", SIGNATURE_VERSION, evidence.signature_version),
         ("rules", format_digest(digest_rule_tables({"dedupe": rules})), evidence.rules_digest),

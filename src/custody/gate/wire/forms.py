@@ -66,14 +66,14 @@ class _Annotation(msgspec.Struct, frozen=True):
 class _Output(msgspec.Struct, frozen=True):
     title: str
     summary: str
-    annotations: list[_Annotation]
+    annotations: list[_Annotation] | msgspec.UnsetType = msgspec.UNSET
 
 
 class _CheckRun(msgspec.Struct, frozen=True):
     name: str
     head_sha: str
     status: Literal["completed"]
-    conclusion: Conclusion
+    conclusion: Conclusion | Literal["action_required"]
     completed_at: str
     output: _Output
 
@@ -150,14 +150,22 @@ def encode_check_run(report: GateReport, name: str = "custody") -> bytes:
     )
     conclusion = _CONCLUSIONS[report.level]
     return msgspec.json.encode(
-        _CheckRun(name, report.head, "completed", conclusion, to_check_run_timestamp(report.as_of), output)
+        _CheckRun(name, report.head, "completed", conclusion, _to_check_run_timestamp(report.as_of), output)
     )
 
 
-def to_check_run_timestamp(timestamp: str) -> str:
+def encode_unchecked_run(head: str, as_of: str, why: str, name: str = "custody") -> bytes:
+    """Encode a check run for a change that could not be checked: it requires action, so it does not pass."""
+    output = _Output("not checked", f"custody could not check this change: {escape_verdict_markup(why)}")
+    return msgspec.json.encode(
+        _CheckRun(name, head, "completed", "action_required", _to_check_run_timestamp(as_of), output)
+    )
+
+
+def _to_check_run_timestamp(timestamp: str) -> str:
     """Return a timestamp in GitHub's format, in whole seconds.
 
-    >>> to_check_run_timestamp("2026-11-16T09:00:00.5Z"), to_check_run_timestamp("2026-11-16T09:00:00Z")
+    >>> _to_check_run_timestamp("2026-11-16T09:00:00.5Z"), _to_check_run_timestamp("2026-11-16T09:00:00Z")
     ('2026-11-16T09:00:00Z', '2026-11-16T09:00:00Z')
     """
     return f"{timestamp[:TIMESTAMP_CHARACTERS]}Z"

@@ -31,7 +31,7 @@ class CallChances:
 
     def __init__(self, store: Store, sessions: Collection[str]) -> None:
         self._store = store
-        units = sorted(iterate_call_units(store, list_call_units(store)), key=lambda unit: (unit.first_ns, unit.name))
+        units = sorted(iterate_call_units(store, list_call_units(store)), key=lambda unit: (unit.first_ns, unit.key))
         self._own = [unit for unit in units if unit.id in sessions]
         others = [unit for unit in units if unit.id not in sessions]
         self._training = [calls for unit in self._select_recorded_units(others) for calls in unit.calls()]
@@ -61,22 +61,22 @@ class CallChances:
         """Yield these units as recorded here: a file that anybody can write does not define what is usual."""
         store = self._store
         imported, owned = list_imported_call_units(store), store.tables.owned()
-        uncertain = [unit.name for unit in units if unit.name in imported]
+        uncertain = [unit.key for unit in units if unit.key in imported]
         recorded = {
-            unit.name: unit
+            unit.key: unit
             for unit in iterate_call_units(store, uncertain, lambda record: not is_claim_record(record, owned))
         }
-        yield from (recorded.get(unit.name, unit) for unit in units)
+        yield from (recorded.get(unit.key, unit) for unit in units)
 
     def _sort_sessions_first(self, units: Sequence[Unit], *, is_claimed: bool) -> list[Unit]:
         chains = list_trusted_chains(self._store)
-        names = [unit.name for unit in units]
+        keys = [unit.key for unit in units]
         own = (
             units
             if is_claimed
-            else iterate_call_units(self._store, names, lambda record: not is_claim_record(record, chains))
+            else iterate_call_units(self._store, keys, lambda record: not is_claim_record(record, chains))
         )
-        return sorted(own, key=lambda unit: unit.name, reverse=True)
+        return sorted(own, key=lambda unit: unit.key, reverse=True)
 
     def _run(self, unit: Unit, target: CallId, most: int) -> CallRun | None:
         state = SessionState()

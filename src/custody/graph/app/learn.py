@@ -17,6 +17,7 @@ from custody.graph import queries as span_views
 from custody.graph.app.session_spans import load_session_spans
 from custody.graph.calls import SequenceCall, calls_from_spans
 from custody.graph.engine import GraphEngine
+from custody.graph.model import UnitId
 from custody.graph.queries import GraphTables, list_decisions_between
 from custody.graph.rules import GraphRules
 from custody.graph.spans import build_span_forest
@@ -38,13 +39,13 @@ HOUR_NS = 3_600 * 1_000_000_000
 class Unit:
     """A session or an execution with its spans."""
 
-    name: str
+    key: UnitId
     spans: tuple[ObservedSpan, ...]
 
     @property
     def id(self) -> str:
-        """Return the id of the unit, without its type."""
-        return self.name.partition(":")[2]
+        """Return the id of the session or execution."""
+        return self.key.id
 
     def calls(self) -> list[list[SequenceCall]]:
         """Return its calls in order, one list per session in it."""
@@ -101,15 +102,14 @@ def learn_call_graph(workspace: Workspace, store: Store, rules: GraphRules) -> L
 
 
 def iterate_call_units(
-    store: Store, names: Iterable[str], counts: Callable[[Record], bool] | None = None
+    store: Store, keys: Iterable[UnitId], counts: Callable[[Record], bool] | None = None
 ) -> Iterator[Unit]:
     """Yield these sessions and executions with their spans; ``counts`` selects the records that count."""
-    for name in names:
-        kind, _, id_ = name.partition(":")
-        if kind == "session":
-            yield Unit(name, tuple(load_session_spans(store, SessionId(id_), counts=counts)))
+    for key in keys:
+        if key.kind == "session":
+            yield Unit(key, tuple(load_session_spans(store, SessionId(key.id), counts=counts)))
         else:
-            yield Unit(name, tuple(iterate_execution_spans(store, id_, counts)))
+            yield Unit(key, tuple(iterate_execution_spans(store, key.id, counts)))
 
 
 def iterate_execution_spans(
@@ -133,9 +133,9 @@ class _LearnPlan:
 
     version: str
     stored: dict[str, tuple[int, str]]
-    known: dict[str, int]
-    waiting: tuple[str, ...]
-    places: dict[str, int]
+    known: dict[UnitId, int]
+    waiting: tuple[UnitId, ...]
+    places: dict[UnitId, int]
     heads: dict[str, int]
     is_fresh_start: bool
 
@@ -163,16 +163,16 @@ def _plan_graph_learning(store: Store, rules: GraphRules) -> _LearnPlan:
 
 def _learn_finished_units(
     workspace: Workspace, store: Store, plan: _LearnPlan, learned: LearnedGraph
-) -> tuple[list[str], list[Unit]]:
-    """Learn from the finished units; return their names, and the units that may continue."""
+) -> tuple[list[UnitId], list[Unit]]:
+    """Learn from the finished units; return their ids, and the units that may continue."""
     finished_ns = workspace.now_ns() - int(learned.rules.settled_hours * HOUR_NS)
-    finished: list[str] = []
+    finished: list[UnitId] = []
     unfinished: list[Unit] = []
     workspace.progress.start("learning from sessions", len(plan.waiting))
     for unit in iterate_call_units(store, plan.waiting):
         if unit.last_ns <= finished_ns:
             learned.learn_unit(unit)
-            finished.append(unit.name)
+            finished.append(unit.key)
         else:
             unfinished.append(unit)
         workspace.progress.step(1)
@@ -180,7 +180,7 @@ def _learn_finished_units(
 
 
 def _store_learned_graph(
-    store: Store, plan: _LearnPlan, engine: GraphEngine, finished: Sequence[str], unfinished: Sequence[Unit]
+    store: Store, plan: _LearnPlan, engine: GraphEngine, finished: Sequence[UnitId], unfinished: Sequence[Unit]
 ) -> None:
     """Store what was learned, inside a write; if another process stored meanwhile, skip it: nothing counts twice."""
     tables = GraphTables(store)
@@ -189,36 +189,38 @@ def _store_learned_graph(
     if plan.is_fresh_start:
         tables.forget()
     engine.persist_edges(tables)
-    tables.put_units({name: plan.places[name] for name in finished})
-    tables.put_units({unit.name: OPEN for unit in unfinished})
+    tables.put_units({key: plan.places[key] for key in finished})
+    tables.put_units({unit.key: OPEN for unit in unfinished})
     for name, seq in plan.heads.items():
         tables.set_state(name, seq, plan.version)
 
 
-def _find_changed_call_units(store: Store, stored: dict[str, tuple[int, str]]) -> set[str]:
+def _find_changed_call_units(store: Store, stored: dict[str, tuple[int, str]]) -> set[UnitId]:
     """Return the units with records that are newer than the stored state."""
-    changed: set[str] = set()
+    changed: set[UnitId] = set()
     for head in store.tables.chains():
         changed |= GraphTables(store).list_units_after(head.store, stored.get(head.store, (0, ""))[0])
     return changed
 
 
-def list_call_units(store: Store) -> tuple[str, ...]:
-    """Return the names of every session and execution with recorded calls."""
+def list_call_units(store: Store) -> tuple[UnitId, ...]:
+    """Return the id of every session and execution with recorded calls."""
     every = {unit for head in store.tables.chains() for unit in GraphTables(store).list_units_after(head.store, 0)}
     return tuple(sorted(_drop_reimported_executions(store, every)))
 
 
-def list_imported_call_units(store: Store) -> set[str]:
-    """Return the names of the sessions and executions with imported records."""
+def list_imported_call_units(store: Store) -> set[UnitId]:
+    """Return the ids of the sessions and executions with imported records."""
     return GraphTables(store).list_imported_units(IMPORT_EVENT, sorted(IMPORTED_KINDS))
 
 
-def _drop_reimported_executions(store: Store, units: set[str]) -> set[str]:
+def _drop_reimported_executions(store: Store, units: set[UnitId]) -> set[UnitId]:
     """Return the units without executions that are exported and reimported sessions of this store."""
-    sessions = {unit: f"session:{unit.partition(':')[2].partition(':')[2]}" for unit in units if unit.count(":") > 1}
+    # An exported session is an execution with the id ``AGENT:SESSION``.
+    executions = [unit for unit in units if unit.kind == "execution" and ":" in unit.id]
+    sessions = {unit: UnitId("session", unit.id.partition(":")[2]) for unit in executions}
     places = GraphTables(store).places(sorted(set(sessions.values())))
-    return {unit for unit in units if not (unit.startswith("execution:") and places.get(sessions.get(unit, ""), 0))}
+    return {unit for unit in units if unit not in sessions or not places[sessions[unit]]}
 
 
 def _find_span_start(span: ObservedSpan) -> int:
@@ -238,7 +240,7 @@ def list_call_unit_outcomes(store: Store, units: Sequence[Unit]) -> list[GraphOu
     outcomes = {
         outcome.record: outcome
         for unit in units
-        if unit.name.startswith("session:")
+        if unit.key.kind == "session"
         for outcome in _iterate_call_unit_outcomes(store, unit)
     }
     return sorted(outcomes.values(), key=lambda outcome: (outcome.at, outcome.record))

@@ -25,6 +25,7 @@ from custody.graph.elements import Element, Palette, Theme
 from custody.graph.engine import GraphEngine, Snapshot
 from custody.graph.graph_view import draw_graph_snapshot, draw_snapshot_difference
 from custody.graph.lane_view import draw_call_lanes
+from custody.graph.model import UnitId
 from custody.graph.paths import Cost
 from custody.graph.prediction import NEXT_MAX, NextModel, SessionState
 from custody.graph.queries import list_session_executions
@@ -129,8 +130,8 @@ def suggest_next_tool_calls(
         units = list(iterate_call_units(store, list_call_units(store)))
         state = SessionState()
         model = NextModel()
-        known = sorted(units, key=lambda unit: (unit.first_ns, unit.name))
-        training = [calls for unit in known if unit.name not in own for calls in unit.calls()]
+        known = sorted(units, key=lambda unit: (unit.first_ns, unit.key))
+        training = [calls for unit in known if unit.key not in own for calls in unit.calls()]
         model.fit(training)
         nodes = {call.name: call.node for calls in training for call in calls}
         requested = [SequenceCall(name, nodes.get(name, name)) for name in after]
@@ -211,21 +212,21 @@ def _make_graph_show_report(
     )
 
 
-def find_call_units(store: Store, session: str) -> tuple[str, ...]:
+def find_call_units(store: Store, session: str) -> tuple[UnitId, ...]:
     """Return the units of a session, or of an execution, by its id or a unique start of the id.
 
     A session that has only traced programs consists of all their executions.
     """
-    names = [name for name in list_call_units(store) if name.partition(":")[2].startswith(session)]
-    exact = [name for name in names if name.partition(":")[2] == session]
+    units = [unit for unit in list_call_units(store) if unit.id.startswith(session)]
+    exact = [unit for unit in units if unit.id == session]
     traced = list_session_executions(store, SessionId(session)) if not exact else []
-    executions = {f"execution:{execution}" for execution in traced}
+    executions = {UnitId("execution", execution) for execution in traced}
     if executions:
         return tuple(sorted(executions))
-    chosen = exact or names
+    chosen = exact or units
     if not chosen:
         raise _unknown_graph_session_error(session)
-    if len({name.partition(":")[2] for name in chosen}) > 1:
+    if len({unit.id for unit in chosen}) > 1:
         raise InputError(f"'{session}' is ambiguous: {len(chosen)} sessions start with it", hint="pass more of the id")
     return tuple(chosen)
 
@@ -249,8 +250,8 @@ def _resolve_graph_node(engine: GraphEngine, name: str) -> str:
     )
 
 
-def _collect_unit_calls(units: Sequence[Unit], own: Collection[str]) -> list[SequenceCall]:
-    return [call for unit in units if unit.name in own for calls in unit.calls() for call in calls]
+def _collect_unit_calls(units: Sequence[Unit], own: Collection[UnitId]) -> list[SequenceCall]:
+    return [call for unit in units if unit.key in own for calls in unit.calls() for call in calls]
 
 
 def learn_graph_snapshot(units: Iterable[Unit], rules: GraphRules) -> Snapshot:

@@ -4,7 +4,7 @@ A session is drawn without the learned graph, which may be large and is not need
 learned graph are slow to read, so they are passed in and a caller can reuse them.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -95,15 +95,15 @@ def list_graph_agents(workspace: Workspace) -> list[str]:
 def list_traced_executions(workspace: Workspace) -> list[str]:
     """List executions of traced programs, by name."""
     with workspace.reading() as store:
-        names = [name.partition(":")[2] for name in list_call_units(store) if name.startswith("execution:")]
-    return names[:EXECUTIONS_MAX]
+        executions = [unit.id for unit in list_call_units(store) if unit.kind == "execution"]
+    return executions[:EXECUTIONS_MAX]
 
 
 # --- one session ------------------------------------------------------------------------------------------------------
 
 
-def draw_session_calls(store: Store, request: GraphViewRequest, names: Sequence[str], units: Sequence[Unit]) -> Picture:
-    """Draw the tree or the lanes of a session from its ``units`` and their ``names``; no units means no calls."""
+def draw_session_calls(store: Store, request: GraphViewRequest, units: Sequence[Unit]) -> Picture:
+    """Draw the tree or the lanes of a session from its ``units``; no units means no calls."""
     forest = build_span_forest(_filter_session_spans([span for unit in units for span in unit.spans], request))
     lanes = request.view == "lanes"
     view = (
@@ -112,7 +112,7 @@ def draw_session_calls(store: Store, request: GraphViewRequest, names: Sequence[
         else draw_call_tree(forest, DRAWN_MAX, root=request.root)
     )
     repairs = {code.value: count for code, count in forest.repairs.items()}
-    captured = not names or any(name.startswith("session:") for name in names)
+    captured = not units or any(unit.key.kind == "session" for unit in units)
     outcomes = list_call_unit_outcomes(store, units)
     drawn = _make_graph_picture(view, request, units=len(units), repairs=repairs, outcomes=outcomes, captured=captured)
     return replace(drawn, left_out=max(view.hidden - request.skip, 0), hidden=0) if lanes else drawn
@@ -180,19 +180,14 @@ def draw_graph_difference(store: Store, request: GraphViewRequest, rules: GraphR
     view = draw_snapshot_difference(old, new, {edge.key for edge in drawn})
     left_out = max(len(edges) - request.skip - len(drawn), 0)
     return _make_graph_picture(
-        view, request, units=len({unit.name for side in sides for unit in side}), left_out=left_out
+        view, request, units=len({unit.key for side in sides for unit in side}), left_out=left_out
     )
 
 
 def _load_agent_call_units(store: Store, agent: str) -> list[Unit]:
     sessions = list_agent_sessions(store, AgentName(agent))
-    names = [name for name in list_call_units(store) if _can_unit_match_sessions(name, sessions)]
-    return select_call_units(store, list(iterate_call_units(store, names)), agent)
-
-
-def _can_unit_match_sessions(name: str, sessions: Collection[str]) -> bool:
-    kind, _, id_ = name.partition(":")
-    return kind != "session" or id_ in sessions
+    keys = [key for key in list_call_units(store) if key.kind != "session" or key.id in sessions]
+    return select_call_units(store, list(iterate_call_units(store, keys)), agent)
 
 
 def _filter_drawn_edges(edges: Iterable[Edge], request: GraphViewRequest) -> list[Edge]:

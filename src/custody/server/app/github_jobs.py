@@ -8,15 +8,13 @@ from enum import Enum
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import msgspec
-
 from custody import __version__
 from custody.core.errors import CustodyError, GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.wire.canonical import Json
 from custody.core.wire.time import format_timestamp
 from custody.gate.app.gate import GateRequest, encode_verdict_form, gate
-from custody.gate.wire.forms import MARK, escape_verdict_markup, to_check_run_timestamp
+from custody.gate.wire.forms import MARK, encode_unchecked_run, escape_verdict_markup
 from custody.gate.wire.report import GateReport, VerdictLevelName
 from custody.git import BRANCHES, PULLS, Mirror, make_pull_refspec, parse_remote_url
 from custody.server.app.tenancy import connect_control_tables
@@ -137,28 +135,6 @@ MOVES_MAX = 5
 """Maximum attempts while the head moves; after that, the next push triggers the verdict."""
 
 
-class _CheckRunOutput(msgspec.Struct, frozen=True):
-    title: str
-    summary: str
-
-
-class _UncheckedRun(msgspec.Struct, frozen=True, kw_only=True):
-    name: str
-    head_sha: str
-    status: str = "completed"
-    conclusion: str = "action_required"
-    completed_at: str
-    output: _CheckRunOutput
-
-
-def _encode_unchecked_run(name: str, head: CommitSha, as_of: str, why: str) -> bytes:
-    """Encode a check run for a change that could not be checked: it requires action, so it does not pass."""
-    output = _CheckRunOutput("not checked", f"custody could not check this change: {why}")
-    return msgspec.json.encode(
-        _UncheckedRun(name=name, head_sha=head, completed_at=to_check_run_timestamp(as_of), output=output)
-    )
-
-
 class FetchDelayError(GitError):
     """Fetching the commits failed for now: network or server."""
 
@@ -230,7 +206,7 @@ class PullRequestJudge:
         now = format_timestamp(self.workspace.now_ns())
         if isinstance(report, str):
             level, text = None, f"{MARK}\n**custody**: not checked: {escape_verdict_markup(report)}\n"
-            body = _encode_unchecked_run(CHECK, head, now, escape_verdict_markup(report))
+            body = encode_unchecked_run(head, now, report)
         else:
             level, text = report.level, encode_verdict_form(report, "markdown", __version__).decode()
             body = encode_verdict_form(report, "check-run", __version__)

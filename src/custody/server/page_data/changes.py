@@ -91,11 +91,10 @@ NO_REPOSITORY = "which change to keep is unknown: this service has no repository
 class ClusterListPage:
     """A page of the matching clusters, their number, and the start of the next page."""
 
-    groups: tuple[ClusterRow, ...]
+    shown: tuple[ClusterRow, ...]
     matching: int
     next: int | None
-    changes: int
-    pairs: int
+    every: Groups
 
 
 ClusterMemory = StateCache[Groups]
@@ -109,7 +108,7 @@ def read_cluster_list_page(
     matching = [group for group in clusters.groups if group.matches(state, words)]
     end = start + limit
     following = end if len(matching) > end else None
-    return ClusterListPage(tuple(matching[start:end]), len(matching), following, clusters.changes, clusters.pairs)
+    return ClusterListPage(tuple(matching[start:end]), len(matching), following, clusters)
 
 
 def find_clusters_for_page(workspace: Workspace, memory: ClusterMemory) -> Groups:

@@ -1,6 +1,7 @@
 """Pictures for the graph page and the runs with an edge, with a cache."""
 
 from custody.core.errors import InputError, RulesError
+from custody.graph import UnitId
 from custody.graph.app.learn import LearnedGraph, Unit, iterate_call_units, learn_call_graph, load_graph_rules
 from custody.graph.app.questions import find_call_units
 from custody.graph.app.report import Runs, list_edge_runs, parse_edge_key
@@ -37,11 +38,11 @@ class GraphMemory:
             make_page_cache_key(workspace), state, workspace.now_ns(), lambda: learn_call_graph(workspace, store, rules)
         )
 
-    def units(self, workspace: Workspace, store: Store, names: tuple[str, ...]) -> tuple[Unit, ...]:
+    def units(self, workspace: Workspace, store: Store, keys: tuple[UnitId, ...]) -> tuple[Unit, ...]:
         """Return these sessions and executions with their spans."""
-        key = (*make_page_cache_key(workspace), *names)
+        key = (*make_page_cache_key(workspace), *(text for unit in keys for text in unit))
         return self._units.get(
-            key, read_page_cache_state(store), workspace.now_ns(), lambda: tuple(iterate_call_units(store, names))
+            key, read_page_cache_state(store), workspace.now_ns(), lambda: tuple(iterate_call_units(store, keys))
         )
 
 
@@ -50,8 +51,8 @@ def draw_graph_for_page(workspace: Workspace, memory: GraphMemory, request: Grap
     rules = load_graph_rules(workspace)
     with workspace.reading() as store:
         if request.view in ("tree", "lanes"):
-            names = _find_units_for_page(store, request.session or "")
-            return draw_session_calls(store, request, names, memory.units(workspace, store, names))
+            keys = _find_units_for_page(store, request.session or "")
+            return draw_session_calls(store, request, memory.units(workspace, store, keys))
         if request.view == "difference":
             return draw_graph_difference(store, request, rules)
         if request.agent is not None:
@@ -59,7 +60,7 @@ def draw_graph_for_page(workspace: Workspace, memory: GraphMemory, request: Grap
         return draw_learned_graph(memory.read_graph(workspace, store), request)
 
 
-def _find_units_for_page(store: Store, session: str) -> tuple[str, ...]:
+def _find_units_for_page(store: Store, session: str) -> tuple[UnitId, ...]:
     """Return the units of a session; none for a recorded session without calls."""
     try:
         return find_call_units(store, session)

@@ -205,7 +205,7 @@ def read_decision_diff(repository: Repository, commit: CommitSha) -> tuple[FileD
 
 def count_decision_lines(files: Sequence[FileDiff]) -> int:
     """Return how many lines a diff adds and removes; a file too large to count makes the change critical."""
-    counted = sum(hunk.old_count + hunk.new_count for file in files for hunk in file.hunks)
+    counted = sum(len(hunk.removed) + len(hunk.added) for file in files for hunk in file.hunks)
     uncounted = any(file.shown is HunkDetail.TOO_LARGE for file in files)
     return max(counted, COMPLEXITY_LINES_MIN[-1]) if uncounted else counted
 

@@ -25,7 +25,6 @@ from custody.git import (
     Walk,
 )
 from custody.trust.commit_words import Claim, parse_revert_claims, parse_revertible_pull_number
-from custody.trust.rules import TrustRules
 from custody.trust.undo_check import (
     UNDONE_NOTHING,
     LineCounts,
@@ -194,6 +193,8 @@ def _decode_revert_text(raw: bytes) -> str:
 LIMITS = PatchLimits(file_bytes_max=1 << 20, commit_bytes_max=4 << 20)
 """Larger files are compared by their blob ids."""
 
+REVERT_LINES_MIN = 5
+"""The least lines for a revert that no message mentions: fewer lines match by coincidence."""
 WINDOW_COMMITS = 1000
 """How many commits back the reverted one is searched: time and memory grow with it."""
 
@@ -215,7 +216,6 @@ def find_silent_reverts(
     repository: Repository,
     commits: Sequence[CommitSha],
     in_range: frozenset[CommitSha],
-    rules: TrustRules,
     progress: Progress,
 ) -> Iterator[tuple[CommitSha, CommitSha]]:
     """Yield pairs (later, earlier) with the later commit in ``in_range``; ``commits`` are oldest first, no merges.
@@ -226,7 +226,7 @@ def find_silent_reverts(
     last: dict[bytes, int] = {}
     for place, commit in enumerate(commits):
         diff = diffs.get(commit)
-        if diff is None or diff.lines < rules.revert_lines_min:
+        if diff is None or diff.lines < REVERT_LINES_MIN:
             continue
         earlier = last.get(diff.backwards)
         if commit in in_range and earlier is not None and place - earlier <= WINDOW_COMMITS:

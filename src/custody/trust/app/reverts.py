@@ -116,10 +116,8 @@ def find_reverts(workspace: Workspace, name: str | None, rules: TrustRules) -> R
         return Reverts(RevertHistory({}, frozenset()))
     history = read_revert_history(repository, tip, base, workspace.progress)
     claimed = list(_resolve_revert_claims(repository, history))
-    judged = _verify_reverts(workspace, history, claimed, rules)
-    silent = _verify_reverts(
-        workspace, history, list(_find_unclaimed_reverts(workspace, history, judged, rules)), rules
-    )
+    judged = _verify_reverts(workspace, history, claimed)
+    silent = _verify_reverts(workspace, history, list(_find_unclaimed_reverts(workspace, history, judged, rules)))
     every = sorted(
         _deduplicate_reverts([*judged, *silent]),
         key=lambda revert: (-history.commits[revert.by].place, revert.said or "", revert.by),
@@ -244,9 +242,7 @@ def _revert_from_claim(history: RevertHistory, named_target: _NamedTarget, targe
 # --- verification by diffs --------------------------------------------------------------------------------------------
 
 
-def _verify_reverts(
-    workspace: Workspace, history: RevertHistory, claimed: Sequence[Revert], rules: TrustRules
-) -> list[Revert]:
+def _verify_reverts(workspace: Workspace, history: RevertHistory, claimed: Sequence[Revert]) -> list[Revert]:
     """Return the reverts with the measured share of reverted lines."""
     pairs: dict[int, RevertPair] = {}
     for place, revert in enumerate(claimed):
@@ -257,13 +253,12 @@ def _verify_reverts(
         zip(pairs, measure_reverts(workspace.repository, list(pairs.values()), workspace.progress), strict=True)
     )
     return [
-        _classify_revert(revert, undone[place], rules) if place in undone else revert
-        for place, revert in enumerate(claimed)
+        _classify_revert(revert, undone[place]) if place in undone else revert for place, revert in enumerate(claimed)
     ]
 
 
-def _classify_revert(revert: Revert, undone: UndoMeasure, rules: TrustRules) -> Revert:
-    state = _TAKEN[undone.classify_share(rules)]
+def _classify_revert(revert: Revert, undone: UndoMeasure) -> Revert:
+    state = _TAKEN[undone.classify_share()]
     if state is RevertState.WHOLE and revert.partly:
         state = RevertState.PARTIAL  # the message says that it is partial
     return replace(revert, undone=undone, state=state)
@@ -278,7 +273,7 @@ def _find_unclaimed_reverts(
     first = max((history.commits[sha].place for sha in in_range), default=-1)
     near = [past for past in history.commits.values() if past.place <= first + WINDOW_COMMITS]
     plain = [past.id for past in reversed(near) if len(past.parents) == 1 and past.id not in history.cuts]
-    pairs = list(find_silent_reverts(workspace.repository, plain, in_range, rules, workspace.progress))
+    pairs = list(find_silent_reverts(workspace.repository, plain, in_range, workspace.progress))
     candidates = {Ancestry(target, by) for by, target in pairs}
     older = workspace.repository.ancestries(candidates) if candidates else frozenset()
     for by, target in pairs:

@@ -355,7 +355,7 @@ def _record_queries(store: Store) -> list[tuple[str, Any]]:
         return []
 
     path, sha = RepoPath(b"a/b.py"), CommitSha("a" * 40)
-    store.views.look_up = listen  # type: ignore[assignment, method-assign]
+    store.views.look_up = listen  # type: ignore[method-assign]
     find_traced_files_at_revision(store, sha, 7)
     find_traced_files(store, SessionId("t"))
     find_traced_files_in_window(store, [path, path], since_ns=0, until_ns=1)

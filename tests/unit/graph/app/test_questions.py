@@ -17,6 +17,7 @@ from custody.graph.app.questions import (
     show_call_graph,
     suggest_next_tool_calls,
 )
+from custody.graph.model import UnitId
 from custody.graph.queries import GraphTables
 from custody.graph.wire.report import GraphShowReport
 from tests.builders.calls import HOUR, NS, World
@@ -74,7 +75,7 @@ def test_an_unfinished_session_is_learned_for_each_query_and_stored_when_finishe
     world.calls("s1", "Read", "Edit", at=world.now - HOUR)
     assert edges(shown(world))["tool:Read", "tool:Edit", "sequence"] == (1, "inferred")
     with world.workspace.reading() as store:
-        assert GraphTables(store).units() == {"session:s1": OPEN}
+        assert GraphTables(store).units() == {UnitId("session", "s1"): OPEN}
         assert list(GraphTables(store).edges()) == []
     world.calls("s1", "Bash", at=world.now - HOUR + 60)
     assert edges(shown(world))["tool:Edit", "tool:Bash", "sequence"] == (1, "inferred")
@@ -82,7 +83,7 @@ def test_an_unfinished_session_is_learned_for_each_query_and_stored_when_finishe
     later = shown(world)
     assert edges(later)["tool:Read", "tool:Edit", "sequence"] == (1, "inferred")
     with world.workspace.reading() as store:
-        assert GraphTables(store).units() == {"session:s1": 3}
+        assert GraphTables(store).units() == {UnitId("session", "s1"): 3}
     assert shown(world).edges == later.edges
 
 
