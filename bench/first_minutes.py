@@ -17,10 +17,12 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from http import HTTPStatus
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from bench.bars import BenchError
 from bench.columns import columns
@@ -96,7 +98,10 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
             _set_up(trial, args.repository.resolve(), tell)
             for words in _list_commands(trial, args):
                 tell(f"custody {' '.join(words)}")
-                _run_serve(trial, words) if words[0] == "serve" else trial.run(*words)
+                if words[0] == "serve":
+                    _run_serve(trial, words)
+                else:
+                    trial.run(*words)
         except BenchError as error:
             err.write(f"{error}\n")
             return 1
@@ -202,16 +207,14 @@ def _list_recent_files(trial: Trial) -> list[str]:
     names = subprocess.run(command, env=trial.environment(), capture_output=True, text=True, check=True).stdout
     code = (".go", ".rs", ".py", ".ts", ".js")
     return [
-        name
-        for name in dict.fromkeys(names.splitlines())
-        if name.endswith(code) and (trial.clone / name).is_file()
+        name for name in dict.fromkeys(names.splitlines()) if name.endswith(code) and (trial.clone / name).is_file()
     ]
 
 
-def _read_blocks(trial: Trial, file: str) -> list[dict[str, object]] | list[dict[str, object]]:
+def _read_blocks(trial: Trial, file: str) -> list[dict[str, Any]]:
     command = ["custody", "blame", file, "--json"]
     ran = _start(trial, command)
-    return json.loads(ran.stdout)["attributions"] if ran.returncode == 0 else []
+    return list(json.loads(ran.stdout)["attributions"]) if ran.returncode == 0 else []
 
 
 def _agent_of(trial: Trial, file: str, line: int) -> str:
@@ -237,24 +240,33 @@ def _run_command(trial: Trial, command: str, words: Sequence[str]) -> CommandRun
     before = time.monotonic()
     ran = _start(trial, ["custody", *words])
     seconds = time.monotonic() - before
-    return CommandRun(command, ran.returncode, seconds, _first_line(ran.stdout or ran.stderr), ran.returncode not in FOUND)
+    return CommandRun(
+        command, ran.returncode, seconds, _first_line(ran.stdout or ran.stderr), ran.returncode not in FOUND
+    )
 
 
 def _run_serve(trial: Trial, words: Sequence[str]) -> None:
-    """Start the service, wait for the line with its URL, load the page and stop it as Ctrl-C does."""
+    """Start the service, wait until its page answers, and stop it as Ctrl-C does."""
     command = " ".join(("custody", *words))
     if any(result.command == command for result in trial.list_results()):
         return
     program = shutil.which("custody", path=trial.environment()["PATH"]) or "custody"
     before = time.monotonic()
     with (trial.folder / "serve.txt").open("w+", encoding="utf-8") as output:
-        service = subprocess.Popen([program, *words], cwd=trial.clone, env=trial.environment(), stdout=output, stderr=output)
+        service = subprocess.Popen(
+            [program, *words], cwd=trial.clone, env=trial.environment(), stdout=output, stderr=output
+        )
         url = _wait_for_url(trial.folder / "serve.txt", service)
+        answered = url is not None and _is_answered(url)
         seconds = time.monotonic() - before
         service.send_signal(signal.SIGINT)
         status = service.wait(SERVE_SECONDS_MAX)
-    failed = url is None or status not in (0, 130)
-    trial.record(CommandRun(command, status, seconds, url or _first_line((trial.folder / "serve.txt").read_text("utf-8")), failed))
+    failed = not answered or status not in (0, 130)
+    trial.record(
+        CommandRun(
+            command, status, seconds, url or _first_line((trial.folder / "serve.txt").read_text("utf-8")), failed
+        )
+    )
 
 
 def _wait_for_url(file: Path, service: subprocess.Popen[bytes]) -> str | None:
@@ -265,6 +277,15 @@ def _wait_for_url(file: Path, service: subprocess.Popen[bytes]) -> str | None:
             return line
         time.sleep(0.1)
     return None
+
+
+def _is_answered(line: str) -> bool:
+    url = next(word for word in line.split() if word.startswith("http://"))
+    try:
+        with urllib.request.urlopen(url, timeout=SERVE_SECONDS_MAX) as answer:  # noqa: S310 - the URL is of our own service
+            return bool(answer.status == HTTPStatus.OK)
+    except OSError:
+        return False
 
 
 def _first_line(text: str) -> str:

@@ -79,9 +79,7 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
         except BenchError as error:
             err.write(f"{error}\n")
             return 1
-    rows = [
-        (size.extra, f"{size.megabytes:.1f}", str(size.distributions), f"{size.start_ratio:.1f}") for size in sizes
-    ]
+    rows = [(size.extra, f"{size.megabytes:.1f}", str(size.distributions), f"{size.start_ratio:.1f}") for size in sizes]
     out.write(columns(("install", "MB", "distributions", "start"), rows))
     if through:
         names = ", ".join(f"{name} {size / 1e6:.1f}" for name, size in through.items())
