@@ -19,7 +19,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, TextIO
@@ -73,7 +73,9 @@ class Trial:
     def run(self, *words: str) -> CommandRun:
         """Run a command of custody, or take its result from an earlier run."""
         command = " ".join(("custody", *words))
-        known = next((result for result in self.list_results() if result.command == command), None)
+        known = next(
+            (result for result in self.list_results() if result.command == command.replace(str(self.folder), "…")), None
+        )
         return known or self.record(_run_command(self, command, words))
 
     def list_results(self) -> list[CommandRun]:
@@ -83,9 +85,12 @@ class Trial:
 
     def record(self, result: CommandRun) -> CommandRun:
         """Write a result down."""
+        # Neither the folder nor the service's token is the same anywhere else.
+        command, line = (text.replace(str(self.folder), "…") for text in (result.command, result.first_line))
+        stored = replace(result, command=command, first_line=line.partition("?token=")[0])
         with self.results.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(result)) + "\n")
-        return result
+            file.write(json.dumps(asdict(stored)) + "\n")
+        return stored
 
 
 def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
@@ -282,7 +287,9 @@ def _wait_for_url(file: Path, service: subprocess.Popen[bytes]) -> str | None:
 def _is_answered(line: str) -> bool:
     url = next(word for word in line.split() if word.startswith("http://"))
     try:
-        with urllib.request.urlopen(url, timeout=SERVE_SECONDS_MAX) as answer:  # noqa: S310 - the URL is of our own service
+        # The token becomes a cookie, and the page is behind a redirect.
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        with browser.open(url, timeout=SERVE_SECONDS_MAX) as answer:
             return bool(answer.status == HTTPStatus.OK)
     except OSError:
         return False
