@@ -316,7 +316,7 @@ def _format_record_counts(new: int, known: int) -> str:
 
 def _summarize_checkpoint_import(report: ImportEntireReport) -> ImportSummary:
     sessions = _summarize_transcript_imports(report.transcripts)
-    skipped = [*sessions.skipped, *_count_problems(report.problem_count)]
+    skipped = _count_skipped(report.transcripts, report.problem_count)
     details = [*sessions.details, *_list_problems(report.problems, report.problem_count)]
     if not report.checkpoints:
         return ImportSummary(
@@ -461,14 +461,14 @@ def _summarize_transcript_imports(reports: Sequence[ImportTranscriptsReport]) ->
     )
 
 
-def _count_skipped(reports: Sequence[ImportTranscriptsReport]) -> list[str]:
+def _count_skipped(reports: Sequence[ImportTranscriptsReport], other_problems: int = 0) -> list[str]:
     edits = sum(report.edits_without_file for report in reports)
     lines = sum(count for report in reports for count in report.unknown_types.values())
     outside = sum(map(is_outside_repository_problem, (problem for report in reports for problem in report.problems)))
     skipped = [f"{count_noun(edits, 'edit')} outside this repository"] if edits else []
     if lines:
         skipped.append(f"{count_noun(lines, 'line')} of unknown types")
-    problems = _count_problems(sum(report.problem_count for report in reports) - outside)
+    problems = _count_problems(sum(report.problem_count for report in reports) - outside + other_problems)
     return [*([f"skipped {', '.join(skipped)}"] if skipped else []), *problems]
 
 

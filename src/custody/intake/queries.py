@@ -19,10 +19,10 @@ class CapturedAgentRow:
 
 
 def list_captured_agents(store: Store) -> list[CapturedAgentRow]:
-    """Return every agent with a captured event, by name."""
+    """Return every agent with a captured event, by name; imported transcripts and links to commits are not live."""
     rows = store.db.rows(
-        "SELECT agent, max(at_ns), max(CASE WHEN event <> 'transcript' THEN at_ns END), count(DISTINCT session)"
-        " FROM observation GROUP BY agent ORDER BY agent"
+        "SELECT agent, max(at_ns), max(CASE WHEN event NOT IN ('transcript', 'link') THEN at_ns END),"
+        " count(DISTINCT session) FROM observation GROUP BY agent ORDER BY agent"
     )
     return [
         CapturedAgentRow(

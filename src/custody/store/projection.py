@@ -197,8 +197,8 @@ class Projection:
         return ObservedView(record, views[n], n) if record is not None and n < len(views) else None
 
     def unreadable(self) -> Iterator[Record]:
-        """Yield the records that their reader cannot read."""
-        for record, value in self._all_read():
+        """Yield the records that their reader cannot read; one with rows was read, so its payload is not opened."""
+        for record, value in self._all_without_rows():
             if self._views(record, value) is None:
                 yield record
 
@@ -215,12 +215,22 @@ class Projection:
                 for records in split_row_batches(read):
                     yield from self._wrong_among(head.store, records)
 
-    def _all_read(self) -> Iterator[tuple[Record, Json]]:
+    def _all_without_rows(self) -> Iterator[tuple[Record, Json]]:
         for head in self._tables.chains():
+            read = self._seqs_with_rows(head.store)
             for records in split_row_batches(
-                r for r in self._tables.records(head.store) if r.entry.kind in self._readers
+                record
+                for record in self._tables.records(head.store)
+                if record.entry.kind in self._readers and int(record.seq) not in read
             ):
                 yield from zip(records, self._tables.payloads(records).values(), strict=True)
+
+    def _seqs_with_rows(self, store: StoreId) -> set[int]:
+        state = self._state(store)
+        if state is None or state[1] != self.version:
+            return set()  # the rows are of another version of the readers
+        sql = " UNION ".join(f"SELECT seq FROM {name} WHERE store_id = ?" for name in ALL_TABLES)
+        return {integer_from_sql(seq) for (seq,) in self._db.rows(sql, (store,) * len(ALL_TABLES))}
 
     def _wrong_among(self, store: StoreId, records: Sequence[Record]) -> Iterator[RecordRef]:
         expected: dict[int, set[tuple[str, Row]]] = {record.seq: set() for record in records}

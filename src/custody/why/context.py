@@ -5,14 +5,17 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from custody.attribution import Trace
+from custody.capture.transcripts import ChangedFile
 from custody.capture.typed_field import get_fields, get_string
+from custody.core.errors import InputError
 from custody.core.ids import AgentName, CallId, CommitSha, SessionId
+from custody.core.paths import RepoPath
 from custody.core.views import Reading, SourceAccess, ToolCall
 from custody.core.wire.time import format_timestamp
 from custody.dupes.app.indexed_changes import find_changes_by_head, find_duplicate_evidence
 from custody.dupes.wire import DupesEvidence
 from custody.git import Repository
-from custody.intake.backfill import list_backfill_work_trees
+from custody.intake.backfill import Paths, list_backfill_work_trees
 from custody.intake.queries import list_captured_calls
 from custody.ledger.queries import list_first_session_views, list_session_source_locators, list_session_source_readings
 from custody.store import ObservedView, Store
@@ -85,25 +88,38 @@ def make_why_sources_link(repository: Repository, store: Store, trace: Trace, at
     """Return the sources read until ``at_ns`` by the session, its subagents and its parent sessions, latest first."""
     sessions = [trace.session, *_trace_to_parent_sessions(store, trace)]
     sources = list_session_source_locators(store, sessions, at_ns, SOURCES_SHOWN_MAX)
-    trees = list_backfill_work_trees(repository) if any(text.startswith("/") for text in sources.locators) else []
+    paths = _make_why_source_paths(repository, [text for text in sources.locators if text.startswith("/")])
     lines: list[SourceLine] = []
     for locator in sources.locators:
         readings = list_session_source_readings(store, sessions, locator, at_ns, READINGS_PER_SOURCE_MAX)
         own = [reading for reading in readings if reading.view.agent == trace.agent]
         if own:
-            lines.append(_make_why_source_line(store, own, trees))
+            lines.append(_make_why_source_line(store, own, paths))
     return SourcesLink(sources=lines, more=sources.total - len(sources.locators))
 
 
-def _make_why_source_line(
-    store: Store, readings: Sequence[ObservedView[SourceAccess]], trees: Sequence[str]
-) -> SourceLine:
+def _make_why_source_paths(repository: Repository, names: Sequence[str]) -> Paths:
+    """Return the paths of these absolute names in this repository, also of work trees on other machines."""
+    ends = {end for name in names for end in _list_path_ends(name)}
+    trees = list_backfill_work_trees(repository) if names else []
+    return Paths(trees, lambda: frozenset(map(str, repository.list_tracked_files(ends))))
+
+
+def _list_path_ends(name: str) -> list[RepoPath]:
+    parts = name.strip("/").split("/")
+    try:
+        return [RepoPath.of("/".join(parts[start:])) for start in range(len(parts))]
+    except InputError:
+        return []  # not a name that a repository can have
+
+
+def _make_why_source_line(store: Store, readings: Sequence[ObservedView[SourceAccess]], paths: Paths) -> SourceLine:
     reads = [reading.view for reading in readings]
     best = min(reads, key=lambda read: (READINGS.index(read.reading), -read.at_ns))
     last = max(reads, key=lambda read: read.at_ns)
     return SourceLine(
         id=_format_why_source_number(store, last.locator),
-        locator=_relativize_why_locator(last.locator, trees),
+        locator=_relativize_why_locator(last.locator, paths),
         title=next((read.title for read in reads if read.title), None),
         reading=best.reading.value,
         at=format_timestamp(last.at_ns),
@@ -112,12 +128,9 @@ def _make_why_source_line(
     )
 
 
-def _relativize_why_locator(locator: str, trees: Sequence[str]) -> str:
-    """Return the path relative to its work tree; a locator outside of all ``trees`` unchanged."""
-    for tree in trees:
-        if locator.startswith(f"{tree.rstrip('/')}/"):
-            return locator[len(tree.rstrip("/")) + 1 :]
-    return locator
+def _relativize_why_locator(locator: str, paths: Paths) -> str:
+    """Return the path in the repository; any other locator unchanged."""
+    return (locator.startswith("/") and paths.find(ChangedFile(locator, None))) or locator
 
 
 def _format_why_source_number(store: Store, locator: str) -> str | None:

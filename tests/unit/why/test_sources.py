@@ -57,6 +57,19 @@ def test_sources_are_shown_latest_first_with_their_reading(built: Built) -> None
     assert all(len(source.records) == 1 for source in link.sources)
 
 
+def test_a_file_of_a_work_tree_on_another_machine_is_shown_by_its_path_here(built: Built) -> None:
+    built.commit({b"docs/plan.md": b"plan\n"}, at=1_769_860_001)
+    built.git("reset", "--quiet")
+    for n, locator in enumerate(("/home/ana/shop/docs/plan.md", "/home/ana/plan.md", "/etc/../x/docs/plan.md", "/")):
+        read(built, n + 2, locator, f"11:5{n}:00")
+    assert [source.locator for source in sources(built).sources] == [
+        "/",
+        "docs/plan.md",
+        "/home/ana/plan.md",
+        "docs/plan.md",
+    ]
+
+
 def test_a_source_read_twice_is_listed_once_with_its_best_reading(built: Built) -> None:
     read(built, 2, "https://example.org/b", "11:51:00", reading="verbatim")
     read(built, 3, "https://example.org/b", "11:52:00", reading="listed")
