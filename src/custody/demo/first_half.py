@@ -152,7 +152,7 @@ QUESTIONS = (
             Command(
                 "custody trust show claude-code -n 2",
                 about="Why this score?",
-                says=("12 accepted", "modified"),
+                says=("500 lines a day", "modified"),
             ),
         ),
     ),
