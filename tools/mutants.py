@@ -24,9 +24,9 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("attribution", "cite", "core", "dupes", "gate", "graph", "sketch", "trust")
-NOT_PURE = frozenset(("__init__", "cli", "queries", "signing", "wire"))
+NOT_PURE = frozenset(("__init__", "cli", "queries", "wire"))
 """Modules at the top of a package that do I/O or only define names."""
-SLOW_FOLDERS = frozenset(("app", "cli", "pool", "signing", "web"))
+SLOW_FOLDERS = frozenset(("app", "cli", "pool", "web"))
 """Folders of tests that start git or other programs; they run last."""
 TEST_SECONDS = 120
 """A single test that runs longer counts as failed: the mutant hangs."""

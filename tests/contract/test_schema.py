@@ -49,6 +49,7 @@ def test_a_store_of_edited_migrations_is_repaired(open_store: Opener) -> None:
             "DROP INDEX record_at",
             "DROP INDEX traced_file_at",
             "DROP TABLE lineage_state",
+            "DROP TABLE head_statement",
             OLD_LINEAGE,
             "DELETE FROM schema_version WHERE version > 10" if isinstance(store.db, PostgresDb) else "SELECT 1",
         )
@@ -61,6 +62,7 @@ def test_a_store_of_edited_migrations_is_repaired(open_store: Opener) -> None:
 
 def test_a_repaired_table_of_a_team_keeps_its_policy(empty_postgres: str) -> None:
     db = open_postgres(empty_postgres)
+    db.run("DROP TABLE head_statement")
     db.run("DELETE FROM schema_version WHERE version > 10")
     db.close()
     db = open_postgres(empty_postgres)

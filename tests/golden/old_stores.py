@@ -31,6 +31,7 @@ COMMITS = {
     "8": "3156bd19",
     "9": "27d3d605",
     "10": "594dbbc6",
+    "11": "cbf9e0b6",
 }
 """The commit that made each store. A name starts with the schema's version; the rest says how it differs from the
 migrations of today."""

@@ -9,10 +9,12 @@ A file of a repository can set only rules: the fields of the Rules classes that 
 from custody.config.document_files import VARIABLES, list_rule_documents, nearest_rule_name
 from custody.config.file_text import FILE_BYTES_MAX
 from custody.config.rule import EffectiveRules, IgnoredKey, Rule, RuleOrigin, RuleTables, Setting
-from custody.config.rule_files import RuleFileReader, list_rule_files, load_rule_files
+from custody.config.rule_files import RuleFileReader, list_rule_files, load_rule_files, load_team_policy
+from custody.config.team_policy import TEAM_FILE, TeamPolicy, TeamReviewer, TeamStore, normalize_identity
 
 __all__ = [
     "FILE_BYTES_MAX",
+    "TEAM_FILE",
     "VARIABLES",
     "EffectiveRules",
     "IgnoredKey",
@@ -21,8 +23,13 @@ __all__ = [
     "RuleOrigin",
     "RuleTables",
     "Setting",
+    "TeamPolicy",
+    "TeamReviewer",
+    "TeamStore",
     "list_rule_documents",
     "list_rule_files",
     "load_rule_files",
+    "load_team_policy",
     "nearest_rule_name",
+    "normalize_identity",
 ]

@@ -18,6 +18,7 @@ from custody.config.document_files import (
 )
 from custody.config.file_text import FILE_BYTES_MAX
 from custody.config.rule import Assignment, EffectiveRules, IgnoredKey, RuleOrigin, RuleTables, overlay_rule_assignments
+from custody.config.team_policy import TEAM_FILE, TEAM_TABLES, TeamPolicy, parse_team_policy
 from custody.core.errors import InputError, WorldError
 from custody.core.paths import RepoPath
 from custody.core.platform import CLOEXEC, NOCTTY, NONBLOCK
@@ -84,7 +85,7 @@ def load_rule_files(
     contents = [
         *_read_document_rules(tables, read),
         _read_toml_rules(tables, "pyproject.toml", read(RepoPath.of("pyproject.toml")), ("tool", "custody")),
-        _read_toml_rules(tables, "custody.toml", read(RepoPath.of("custody.toml"))),
+        _read_toml_rules(tables, TEAM_FILE, read(RepoPath.of(TEAM_FILE))),
         _read_variable_rules(environment),
         *_read_user_rules(tables, environment),
         *_read_policy_rules(tables, policy),
@@ -144,5 +145,18 @@ def _read_toml_rules(
         if key not in values:
             return RulesSource(file, "foreign"), []
         values = require_rule_table(values[key], RuleOrigin(file, ".".join(above[:depth])))
+    if file == TEAM_FILE and not is_users:
+        parse_team_policy(values)  # an invalid list of stores is an error for every verb, not only for the gate
+        values = {key: value for key, value in values.items() if key not in TEAM_TABLES}
     keys = FileKeys(file, tables.rules, tables.dropped, is_users=is_users, above="".join(f"{key}." for key in above))
     return _make_rule_file_content(file, list(keys.settings(values)))
+
+
+def load_team_policy(read: RuleFileReader) -> TeamPolicy:
+    """Return the stores and reviewers that the repository's ``custody.toml`` lists."""
+    data = read(RepoPath.of(TEAM_FILE))
+    if data is None:
+        return TeamPolicy()
+    from custody.config.file_text import parse_rule_toml
+
+    return parse_team_policy(parse_rule_toml(TEAM_FILE, data))

@@ -276,13 +276,23 @@ class ObservedCommit:
 
 
 @dataclass(frozen=True, slots=True)
+class WitnessClaim:
+    """What a decision says about its witness: its kind, its name, and a signature to check, if any."""
+
+    kind: str
+    by: str
+    signature: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Decision:
     """The decision of a person or a rule about an agent's change.
 
     ``commit_name`` is the commit as the caller named it, if not the full id. ``reverts`` and ``overrides`` are ids of
     earlier decisions; ``boost`` is how much a recovery raises the score. ``areas`` are the parts of the repository that
     the change touches. A change merged without review is ``unreviewed``, and bound to a head, rules and a chain's head.
-    ``outcome`` is the fate of the change, if reported; ``sessions`` wrote its lines.
+    ``outcome`` is the fate of the change, if reported; ``sessions`` wrote its lines. ``patch`` is the patch identity of
+    the change, ``agent_lines`` counts the added lines of the agent.
     """
 
     agent: AgentName
@@ -310,6 +320,9 @@ class Decision:
     chain_head: str | None = None
     outcome: str | None = None
     sessions: tuple[SessionId, ...] = ()
+    patch: str | None = None
+    agent_lines: int | None = None
+    witness: WitnessClaim | None = None
 
 
 @dataclass(frozen=True, slots=True)

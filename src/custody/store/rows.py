@@ -65,7 +65,7 @@ TABLES: Mapping[type[object], ViewTable] = MappingProxyType(
         ObservedCommit: ViewTable("commit_seen", ("commit_sha", "at_ns"), lambda v: (v.commit, v.at_ns)),
         Decision: ViewTable(
             "decision",
-            ("agent", "at_ns", "id", "target", "commit_sha", "head", "unreviewed"),
+            ("agent", "at_ns", "id", "target", "commit_sha", "head", "unreviewed", "patch"),
             lambda v: (
                 v.agent,
                 v.at_ns,
@@ -74,6 +74,7 @@ TABLES: Mapping[type[object], ViewTable] = MappingProxyType(
                 v.commit if v.commit is not None else v.commit_name,
                 v.head,
                 int(v.unreviewed),
+                v.patch,
             ),
         ),
         DuplicateAnswer: ViewTable(

@@ -11,8 +11,10 @@ from custody.config import (
     EffectiveRules,
     RuleFileReader,
     Setting,
+    TeamPolicy,
     list_rule_files,
     load_rule_files,
+    load_team_policy,
     nearest_rule_name,
 )
 from custody.core.errors import InputError
@@ -82,6 +84,22 @@ def load_rules_at_commit(
     """Return the rules that the files of a commit set, for a user with this environment."""
     with repository.objects(FILE_BYTES_MAX) as objects:
         return resolve_rules_in_force(_make_commit_rule_reader(repository, objects, commit), environment)
+
+
+def load_team_policy_at_commit(repository: Repository, commit: CommitSha) -> TeamPolicy:
+    """Return the stores and reviewers that ``custody.toml`` of a commit lists."""
+    with repository.objects(FILE_BYTES_MAX) as objects:
+        return load_team_policy(_make_commit_rule_reader(repository, objects, commit))
+
+
+def load_workspace_team_policy(workspace: Workspace) -> TeamPolicy:
+    """Return the stores and reviewers that ``custody.toml`` of HEAD lists; none outside a repository."""
+
+    def read() -> TeamPolicy:
+        head = None if workspace.home is None else workspace.repository.head().commit
+        return TeamPolicy() if head is None else load_team_policy_at_commit(workspace.repository, head)
+
+    return workspace.once(("team policy", workspace.folder), read)
 
 
 def resolve_rules_in_force(

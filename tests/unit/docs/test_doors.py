@@ -41,7 +41,7 @@ CONNECTING = re.compile(r"\.(open_connection|open_unix_connection|create_connect
 TALKING = frozenset({"fetch", "push", "clone", "ls-remote", "pull"})
 """git's commands that reach a remote."""
 REMOTE = {"git/exchange.py"}
-NESTED = ("cite/web", "dupes/pool", "gate/signing", "sdk/servers", "sdk/worker", "server/github/api", "share/remote")
+NESTED = ("cite/web", "dupes/pool", "signing", "sdk/servers", "sdk/worker", "server/github/api", "share/remote")
 """Adapters inside a package, which the page names one by one."""
 
 

@@ -119,6 +119,7 @@ class ErasedText(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
 TextField = str | ErasedText
 
 
+PatchText = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)", description="the patch identity of a change")]
 DigestText = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}$(?!\n)")]
 
 
@@ -229,6 +230,18 @@ class LinkEvent(AgentSessionEvent, frozen=True, kw_only=True, tag="link"):
     origin: Literal["hook", "git_operation", "pull_request", "imported", "content"]
 
 
+class DecisionWitness(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The second party that vouches for a decision.
+
+    ``host``: the code host reported the review of account ``by``. Only a witness's own store can hold such a decision.
+    ``signature``: the reviewer ``by`` signed the decision's other fields.
+    """
+
+    kind: Literal["host", "signature"]
+    by: Name
+    signature: Short | None = None
+
+
 class DecisionEvent(Event, frozen=True, kw_only=True, tag="decision"):
     """An agent's change was accepted, modified or rejected, or its score was raised (recovered, by ``boost``).
 
@@ -237,7 +250,8 @@ class DecisionEvent(Event, frozen=True, kw_only=True, tag="decision"):
     ``areas`` are the parts of the repository that the change touches, ``opened_at`` is when it was proposed. A change
     that was merged without review is ``unreviewed``; such an approval is valid only for ``head``, under the rules with
     ``rules_digest``, for the records up to ``chain_head``. ``outcome`` is the fate of the change, if reported;
-    ``sessions`` wrote its lines.
+    ``sessions`` wrote its lines. ``patch`` is the change's patch identity, which a new message or base leaves the same;
+    ``agent_lines`` counts the added lines that the agent wrote. A ``witness`` vouches for the decision.
     """
 
     agent: Name
@@ -263,6 +277,9 @@ class DecisionEvent(Event, frozen=True, kw_only=True, tag="decision"):
     chain_head: Name | None = None
     outcome: Literal["merged", "changed", "closed", "reverted"] | None = None
     sessions: Annotated[list[Name], Meta(max_length=1000)] | None = None
+    patch: PatchText | None = None
+    agent_lines: Count | None = None
+    witness: DecisionWitness | None = None
 
 
 class DuplicateAnswerEvent(Event, frozen=True, kw_only=True, tag="duplicate_answer"):

@@ -32,6 +32,7 @@ from custody.core.views import (
     Text,
     ToolCall,
     View,
+    WitnessClaim,
 )
 from custody.core.wire.body import parse_digest
 from custody.core.wire.canonical import Json, encode_json_text
@@ -167,6 +168,9 @@ def _decision_view_from_event(event: DecisionEvent) -> Decision:
         areas=tuple(event.areas or ()),
         opened_ns=_parse_optional_timestamp(event.opened_at),
         sessions=tuple(event.sessions or ()),
+        witness=None
+        if event.witness is None
+        else WitnessClaim(event.witness.kind, event.witness.by, event.witness.signature),
     )
 
 
@@ -238,7 +242,7 @@ def _optional_text_view(field: TextField | None) -> Text | None:
 # They are separate from the readers, since most commands do not load these.
 
 
-READER_VERSION = 4
+READER_VERSION = 5
 """Version of the reader of generic events."""
 HOOK_VERSION = 5
 """Version of the reader of hook events and snapshots."""

@@ -23,12 +23,6 @@ from custody.gate.app.snapshot import (
     read_verdict_index_extent,
 )
 from custody.gate.model import VerdictLevel
-from custody.gate.signing import (
-    allowed_signers_from_key,
-    check_statement_signature,
-    find_statement_signer,
-    sign_verdict_statement,
-)
 from custody.gate.wire.report import (
     ChainExtent,
     GateReport,
@@ -41,6 +35,12 @@ from custody.gate.wire.report import (
     encode_verdict_envelope,
     parse_signer_public_key,
     statement_subject_from_report,
+)
+from custody.signing import (
+    allowed_signers_from_key,
+    find_signature_fault,
+    find_signer,
+    sign_message,
 )
 from custody.store import Store, count_records_claimed_until, count_records_erased_since, find_own_chain
 from custody.workspace.workspace import Workspace
@@ -248,10 +248,7 @@ def encode_verdict_statement(report: GateReport, key: Path | None = None) -> byt
     statement = encode_statement(report)
     if key is None:
         return statement + b"\n"
-    return (
-        encode_verdict_envelope(statement, sign_verdict_statement(encode_statement_pae(statement), key, NAMESPACE))
-        + b"\n"
-    )
+    return encode_verdict_envelope(statement, sign_message(encode_statement_pae(statement), key, NAMESPACE)) + b"\n"
 
 
 CODES = {"differs": "verdict_differs", "not": "verdict_not_again"}
@@ -322,9 +319,9 @@ def _check_verdict_signature(submitted: GivenVerdict, signers: bytes | None) -> 
     signed = submitted.signed
     if signed is None:
         return SignatureReport(state="none")
-    if check_statement_signature(signed.message, signed.signature, NAMESPACE) is not None:
+    if find_signature_fault(signed.message, signed.signature, NAMESPACE) is not None:
         return SignatureReport(state="wrong", keyid=signed.keyid)
-    signer = None if signers is None else find_statement_signer(signed.message, signed.signature, NAMESPACE, signers)
+    signer = None if signers is None else find_signer(signed.message, signed.signature, NAMESPACE, signers)
     return SignatureReport(state="unnamed" if signer is None else "named", keyid=signed.keyid, signer=signer)
 
 

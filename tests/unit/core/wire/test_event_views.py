@@ -48,6 +48,7 @@ from custody.core.views import (
     ToolCall,
     TracedFile,
     View,
+    WitnessClaim,
 )
 from custody.core.wire.body import join_payload_texts, split_payload_texts
 from custody.core.wire.canonical import Json, encode_json_text
@@ -116,12 +117,14 @@ FULL: dict[str, tuple[dict[str, Any], View]] = {
             "changed_lines": 12, "review_ms": 0, "commit_name": "v1", "reverts": "r", "overrides": "o", "boost": 0.05,
             "model": "m-2", "operator": "ana", "areas": ["src", "."], "opened_at": LATER, "unreviewed": True,
             "head": OTHER_SHA, "rules_digest": "sha256:" + "0" * 64, "chain_head": "sha256:1",
-            "outcome": "changed", "sessions": ["s1"],
+            "outcome": "changed", "sessions": ["s1"], "patch": "b" * 64, "agent_lines": 9,
+            "witness": {"kind": "signature", "by": "ana", "signature": "text"},
         },
         Decision(
             ROBOT, "1", DecisionKind.MODIFIED, NOON, S1, "ana", "why\nso", CommitSha(SHA), "high", 12, 0,
             "v1", "r", "o", 0.05, "m-2", "ana", ("src", "."), LATER_NS, True, CommitSha(OTHER_SHA),
-            "sha256:" + "0" * 64, "sha256:1", "changed", (S1,),
+            "sha256:" + "0" * 64, "sha256:1", "changed", (S1,), "b" * 64, 9,
+            WitnessClaim("signature", "ana", "text"),
         ),
     ),
     "duplicate_answer": (

@@ -38,7 +38,7 @@ class _KeygenResult:
     is_success: bool
 
 
-def sign_verdict_statement(message: bytes, key: Path, namespace: str) -> str:
+def sign_message(message: bytes, key: Path, namespace: str) -> str:
     """Return the SSH signature of ``message`` by the private key in a file; it must have no passphrase."""
     path = key.absolute()
     if not path.is_file():
@@ -54,7 +54,7 @@ def sign_verdict_statement(message: bytes, key: Path, namespace: str) -> str:
     return result.out.decode("ascii", "replace")
 
 
-def check_statement_signature(message: bytes, signature: str, namespace: str) -> str | None:
+def find_signature_fault(message: bytes, signature: str, namespace: str) -> str | None:
     """Return what is wrong with a signature of ``message`` by any key; None if it is valid."""
     with _open_signing_folder() as folder:
         (folder / "sig").write_text(signature)
@@ -62,7 +62,7 @@ def check_statement_signature(message: bytes, signature: str, namespace: str) ->
     return None if result.is_success else result.message
 
 
-def find_statement_signer(message: bytes, signature: str, namespace: str, allowed: bytes) -> str | None:
+def find_signer(message: bytes, signature: str, namespace: str, allowed: bytes) -> str | None:
     """Return the first of the ``allowed`` signers that made this valid signature of ``message``; None if none did."""
     with _open_signing_folder() as folder:
         (folder / "sig").write_text(signature)

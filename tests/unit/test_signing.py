@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from custody import signing as ssh
 from custody.core.errors import InputError
-from custody.gate import signing as ssh
-from custody.gate.signing import (
+from custody.signing import (
     SigningError,
     allowed_signers_from_key,
-    check_statement_signature,
-    find_statement_signer,
-    sign_verdict_statement,
+    find_signature_fault,
+    find_signer,
+    sign_message,
 )
 from tests.builders.verdicts import Key, a_key
 
@@ -27,36 +27,33 @@ def key(tmp_path: Path) -> Key:
 @pytest.mark.parametrize("kind", ["ed25519", "ecdsa", "rsa"])
 def test_what_was_signed_is_right_and_has_its_signer(tmp_path: Path, kind: str) -> None:
     key = a_key(tmp_path / "keys", kind=kind)
-    signature = sign_verdict_statement(MESSAGE, key.private, "custody")
-    assert check_statement_signature(MESSAGE, signature, "custody") is None
-    assert find_statement_signer(MESSAGE, signature, "custody", key.allowed("ana@example.org")) == "ana@example.org"
+    signature = sign_message(MESSAGE, key.private, "custody")
+    assert find_signature_fault(MESSAGE, signature, "custody") is None
+    assert find_signer(MESSAGE, signature, "custody", key.allowed("ana@example.org")) == "ana@example.org"
 
 
 def test_what_was_changed_is_wrong(key: Key) -> None:
-    signature = sign_verdict_statement(MESSAGE, key.private, "custody")
-    assert check_statement_signature(MESSAGE + b" ", signature, "custody")
-    assert check_statement_signature(MESSAGE, signature, "git"), "one that was made for something else"
+    signature = sign_message(MESSAGE, key.private, "custody")
+    assert find_signature_fault(MESSAGE + b" ", signature, "custody")
+    assert find_signature_fault(MESSAGE, signature, "git"), "one that was made for something else"
     lines = signature.splitlines(keepends=True)
     broken = "".join([*lines[:-2], lines[-2].swapcase(), lines[-1]])
-    assert check_statement_signature(MESSAGE, broken, "custody")
-    assert check_statement_signature(MESSAGE, "rubbish", "custody")
-    assert find_statement_signer(MESSAGE + b" ", signature, "custody", key.allowed()) is None
+    assert find_signature_fault(MESSAGE, broken, "custody")
+    assert find_signature_fault(MESSAGE, "rubbish", "custody")
+    assert find_signer(MESSAGE + b" ", signature, "custody", key.allowed()) is None
 
 
 def test_only_who_is_allowed_is_a_signer(key: Key, tmp_path: Path) -> None:
-    signature, other = sign_verdict_statement(MESSAGE, key.private, "custody"), a_key(tmp_path / "keys", "other")
-    assert find_statement_signer(MESSAGE, signature, "custody", other.allowed()) is None
-    assert find_statement_signer(
-        MESSAGE, signature, "custody", other.allowed() + key.allowed("second@example.org")
-    ) == ("second@example.org")
-    assert find_statement_signer(MESSAGE, signature, "custody", key.allowed(options='namespaces="git" ')) is None
-    assert find_statement_signer(MESSAGE, signature, "custody", key.allowed(options='valid-before="20000101" ')) is None
-    assert find_statement_signer(MESSAGE, signature, "custody", b"") is None
-    assert find_statement_signer(MESSAGE, signature, "custody", b"\0\xff rubbish\n") is None
-    assert (
-        find_statement_signer(MESSAGE, signature, "custody", allowed_signers_from_key(key.public.decode().strip()))
-        == "key"
+    signature, other = sign_message(MESSAGE, key.private, "custody"), a_key(tmp_path / "keys", "other")
+    assert find_signer(MESSAGE, signature, "custody", other.allowed()) is None
+    assert find_signer(MESSAGE, signature, "custody", other.allowed() + key.allowed("second@example.org")) == (
+        "second@example.org"
     )
+    assert find_signer(MESSAGE, signature, "custody", key.allowed(options='namespaces="git" ')) is None
+    assert find_signer(MESSAGE, signature, "custody", key.allowed(options='valid-before="20000101" ')) is None
+    assert find_signer(MESSAGE, signature, "custody", b"") is None
+    assert find_signer(MESSAGE, signature, "custody", b"\0\xff rubbish\n") is None
+    assert find_signer(MESSAGE, signature, "custody", allowed_signers_from_key(key.public.decode().strip())) == "key"
 
 
 def test_a_key_with_a_passphrase_is_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +65,7 @@ def test_a_key_with_a_passphrase_is_refused_at_once(tmp_path: Path, monkeypatch:
         monkeypatch.setenv(name, value)
     key = a_key(tmp_path / "keys", passphrase="secret")
     with pytest.raises(InputError, match="cannot sign with") as error:
-        sign_verdict_statement(MESSAGE, key.private, "custody")
+        sign_message(MESSAGE, key.private, "custody")
     assert error.value.hint is not None and "passphrase" in error.value.hint
     assert not asked.exists()
 
@@ -76,7 +73,7 @@ def test_a_key_with_a_passphrase_is_refused_at_once(tmp_path: Path, monkeypatch:
 def test_a_key_that_others_may_read_is_refused(key: Key) -> None:
     key.private.chmod(0o644)
     with pytest.raises(InputError, match="cannot sign with"):
-        sign_verdict_statement(MESSAGE, key.private, "custody")
+        sign_message(MESSAGE, key.private, "custody")
 
 
 @pytest.mark.parametrize("name", ["nothing", "folder", "pipe", "rubbish", "alone.pub"])
@@ -92,14 +89,14 @@ def test_what_is_no_key_is_reported(key: Key, name: str) -> None:
     elif name == "alone.pub":
         path.write_bytes(key.public)
     with pytest.raises(InputError):
-        sign_verdict_statement(MESSAGE, path, "custody")
+        sign_message(MESSAGE, path, "custody")
 
 
 def test_a_name_that_looks_like_an_option_is_a_file(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
     key.private.rename(key.private.with_name("-h"))
     key.private.with_suffix(".pub").rename(key.private.with_name("-h.pub"))
     monkeypatch.chdir(key.private.parent)
-    assert check_statement_signature(MESSAGE, sign_verdict_statement(MESSAGE, Path("-h"), "custody"), "custody") is None
+    assert find_signature_fault(MESSAGE, sign_message(MESSAGE, Path("-h"), "custody"), "custody") is None
 
 
 def test_the_agent_of_a_user_is_not_asked(key: Key, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -112,7 +109,7 @@ def test_the_agent_of_a_user_is_not_asked(key: Key, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("SSH_AUTH_SOCK", "/run/agent")
     monkeypatch.setenv("LD_PRELOAD_OF_SOMEBODY", "1")
     with pytest.raises(InputError):
-        sign_verdict_statement(MESSAGE, key.private, "custody")
+        sign_message(MESSAGE, key.private, "custody")
     told = seen.read_text().splitlines()
     names = {line.partition("=")[0] for line in told if "=" in line}
     assert names - {"PWD", "OLDPWD", "SHLVL", "_"} == {"PATH", "LC_ALL", "HOME", "SSH_ASKPASS_REQUIRE"}
@@ -125,7 +122,7 @@ def test_without_the_program_it_is_said_what_to_install(key: Key, monkeypatch: p
     for path in ("", "relative", "/nowhere", str(key.private.parent)):
         monkeypatch.setenv("PATH", path)
         with pytest.raises(SigningError, match="not installed"):
-            sign_verdict_statement(MESSAGE, key.private, "custody")
+            sign_message(MESSAGE, key.private, "custody")
 
 
 def test_a_program_that_does_not_end_is_ended(key: Key, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -135,4 +132,4 @@ def test_a_program_that_does_not_end_is_ended(key: Key, monkeypatch: pytest.Monk
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setattr(ssh, "SECONDS_MAX", 0.2)
     with pytest.raises(SigningError, match="took longer"):
-        sign_verdict_statement(MESSAGE, key.private, "custody")
+        sign_message(MESSAGE, key.private, "custody")
