@@ -159,8 +159,12 @@ class Key:
     private: Path
 
     @property
+    def public_path(self) -> Path:
+        return self.private.with_suffix(".pub")
+
+    @property
     def public(self) -> bytes:
-        return self.private.with_suffix(".pub").read_bytes()
+        return self.public_path.read_bytes()
 
     def allowed(self, name: str = "ci@example.org", options: str = "") -> bytes:
         """Return a list of signers that contains this one."""

@@ -5,8 +5,9 @@ May touch the open database that it is given.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from operator import itemgetter
+from types import MappingProxyType
 
 from custody.core.ids import CommitSha
 from custody.core.views import DuplicateAnswer
@@ -283,30 +284,43 @@ def _make_sql_placeholders(values: Sequence[int]) -> str:
     return ", ".join("?" * len(values))
 
 
-def copy_change_rows(source: Store, changes: int, into: Store) -> None:
-    """Copy the first ``changes`` changes of the index into an empty store."""
-    with into.db.writing():
-        for table, columns, key in (
-            ("dupe_change", "id, repo, base, head, name, title, opened_ns, on_main, version, signature", ("id",)),
-            ("dupe_exact", "hash, kind, change", ("hash", "kind", "change")),
-            ("dupe_post", "term, change", ("term", "change")),
+INDEX_TABLES: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "dupe_change": ("id, repo, base, head, name, title, opened_ns, on_main, version, signature", ("id",)),
+        "dupe_exact": ("hash, kind, change", ("hash", "kind", "change")),
+        "dupe_post": ("term, change", ("term", "change")),
+    }
+)
+"""The columns and the key of each table of the index."""
+IndexRow = tuple[str, Row]
+"""A row of the index, with its table."""
+
+
+def iterate_change_rows(source: Store, changes: int) -> Iterator[IndexRow]:
+    """Yield every row of the first ``changes`` changes of the index, table by table."""
+    for table, (columns, key) in INDEX_TABLES.items():
+        number = "id" if table == "dupe_change" else "change"
+        names, order = columns.split(", "), ", ".join(key)
+        after: tuple[SqlValue, ...] = (-(2**63),) * len(key)
+        while rows := source.db.rows(
+            f"SELECT {columns} FROM {table} WHERE ({order}) > ({', '.join('?' * len(key))}) AND {number} <= ?"
+            f" ORDER BY {order} LIMIT {COPY_BATCH}",
+            (*after, changes),
         ):
-            _copy_change_table(source, changes, into, table, columns, key)
+            yield from ((table, row) for row in rows)
+            after = tuple(rows[-1][names.index(name)] for name in key)
+
+
+def insert_change_rows(into: Store, rows: Iterable[IndexRow]) -> None:
+    """Fill an empty index with ``rows``."""
+    with into.db.writing():
+        for table, of_table in groupby(rows, key=itemgetter(0)):
+            columns = INDEX_TABLES[table][0]
+            marks = ", ".join("?" * len(columns.split(", ")))
+            values = (row for _, row in of_table)
+            while batch := list(islice(values, COPY_BATCH)):
+                into.db.many(f"INSERT INTO {table} ({columns}) VALUES ({marks})", batch)
         into.db.run("INSERT INTO dupe_term (term, n) SELECT term, count(*) FROM dupe_post GROUP BY term")
-
-
-def _copy_change_table(source: Store, changes: int, into: Store, table: str, columns: str, key: Sequence[str]) -> None:
-    number = "id" if table == "dupe_change" else "change"
-    names = [name.strip() for name in columns.split(",")]
-    marks, order = ", ".join("?" * len(names)), ", ".join(key)
-    after: tuple[SqlValue, ...] = (-(2**63),) * len(key)
-    while rows := source.db.rows(
-        f"SELECT {columns} FROM {table} WHERE ({order}) > ({', '.join('?' * len(key))}) AND {number} <= ?"
-        f" ORDER BY {order} LIMIT {COPY_BATCH}",
-        (*after, changes),
-    ):
-        into.db.many(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows)
-        after = tuple(rows[-1][names.index(name)] for name in key)
 
 
 # The index of changes as a list of pages, without signatures.

@@ -143,10 +143,11 @@ def _list_export_text_digests(store: Store, payload: Digest) -> frozenset[Digest
 def import_chain_export(workspace: Workspace, path: Path) -> ImportReport:
     """Copy every chain of an export into the store; if one chain does not verify, nothing is imported."""
     with _make_export_rereadable(path) as file:
-        return _import_export_file(workspace, file, str(path))
+        return import_export_file(workspace, file, str(path))
 
 
-def _import_export_file(workspace: Workspace, file: Path, path: str) -> ImportReport:
+def import_export_file(workspace: Workspace, file: Path, path: str) -> ImportReport:
+    """Copy every chain of a file that can be read twice; messages call it ``path``."""
     checked = _check_export_file(workspace, file, path)
     if checked.damages:
         findings = report_chain_damages(checked.damages)

@@ -143,9 +143,10 @@ class SignatureReport(msgspec.Struct, frozen=True, kw_only=True):
 class VerdictReport(Report, frozen=True, kw_only=True, tag="verify-verdict"):
     """Whether a verdict is intact and signed, and whether judging its change again on the same records reproduces it.
 
-    ``again`` is ``not`` where that was impossible; ``findings`` say why. ``unseen`` counts records in this store that
-    claim a time before ``as_of`` and are not part of its basis; null if unknown. ``home`` is the chain whose store
-    reproduces the verdict: imported records count for less, and here all of them were imported.
+    ``again`` is ``not`` where that was impossible and ``skipped`` where only the signature was checked; ``findings``
+    say why. ``unseen`` counts records in this store that claim a time before ``as_of`` and are not part of its basis;
+    null if unknown. ``home`` is the chain whose store reproduces the verdict: imported records count for less, and here
+    all of them were imported.
     """
 
     form: Literal["report", "statement", "envelope"]
@@ -156,7 +157,7 @@ class VerdictReport(Report, frozen=True, kw_only=True, tag="verify-verdict"):
     rules_digest: str
     chain_head: str | None
     signature: SignatureReport
-    again: Literal["identical", "differs", "not"]
+    again: Literal["identical", "differs", "not", "skipped"]
     unseen: int | None
     home: str | None
     findings: list[IntegrityFinding]
