@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from custody.cite.app.registry import cite_add
 from custody.core.wire.report import encode_report
@@ -138,7 +139,7 @@ class Court:
         change = None if worktree else f"{self.base}..{self.head}"
         return gate(self.workspace, GateRequest(change=change, description=description))
 
-    def checked(self, verdict: GateReport | bytes, **more: bytes) -> VerdictReport:
+    def checked(self, verdict: GateReport | bytes, **more: Any) -> VerdictReport:
         data = verdict if isinstance(verdict, bytes) else encode_report(verdict)
         return verify_verdict(self.workspace, VerdictCheck(verdict=data, **more))
 

@@ -1,13 +1,12 @@
 """``custody verify``."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
-from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.core.plural import count_noun
@@ -24,18 +23,6 @@ SHA_DIGITS = 12
 VERDICT_BYTES_MAX = 128 * 1024 * 1024
 KEYS_BYTES_MAX = 1024 * 1024
 _FULL_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-
-
-class VerdictOptions(Struct, frozen=True):
-    """The options that belong to ``--verdict``."""
-
-    description: BinaryIO | None = None
-    allowed: BinaryIO | None = None
-    key: BinaryIO | None = None
-    head: str | None = None
-    level: str | None = None
-    signature_only: bool = False
-    bundle: Path | None = None
 
 
 @click.command("verify")
@@ -59,19 +46,7 @@ class VerdictOptions(Struct, frozen=True):
 )
 @json_option
 @click.pass_context
-def verify_command(  # noqa: PLR0913 - one for each option
-    ctx: click.Context,
-    verdict: BinaryIO | None,
-    description: BinaryIO | None,
-    allowed_signers: BinaryIO | None,
-    key: BinaryIO | None,
-    head: str | None,
-    min_level: str | None,
-    bundle: Path | None,
-    *,
-    signature_only: bool,
-    as_json: bool,
-) -> int:
+def verify_command(ctx: click.Context, /, *, verdict: BinaryIO | None, as_json: bool, **options: Any) -> int:
     """Check that no stored record was changed.
 
     Lists every record and text that was changed, deleted, reordered or cut off. Checks each chain, the hash of every
@@ -92,10 +67,9 @@ def verify_command(  # noqa: PLR0913 - one for each option
       custody verify --verdict verdict.json --key ci.pub --signature-only
     """
     workspace = open_command_workspace(ctx)
-    options = VerdictOptions(description, allowed_signers, key, head, min_level, signature_only, bundle)
     if verdict is not None:
         return _run_verdict_verification(workspace, verdict, options, as_json=as_json)
-    if options != VerdictOptions():
+    if any(value is not None and value is not False for value in options.values()):
         raise InputError("only --json works without --verdict", hint="add --verdict FILE")
     report = verify_ledger(workspace)
     return print_command_report(report, _render_verify_report(report), as_json=as_json)
@@ -120,24 +94,23 @@ def _render_verify_report(report: VerifyReport) -> str:
 
 
 def _run_verdict_verification(
-    workspace: Workspace, verdict: BinaryIO, options: VerdictOptions, *, as_json: bool
+    workspace: Workspace, verdict: BinaryIO, options: Mapping[str, Any], *, as_json: bool
 ) -> int:
     from custody.gate.app.verify_verdict import VerdictCheck, verify_verdict  # it loads the whole gate
-    from custody.gate.model import VerdictLevel
 
-    if options.bundle is not None and options.signature_only:
+    if options["bundle"] is not None and options["signature_only"]:
         raise InputError("--bundle and --signature-only are mutually exclusive", hint="pass one of them")
     check = VerdictCheck(
         verdict=_read_option_file(verdict, VERDICT_BYTES_MAX),
-        description=_read_optional_file(options.description, VERDICT_BYTES_MAX),
-        allowed=_read_optional_file(options.allowed, KEYS_BYTES_MAX),
-        key=_read_optional_file(options.key, KEYS_BYTES_MAX),
-        head=None if options.head is None else _resolve_expected_head(workspace, options.head),
-        level=None if options.level is None else VerdictLevel(options.level),
-        signature_only=options.signature_only,
+        description=_read_optional_file(options["description"], VERDICT_BYTES_MAX),
+        allowed=_read_optional_file(options["allowed_signers"], KEYS_BYTES_MAX),
+        key=_read_optional_file(options["key"], KEYS_BYTES_MAX),
+        head=None if options["head"] is None else _resolve_expected_head(workspace, options["head"]),
+        level=options["min_level"],
+        signature_only=options["signature_only"],
     )
     try:
-        with _open_verdict_evidence(workspace, options.bundle) as evidence:
+        with _open_verdict_evidence(workspace, options["bundle"]) as evidence:
             report = verify_verdict(evidence, check)
     except InputError as error:
         raise InputError(f"'{verdict.name}': {error.message}", hint=error.hint) from error

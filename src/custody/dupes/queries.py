@@ -3,14 +3,18 @@
 May touch the open database that it is given.
 """
 
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import groupby, islice
 from operator import itemgetter
 from types import MappingProxyType
 
+from custody.core.errors import InputError, StoreError
 from custody.core.ids import CommitSha
 from custody.core.views import DuplicateAnswer
+from custody.core.wire.canonical import Json, dump_canonical_json, parse_json_bytes
 from custody.dupes.model import ChangeRow, ChangeSummary
 from custody.store import ObservedView, Store
 from custody.store.db import Row, SqlValue
@@ -321,6 +325,71 @@ def insert_change_rows(into: Store, rows: Iterable[IndexRow]) -> None:
             while batch := list(islice(values, COPY_BATCH)):
                 into.db.many(f"INSERT INTO {table} ({columns}) VALUES ({marks})", batch)
         into.db.run("INSERT INTO dupe_term (term, n) SELECT term, count(*) FROM dupe_post GROUP BY term")
+
+
+# The index of changes as JSON lines, for a store that has none.
+
+
+INDEX_LINE_BYTES_MAX = 64 * 1024 * 1024
+NOT_AN_INDEX = "write the bundle again with 'custody export --verdict'"
+
+
+def encode_change_index(store: Store, changes: int) -> Iterator[bytes]:
+    """Yield the first ``changes`` changes of the index as JSON lines; the last one has the digest of the others."""
+    whole = sha256()
+    for table, row in iterate_change_rows(store, changes):
+        line = dump_canonical_json({"table": table, "row": [_index_value_to_json(value) for value in row]}) + b"\n"
+        whole.update(line)
+        yield line
+    yield dump_canonical_json({"end": f"sha256:{whole.hexdigest()}"}) + b"\n"
+
+
+def load_change_index(into: Store, lines: Iterable[bytes]) -> None:
+    """Fill an empty index from such lines; raise ``InputError`` for a line that custody did not write."""
+    try:
+        insert_change_rows(into, _read_index_rows(lines))
+    except StoreError as error:
+        raise InputError(f"cannot load the index of changes: {error.message}", hint=NOT_AN_INDEX) from error
+
+
+def _read_index_rows(lines: Iterable[bytes]) -> Iterator[IndexRow]:
+    """Yield the rows up to the last line, which must have the digest of all lines before it."""
+    whole = sha256()
+    for data in lines:
+        value = parse_json_bytes(data, bytes_max=INDEX_LINE_BYTES_MAX)
+        if value == {"end": f"sha256:{whole.hexdigest()}"}:
+            return
+        whole.update(data)
+        yield _index_row_from_json(value)
+    raise InputError("the index of changes is incomplete or was changed", hint=NOT_AN_INDEX)
+
+
+def _index_row_from_json(value: Json) -> IndexRow:
+    match value:
+        case {"table": str(table), "row": list(row)} if table in INDEX_TABLES:
+            values = tuple(map(_index_value_from_json, row))
+            if len(values) == len(INDEX_TABLES[table][0].split(", ")):
+                return table, values
+        case _:
+            pass
+    raise InputError("invalid line in the index of changes", hint=NOT_AN_INDEX)
+
+
+def _index_value_to_json(value: SqlValue) -> Json:
+    return {"base64": b64encode(value).decode()} if isinstance(value, bytes) else value
+
+
+def _index_value_from_json(value: Json) -> SqlValue:
+    match value:
+        case {"base64": str(text)}:
+            try:
+                return b64decode(text, validate=True)
+            except ValueError as error:
+                raise InputError("invalid bytes in the index of changes", hint=NOT_AN_INDEX) from error
+        case None | str() | int():
+            return value
+        case _:
+            raise InputError("invalid value in the index of changes", hint=NOT_AN_INDEX)
 
 
 # The index of changes as a list of pages, without signatures.

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from custody.core.errors import InputError
 from custody.core.wire.report import ExportReport
-from custody.dupes.app.indexed_changes import encode_change_index, load_change_index
+from custody.dupes.app.indexed_changes import read_change_index, write_change_index
 from custody.gate.app.snapshot import PastWorkspace, open_verdict_workspace
 from custody.gate.app.verify_verdict import basis_from_verdict, check_verdict_records
 from custody.gate.wire.report import GateReport
@@ -30,7 +30,7 @@ def write_verdict_bundle(workspace: Workspace, verdict: GateReport, out: BinaryI
         check_verdict_records(store, basis)
     with open_verdict_workspace(workspace, basis) as past:
         report = export_chains(past, out, path)
-        out.writelines(encode_change_index(past.store, 0 if basis.index is None else basis.index.changes))
+        write_change_index(past.store, 0 if basis.index is None else basis.index.changes, out)
     return report
 
 
@@ -51,7 +51,7 @@ def open_bundle_workspace(workspace: Workspace, path: Path) -> Iterator[PastWork
         report = import_export_file(bundled, Path(export.name), str(path))
         if report.findings:
             raise InputError(f"'{path}' does not verify: {report.findings[0].what}", hint="get the bundle again")
-        load_change_index(store, _read_lines(bundle_lines, path))
+        read_change_index(store, _read_lines(bundle_lines, path))
         yield bundled
 
 

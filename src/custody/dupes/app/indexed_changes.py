@@ -1,32 +1,28 @@
 """Indexed changes for other packages: listed, read from git, and checked for duplicates."""
 
-from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
+from typing import BinaryIO
 
-from custody.core.errors import InputError, StoreError
 from custody.core.ids import CommitSha
-from custody.core.wire.canonical import Json, dump_canonical_json, parse_json_bytes
 from custody.dupes.app.change_reader import NO_COMMIT, ChangeRef, ReadChange, UnreadableChange, read_changes
 from custody.dupes.app.check import dupes_check, dupes_preview
 from custody.dupes.app.report import escape_change_name, report_indexed_change
 from custody.dupes.app.select import find_main_branch_tip, read_change_commits
 from custody.dupes.model import ChangeDescription, ChangedPiece, ChangeRow
 from custody.dupes.queries import (
-    INDEX_TABLES,
     ChangeList,
     DupesTables,
     EvidenceRow,
-    IndexRow,
+    encode_change_index,
     insert_change_rows,
     iterate_change_rows,
+    load_change_index,
 )
 from custody.dupes.rules import DedupeRules
 from custody.dupes.wire import ChangeRefReport, DupesCheckReport
 from custody.git import Ancestry
 from custody.store import Store
-from custody.store.db import SqlValue
 from custody.workspace.rules_in_force import load_workspace_rules
 from custody.workspace.workspace import Workspace
 
@@ -73,63 +69,16 @@ def copy_change_index(source: Store, changes: int, into: Store) -> None:
     insert_change_rows(into, iterate_change_rows(source, changes))
 
 
-def encode_change_index(store: Store, changes: int) -> Iterator[bytes]:
-    """Yield the first ``changes`` changes of the index as JSON lines; the last one has the digest of the others."""
-    whole = sha256()
-    for table, row in iterate_change_rows(store, changes):
-        line = dump_canonical_json({"table": table, "row": [_index_value_to_json(value) for value in row]}) + b"\n"
-        whole.update(line)
-        yield line
-    yield dump_canonical_json({"end": f"sha256:{whole.hexdigest()}"}) + b"\n"
+def write_change_index(store: Store, changes: int, out: BinaryIO) -> None:
+    """Write the first ``changes`` changes of the index as JSON lines, with a last line that completes them."""
+    out.writelines(encode_change_index(store, changes))
 
 
-def load_change_index(into: Store, lines: Iterable[bytes]) -> None:
-    """Fill an empty index from such lines; raise ``InputError`` for a line that custody did not write."""
-    try:
-        insert_change_rows(into, _read_index_rows(lines))
-    except StoreError as error:
-        raise InputError(f"cannot load the index of changes: {error.message}", hint=NOT_AN_INDEX) from error
+def read_change_index(into: Store, lines: Iterable[bytes]) -> None:
+    """Fill an empty index from such lines; raise ``InputError`` if any is missing or was changed."""
+    load_change_index(into, lines)
 
 
-def _read_index_rows(lines: Iterable[bytes]) -> Iterator[IndexRow]:
-    """Yield the rows up to the last line, which must have the digest of all lines before it."""
-    whole = sha256()
-    for data in lines:
-        value = parse_json_bytes(data, bytes_max=INDEX_LINE_BYTES_MAX)
-        if value == {"end": f"sha256:{whole.hexdigest()}"}:
-            return
-        whole.update(data)
-        yield _index_row_from_json(value)
-    raise InputError("the index of changes is incomplete or was changed", hint=NOT_AN_INDEX)
-
-
-def _index_row_from_json(value: Json) -> IndexRow:
-    match value:
-        case {"table": str(table), "row": list(row)} if table in INDEX_TABLES:
-            values = tuple(map(_index_value_from_json, row))
-            if len(values) == len(INDEX_TABLES[table][0].split(", ")):
-                return table, values
-    raise InputError("invalid line in the index of changes", hint=NOT_AN_INDEX)
-
-
-def _index_value_to_json(value: SqlValue) -> Json:
-    return {"base64": b64encode(value).decode()} if isinstance(value, bytes) else value
-
-
-def _index_value_from_json(value: Json) -> SqlValue:
-    match value:
-        case {"base64": str(text)}:
-            try:
-                return b64decode(text, validate=True)
-            except ValueError as error:
-                raise InputError("invalid bytes in the index of changes", hint=NOT_AN_INDEX) from error
-        case None | str() | int() | float():
-            return value
-    raise InputError("invalid value in the index of changes", hint=NOT_AN_INDEX)
-
-
-INDEX_LINE_BYTES_MAX = 64 * 1024 * 1024
-NOT_AN_INDEX = "write the bundle again with 'custody export --verdict'"
 STATES = ("open", "landed", "all")
 _LANDED = {"open": False, "landed": True, "all": None}
 MATCHES_MAX = 20

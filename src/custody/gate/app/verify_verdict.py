@@ -28,6 +28,7 @@ from custody.gate.wire.report import (
     GateReport,
     GivenVerdict,
     SignatureReport,
+    VerdictLevelName,
     VerdictReport,
     decode_verdict,
     encode_statement,
@@ -267,7 +268,7 @@ class VerdictCheck:
     allowed: bytes | None = None
     key: bytes | None = None
     head: str | None = None
-    level: VerdictLevel | None = None
+    level: VerdictLevelName | None = None
     signature_only: bool = False
 
 
@@ -276,7 +277,7 @@ def verify_verdict(workspace: Workspace, check: VerdictCheck) -> VerdictReport:
     submitted = decode_verdict(check.verdict)
     signers = _list_allowed_signers(check)
     if check.signature_only and signers is None:
-        raise InputError("--signature-only needs to know who may sign", hint="add --key or --allowed-signers")
+        raise InputError("--signature-only needs the keys of allowed signers", hint="add --key or --allowed-signers")
     signature = _check_verdict_signature(submitted, signers)
     again = RerunResult("skipped") if check.signature_only else rerun_verdict(workspace, submitted, check.description)
     findings = [
@@ -313,9 +314,9 @@ def _find_unmet_expectations(report: GateReport, check: VerdictCheck) -> Iterato
         yield IntegrityFinding("head_differs", f"the verdict is about {report.head}, not {check.head}")
     if check.head is not None and report.worktree:
         yield IntegrityFinding("head_differs", "the verdict is about a work tree, not a commit")
-    if check.level is not None and VerdictLevel(report.level).strictness > check.level.strictness:
+    if check.level is not None and VerdictLevel(report.level).strictness > VerdictLevel(check.level).strictness:
         yield IntegrityFinding(
-            "level_too_strict", f"the verdict is '{report.level}', but at least '{check.level.value}' is required"
+            "level_too_strict", f"the verdict is '{report.level}', but at least '{check.level}' is required"
         )
 
 
