@@ -167,7 +167,7 @@ def test_neither_of_two_projects_can_tell_that_the_other_has_the_same_bytes(team
     arrivals = [an_arrival("edit", id="same", after=LONG), an_arrival("prompt", id="same-2", text="the same")]
     with team.workspace(A).writing() as mine, team.workspace(B).writing() as theirs:
         first = mine.append(arrivals)
-        assert [theirs.tables.held([a.entry.digest, *a.texts]) for a in arrivals] == [set(), set()]
+        assert [theirs.tables.find_stored_bodies([a.entry.digest, *a.texts]) for a in arrivals] == [set(), set()]
         assert [theirs.tables.is_known(a.entry) for a in arrivals] == [False, False]
         second = theirs.append(arrivals)
         assert (len(first.made), len(second.made), second.known) == (2, 2, ())
