@@ -200,7 +200,6 @@ def test_the_look_for_leaks_sees_one(team: Team) -> None:
         ("SELECT digest FROM body WHERE digest BETWEEN ? AND ?", (b"a", b"b")),
         ("SELECT * FROM observation WHERE session >= ? AND session <= ?", ("s1", "s2")),
         ("SELECT * FROM file_edit WHERE path = ? AND at_ns BETWEEN ? AND ?", (b"p", 0, 9)),
-        ("SELECT * FROM edit_hash WHERE hash >= ? AND hash < ?", ("0", "1")),
     ],
 )
 def test_policies_leave_the_indexes_in_use(team: Team, sql: str, values: tuple[SqlValue, ...]) -> None:
