@@ -25,14 +25,14 @@ class StoryClock:
 
     def __init__(self, start: str) -> None:
         self._now_ns = 0
-        self.at(start)
+        self.set_time(start)
 
-    def at(self, text: str) -> None:
+    def set_time(self, text: str) -> None:
         """Set the time, in UTC: ``2026-03-03 09:00``."""
         time_utc = datetime.fromisoformat(text).replace(tzinfo=UTC)
         self._now_ns = int(time_utc.timestamp()) * 1_000_000_000
 
-    def later(self, seconds: int) -> None:
+    def advance(self, seconds: int) -> None:
         """Advance the time."""
         self._now_ns += seconds * 1_000_000_000
 

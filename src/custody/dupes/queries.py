@@ -96,12 +96,14 @@ class DupesTables:
             *(change.opened_ns, int(change.on_main), change.version, change.signature),
         )
         self._db.run(f"INSERT INTO dupe_change ({_CHANGE}) VALUES ({', '.join('?' * len(row))})", row)
-        self._db.many(
+        self._db.run_for_each(
             "INSERT INTO dupe_exact (hash, kind, change) VALUES (?, ?, ?)",
             [(digest, kind, change.id) for digest, kind in exact],
         )
-        self._db.many("INSERT INTO dupe_post (term, change) VALUES (?, ?)", [(term, change.id) for term in terms])
-        self._db.many(
+        self._db.run_for_each(
+            "INSERT INTO dupe_post (term, change) VALUES (?, ?)", [(term, change.id) for term in terms]
+        )
+        self._db.run_for_each(
             "INSERT INTO dupe_term (term, n) VALUES (?, 1) ON CONFLICT (term) DO UPDATE SET n = dupe_term.n + 1",
             [(term,) for term in terms],
         )
@@ -122,7 +124,7 @@ class DupesTables:
         )
         return {change.id: change for change in rows}
 
-    def all_changes(self, *, after: int = 0) -> Iterator[ChangeRow]:
+    def iterate_changes(self, *, after: int = 0) -> Iterator[ChangeRow]:
         """Yield every change in the order of indexing, page by page."""
         while rows := self._db.rows(
             f"SELECT {_CHANGE} FROM dupe_change WHERE id > ? ORDER BY id LIMIT {PARAMETERS_MAX}", (after,)
@@ -132,14 +134,14 @@ class DupesTables:
                 after = change.id
                 yield change
 
-    def by_head(self, start: str) -> list[ChangeRow]:
+    def list_changes_by_head(self, start: str) -> list[ChangeRow]:
         """Return the changes whose head starts with these digits."""
         rows = self._db.rows(
             f"SELECT {_CHANGE} FROM dupe_change WHERE head >= ? AND head < ? ORDER BY id", (start, start + "g")
         )
         return [_change_row_from_sql(row) for row in rows]
 
-    def by_name(self, name: str) -> list[ChangeRow]:
+    def list_changes_by_name(self, name: str) -> list[ChangeRow]:
         """Return the changes with this name."""
         return [
             _change_row_from_sql(row)
@@ -323,7 +325,7 @@ def insert_change_rows(into: Store, rows: Iterable[IndexRow]) -> None:
             marks = ", ".join("?" * len(columns.split(", ")))
             values = (row for _, row in of_table)
             while batch := list(islice(values, COPY_BATCH)):
-                into.db.many(f"INSERT INTO {table} ({columns}) VALUES ({marks})", batch)
+                into.db.run_for_each(f"INSERT INTO {table} ({columns}) VALUES ({marks})", batch)
         into.db.run("INSERT INTO dupe_term (term, n) SELECT term, count(*) FROM dupe_post GROUP BY term")
 
 

@@ -81,7 +81,7 @@ def compute_exact_hashes(change: ChangeDescription, rules: DedupeRules) -> Mappi
     """Return every exact hash of a change; an untouched channel has none."""
     hashes = {}
     for kind in KINDS:
-        pieces = change.pieces if kind.channel is None else change.of(kind.channel)
+        pieces = change.pieces if kind.channel is None else change.select_channels(kind.channel)
         if texts := [text for piece in pieces if (text := _canonicalize_piece(piece, kind.variant, rules))]:
             hashes[kind] = _digest_piece_texts(texts)
     return hashes
@@ -210,17 +210,19 @@ class _SketchInput:
 
     def __init__(self, change: ChangeDescription, rules: DedupeRules) -> None:
         self._change = change
-        self._pieces = change.of(*SCORED)
-        self._production = change.of(Channel.PRODUCTION)
+        self._pieces = change.select_channels(*SCORED)
+        self._production = change.select_channels(Channel.PRODUCTION)
         self._code = _read_line_features(self._production, rules)
-        self._rest = _read_line_features(change.of(Channel.TESTS, Channel.DOCS), rules)
+        self._rest = _read_line_features(change.select_channels(Channel.TESTS, Channel.DOCS), rules)
         self._facts = [facts for piece in self._production for facts in (piece.before, piece.after)]
         texts = (change.title, *change.messages)
         self._references: MessageReferences = find_message_references(texts)
         self._words = dict.fromkeys(word for text in texts for word in split_message_words(strip_commit_pointers(text)))
         self._minhash = compute_minhash(self._code.shingles, MINHASH_VALUES)
-        self._intent_minhash = compute_minhash(_list_intent_features(change.of(Channel.TESTS)), INTENT_VALUES)
-        self._structure = list(_list_structure_features(change.of(Channel.DOCS)))
+        self._intent_minhash = compute_minhash(
+            _list_intent_features(change.select_channels(Channel.TESTS)), INTENT_VALUES
+        )
+        self._structure = list(_list_structure_features(change.select_channels(Channel.DOCS)))
 
     def signature(self, exact: Mapping[str, str]) -> Signature:
         """Return the signature."""

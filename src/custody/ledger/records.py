@@ -169,7 +169,7 @@ def is_claim_record(record: Record, owned: Collection[StoreId]) -> bool:
 
 def list_trusted_chains(store: Store) -> set[StoreId]:
     """Return the chains whose records count as recorded: the store's own, and those pulled from the team's remote."""
-    return store.tables.owned() | store.tables.pulled()
+    return store.tables.list_owned_chains() | store.tables.list_pulled_chains()
 
 
 def make_recorded_only_filter(store: Store) -> RecordFilter:
@@ -198,7 +198,7 @@ def _read_chained_gaps(workspace: Workspace) -> list[str]:
         return []
     try:
         with workspace.reading() as store:
-            payloads = store.tables.payloads(store.tables.records_lost())
+            payloads = store.tables.payloads(store.tables.list_gap_records())
     except StoreError:
         return []  # verification reports the damage
     values = (payload.get("what") for payload in payloads.values() if isinstance(payload, dict))

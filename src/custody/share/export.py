@@ -169,7 +169,7 @@ def import_export_file(workspace: Workspace, file: Path, path: str) -> ImportRep
 
 def _store_imported_origins(store: Store, checked: "_ExportCheck") -> None:
     """Store the origins of the chains that are here without texts; call it inside a write."""
-    ours = store.tables.owned()
+    ours = store.tables.list_owned_chains()
     for chain, files in checked.origins.items():
         if chain not in ours:
             put_line_origins(store, chain, check_shared_origins(files, checked.reached[chain]))

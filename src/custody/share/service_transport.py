@@ -191,7 +191,7 @@ def _pull_service_chain(
 ) -> SharedChain:
     there = state.head
     here = store.tables.head(there.store)
-    if there.store in store.tables.owned():
+    if there.store in store.tables.list_owned_chains():
         return SharedChain(there.store, int(here.seq), 0, texts=True, outcome="own")
     report = partial(report_pulled_chain, there, here, texts=texts)
     fork = find_chain_fork(store, there)
@@ -300,7 +300,7 @@ def open_remote_cache(workspace: Workspace, remote: NamedRemote) -> CacheWorkspa
             if head.store != PENDING:
                 _copy_own_chain(own, copy, head)
         copy.catch_up()
-        ours = own.tables.owned()
+        ours = own.tables.list_owned_chains()
     _report_skipped_chains(workspace, pull_from_service(cached, remote, ours=ours))
     return cached
 
@@ -315,7 +315,7 @@ def _copy_own_chain(own: Store, copy: Store, head: ChainTip) -> None:
         lines = list(iterate_chain_lines(own, head.store, after=after, until=until, texts=True))
         copy.copy(list(reader.read(lines)))
     with copy.writing():
-        if head.store in own.tables.owned() or head.store in own.tables.pulled():
+        if head.store in own.tables.list_owned_chains() or head.store in own.tables.list_pulled_chains():
             copy.tables.mark_pulled(head.store)
         if files := read_chain_line_origins(own, head.store):
             put_line_origins(copy, head.store, files)

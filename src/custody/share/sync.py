@@ -232,7 +232,7 @@ def pull_from_git(workspace: Workspace, name: str | None, *, dry_run: bool = Fal
 def _pull_git_chain(exchange: Exchange, store: Store, ref: Ref, *, dry_run: bool) -> SharedChain:
     name = ref.name.decode("ascii")
     chain = StoreId(name.rpartition("/")[2])
-    if chain in store.tables.owned():
+    if chain in store.tables.list_owned_chains():
         return SharedChain(chain, int(store.tables.head(chain).seq), 0, texts=True, outcome="own")
     try:
         shared = read_shared_ref(exchange, name, ref.id)

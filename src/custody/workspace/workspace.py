@@ -47,7 +47,7 @@ class CommandResources:
     def idle_store(self, key: Hashable) -> Store | None:
         """Return the store shared under ``key``, unless it is another thread's or inside a transaction."""
         store = self._stores.get(key) if get_ident() == self._thread else None
-        return None if store is None or store.in_transaction() else store
+        return None if store is None or store.is_in_transaction() else store
 
     def share(self, key: Hashable, store: Store) -> None:
         """Keep a store open under ``key`` until the command ends; ignore other threads and a second store."""
@@ -102,7 +102,7 @@ def ingest_spool(spool: Spool, store: Store, now_ns: Callable[[], int]) -> int:
 def ingest_gap_lines(lines: Sequence[str], store: Store, now_ns: int) -> None:
     """Append gaps to the chain, so that deleting the file of gaps hides nothing."""
     arrivals = [make_loss_arrival(line, now_ns) for line in dict.fromkeys(lines)]
-    known = store.tables.known_among([arrival.entry for arrival in arrivals])
+    known = store.tables.find_known([arrival.entry for arrival in arrivals])
     new = [arrival for arrival in arrivals if arrival.entry.event not in known.events]
     for batch in split_row_batches(new, BATCH):
         store.append(batch)

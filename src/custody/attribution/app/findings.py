@@ -103,7 +103,7 @@ class LineAttributor:
         """Return the model and the conversation that a trace names."""
         for ref in candidate.records:
             record = self._store.tables.record(ref)
-            for view in () if record is None else self._store.views.of(record):
+            for view in () if record is None else self._store.views.read_views(record):
                 if isinstance(view, TracedFile) and view.path == candidate.path:
                     ranges = [r for r in view.ranges if r.conversation or r.model]
                     first = ranges[0] if ranges else None

@@ -157,7 +157,7 @@ class ForeignStates:
         newest = max((self._tables.newest(), *known.values()))
         fresh = [place for place in dict.fromkeys((s.seq, s.n) for s, _, _ in states) if place not in known]
         self._places[store] = known | {place: newest + number for number, place in enumerate(fresh, start=1)}
-        whole, is_claim = True, store not in self._store.tables.pulled()
+        whole, is_claim = True, store not in self._store.tables.list_pulled_chains()
         for state, path, keys in states:
             origins, complete = self._origins(state.runs)
             whole = whole and complete

@@ -135,7 +135,7 @@ class Lineage:
         snapshots = []
         trusted = list_trusted_chains(self.store)
         for _, _, ref, n in rows:
-            observed = self.store.views.at(ref, n)
+            observed = self.store.views.read_view_at(ref, n)
             if observed is not None and isinstance(observed.view, FileEdit | FileState):
                 kind = _classify_snapshot_record(observed.record, trusted)
                 snapshots.append(file_snapshot_from_view(observed.view, ref, n, kind))
@@ -223,7 +223,7 @@ class Lineage:
     def _find_renamed_text(self, snapshot: FileSnapshot) -> TracedText | None:
         """Return the text of a file that the same call deleted if most lines of the new file are from there."""
         record = self.store.tables.record(snapshot.ref) if snapshot.before is None else None
-        views = () if record is None or snapshot.after is None else self.store.views.of(record)
+        views = () if record is None or snapshot.after is None else self.store.views.read_views(record)
         after = split_lineage_lines(snapshot.after or "")
         keys = set(self.make_keys(line for line in after if is_informative_lineage_line(line)))
         for view in views:
@@ -266,20 +266,20 @@ class Lineage:
 
     def text_before_state(self, state: StateRow) -> list[str]:
         """Return the lines before a state's call, as far as its record holds them."""
-        observed = self.store.views.at(state.ref, state.n)
+        observed = self.store.views.read_view_at(state.ref, state.n)
         before = observed.view.before if observed is not None and isinstance(observed.view, FileEdit) else None
         return [] if before is None else split_lineage_lines(before.content or "")
 
     def overwrites(self, state: StateRow) -> bool:
         """Return whether a state's call overwrote a file with an uncaptured text."""
-        observed = self.store.views.at(state.ref, state.n)
+        observed = self.store.views.read_view_at(state.ref, state.n)
         return observed is not None and isinstance(observed.view, FileEdit) and observed.view.overwrites
 
     def _read(self, state: StateRow) -> list[str]:
         """Return the lines of a state as stored beside it, or those of its record."""
         if state.text is not None:
             return split_lineage_lines(state.text)
-        observed = self.store.views.at(state.ref, state.n)
+        observed = self.store.views.read_view_at(state.ref, state.n)
         if observed is None or not isinstance(observed.view, FileEdit | FileState):
             return []
         applied = apply_file_snapshot(file_snapshot_from_view(observed.view, state.ref, state.n), None)

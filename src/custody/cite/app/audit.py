@@ -166,7 +166,7 @@ class ChangeAudit:
                 for file, content in documents:
                     subject = AuditSubject.of(content)
                     recorded = recording.check_version(file.change.path, subject, self._rules)
-                    findings = map(subject.placed, recorded.found)
+                    findings = map(subject.locate_finding, recorded.found)
                     yield (
                         file,
                         tuple(

@@ -211,7 +211,9 @@ def _store_link_checks(
     workspace: Workspace, registry: SourceRegistry, chosen: Sequence[_SelectedLink], run: _LinkRun
 ) -> None:
     try:
-        registry.checked((str(link.id), run.informative[link.url]) for link in chosen if link.url in run.informative)
+        registry.record_checks(
+            (str(link.id), run.informative[link.url]) for link in chosen if link.url in run.informative
+        )
     except WorldError as error:
         workspace.talk(f"{error.message}; the results are shown but not stored")
 

@@ -39,7 +39,7 @@ def count_indexed_changes(store: Store) -> int:
 
 def list_indexed_changes(store: Store, *, after: int = 0) -> Iterator[ChangeRow]:
     """Yield every change with an id above ``after``, in the order of indexing."""
-    return DupesTables(store).all_changes(after=after)
+    return DupesTables(store).iterate_changes(after=after)
 
 
 def find_changes_by_id(store: Store, ids: Iterable[int]) -> dict[int, ChangeRow]:
@@ -49,7 +49,7 @@ def find_changes_by_id(store: Store, ids: Iterable[int]) -> dict[int, ChangeRow]
 
 def find_changes_by_head(store: Store, start: str) -> list[ChangeRow]:
     """Return the changes whose head starts with these digits, oldest first."""
-    return DupesTables(store).by_head(start)
+    return DupesTables(store).list_changes_by_head(start)
 
 
 def find_duplicate_evidence(store: Store, start: str) -> list[EvidenceRow]:

@@ -128,7 +128,7 @@ class ContradictionCheck:
             return
         for ref in sorted({ref for signal in answer.signals for ref in signal.records}):
             record = self._store.tables.record(ref)
-            for n, view in enumerate(() if record is None else self._store.views.of(record)):
+            for n, view in enumerate(() if record is None else self._store.views.read_views(record)):
                 if isinstance(view, _TextView) and (view.agent, view.session) == (trace.agent, trace.session):
                     assert record is not None, "a view belongs to a record"
                     yield ObservedView(record, view, n)

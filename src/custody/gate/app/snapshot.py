@@ -54,7 +54,7 @@ def read_verdict_basis(workspace: Workspace) -> EvidenceBasis:
     try:
         with open_attribution_store(workspace) as store, store.reading():
             chains = tuple(store.tables.chains())
-            owned = store.tables.owned() & {head.store for head in chains}
+            owned = store.tables.list_owned_chains() & {head.store for head in chains}
             return EvidenceBasis(chains, store.own(), frozenset(owned), read_verdict_index_extent(store), gaps)
     except StoreError:
         return EvidenceBasis(gaps=gaps)

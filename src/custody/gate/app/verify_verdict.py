@@ -131,7 +131,7 @@ def _list_candidate_verdict_bases(store: Store, basis: EvidenceBasis) -> Iterato
     This store comes first. If it owns none of the chains, the owner of each chain is a candidate.
     """
     named = {head.store for head in basis.chains}
-    owned = frozenset(store.tables.owned() & named)
+    owned = frozenset(store.tables.list_owned_chains() & named)
     yield replace(basis, own=find_own_chain(store, named), owned=owned)
     if not owned:
         yield from (replace(basis, own=home, owned=frozenset((home,))) for home in sorted(named)[:HOMES_MAX])
@@ -157,7 +157,7 @@ def _rerun_on_basis(
     change = None if verdict.worktree else f"{verdict.base}..{verdict.head}"
     with open_verdict_workspace(workspace, basis) as past:
         again = gate(past, GateRequest(change=change, description=description))
-        withheld = past.store.tables.withheld_count()
+        withheld = past.store.tables.count_withheld_bodies()
     try:
         return _compare_verdicts(verdict, submitted.value, again, withheld)
     except RerunError as why:

@@ -60,7 +60,7 @@ class CallChances:
     def _select_recorded_units(self, units: Sequence[Unit]) -> Iterator[Unit]:
         """Yield these units as recorded here: a file that anybody can write does not define what is usual."""
         store = self._store
-        imported, owned = list_imported_call_units(store), store.tables.owned()
+        imported, owned = list_imported_call_units(store), store.tables.list_owned_chains()
         uncertain = [unit.key for unit in units if unit.key in imported]
         recorded = {
             unit.key: unit
@@ -84,7 +84,7 @@ class CallChances:
         span = span_id_from_call(target)
         for call in (call for calls in unit.calls() for call in calls):
             chances.append((self._model.chance(state, call), call))
-            state.see(call)
+            state.add_call(call)
             if call.span == span:
                 last = chances[-most - 1 : -1] or chances[-1:]
                 mean = math.exp(math.fsum(math.log(max(chance, CHANCE_MIN)) for chance, _ in last) / len(last))

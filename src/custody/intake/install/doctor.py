@@ -139,7 +139,7 @@ def _diagnose_unwritable_store(workspace: Workspace, store: Store) -> Iterator[H
 
 
 def _diagnose_head_files(workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
-    for stored in store.heads.all() if store.heads else []:
+    for stored in store.heads.read_all() if store.heads else []:
         if stored.head is None or not stored.genuine:
             yield "ill", f"'{stored.name}' was not written with this machine's key", "run 'custody verify'"
             continue
@@ -159,7 +159,7 @@ def _diagnose_chain_forks(_workspace: Workspace, store: Store) -> Iterator[HookC
 
 
 def _diagnose_view_lag(_workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
-    behind = store.views.behind()
+    behind = store.views.count_unread_records()
     if behind:
         yield "note", f"views are {count_noun(behind, 'record')} behind", "the next command catches up"
     else:
@@ -168,7 +168,7 @@ def _diagnose_view_lag(_workspace: Workspace, store: Store) -> Iterator[HookChec
 
 def _diagnose_store_views(workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
     yield from _diagnose_view_lag(workspace, store)
-    if unreadable := sum(1 for _ in store.views.unreadable()):
+    if unreadable := sum(1 for _ in store.views.find_unreadable_records()):
         yield (
             "note",
             f"this version cannot read {count_noun(unreadable, 'record')}; they stay stored",

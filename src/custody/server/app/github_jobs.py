@@ -273,7 +273,7 @@ def open_github_site(workspace: Workspace, repository: str, settings: GitHubSett
         raise InputError(f"neither {TOKEN_FILE} nor {KEY_FILE} is set", hint="see docs/github.md")
     name = parse_github_repository(repository)
     with connect_control_tables(workspace, as_service=True) as control:
-        connection = control.github.named(name)
+        connection = control.github.find_by_name(name)
     if connection is None:
         raise InputError(f"'{name}' is not connected", hint="run 'custody github connect'")
     github = GitHub(settings.api, settings.key, workspace.now_ns, connection.installation)

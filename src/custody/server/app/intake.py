@@ -308,8 +308,12 @@ class _StoreLookup:
     def select_new_arrivals(self) -> list[Arrival]:
         """Return the arrivals to append."""
         tables = PageTables(self.store)
-        by_event = {r.entry.event: r for r in tables.with_events({arrival.entry.event for arrival in self.arrivals})}
-        by_key = _group_conflict_candidates(tables.with_keys({arrival.entry.key for arrival in self.arrivals}))
+        by_event = {
+            r.entry.event: r for r in tables.list_records_by_event({arrival.entry.event for arrival in self.arrivals})
+        }
+        by_key = _group_conflict_candidates(
+            tables.list_records_by_key({arrival.entry.key for arrival in self.arrivals})
+        )
         coming: dict[NaturalKey, Arrival] = {}
         known: list[Arrival] = []
         self.fates.clear()

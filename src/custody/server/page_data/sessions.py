@@ -117,7 +117,7 @@ def _read_page_session_facts(store: Store, row: ActiveSession) -> Session:
     """Return the model and the end of a session from its first and last records; later records win."""
     whole = Session(agent=row.agent, id=row.session, started_ns=row.last_ns)
     for record in ActivityTables(store).ends(row.agent, row.session, ENDS_READ_MAX):
-        for view in store.views.of(record):
+        for view in store.views.read_views(record):
             if isinstance(view, Session | ToolCall) and view.agent == row.agent:
                 whole = replace(whole, model=view.model or whole.model)
             if isinstance(view, Session) and view.agent == row.agent:

@@ -113,7 +113,7 @@ class ApprovalQuery:
 
     def _own_trust(self, author: ChangeAuthor) -> Trust:
         """Return the trust in an author by the decisions that were made here."""
-        rules, running, owned = self.query.rules, CurrentModel(author.model), self._store.tables.owned()
+        rules, running, owned = self.query.rules, CurrentModel(author.model), self._store.tables.list_owned_chains()
         entries = decision_entries_from_views(
             [
                 decision
@@ -141,7 +141,7 @@ class ApprovalQuery:
 
     @cached_property
     def _own_memory(self) -> AcceptanceMemory:
-        owned = self._store.tables.owned()
+        owned = self._store.tables.list_owned_chains()
         here = [decision for decision in self._decisions if not is_imported_record(decision.record, owned)]
         return learn_acceptance_from_decisions(self._store, self.query.rules, self.query.now_ns, here)
 
@@ -212,7 +212,7 @@ def _count_erased_decisions(store: Store, author: ChangeAuthor, head: str, since
 def _find_rejecting_reviewer(store: Store, head: str) -> str | None:
     """Return who rejected or reverted this head, unless that was overridden."""
     about = _read_decisions_on_head(store, head)
-    owned = store.tables.owned()
+    owned = store.tables.list_owned_chains()
     overridden = {
         decision.view.overrides
         for decision in about

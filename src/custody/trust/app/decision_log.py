@@ -118,7 +118,9 @@ class Log:
         return self._make_receipt(made, before[0], query)
 
     def _make_receipt(self, made: Record, before: Position, query: TrustQuery) -> DecisionReceipt:
-        (entry,) = decision_entries_from_views([ObservedView(made, view) for view in self._store.views.of(made)])
+        (entry,) = decision_entries_from_views(
+            [ObservedView(made, view) for view in self._store.views.read_views(made)]
+        )
         with read_settled_decisions(self._store):
             generation = ScoreTables(self._store).generation()
             after = continue_fold(self._store, self.agent, query, before)

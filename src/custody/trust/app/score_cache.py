@@ -122,7 +122,7 @@ def _read_stored_score(store: Store, agent: str, query: TrustQuery) -> Position 
 
 
 def _read_waiting_decision(store: Store, chain: str, seq: int, n: int) -> DecisionEntry | None:
-    observed = store.views.at(RecordRef(StoreId(chain), Seq(seq)), n)
+    observed = store.views.read_view_at(RecordRef(StoreId(chain), Seq(seq)), n)
     entries = [] if observed is None else list(decision_entries_from_views([observed]))
     return entries[0] if entries and isinstance(entries[0], DecisionEntry) else None
 
