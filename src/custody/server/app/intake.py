@@ -8,7 +8,7 @@ from functools import cached_property
 from hashlib import sha256
 from types import MappingProxyType
 
-from custody.capture.claims.traces import event_from_foreign_trace
+from custody.capture.claims.traces import event_from_foreign_trace, normalize_foreign_timestamp
 from custody.capture.hook.event_home import load_redaction_key
 from custody.core.errors import InputError
 from custody.core.ids import EventId, NaturalKey, RecordRef
@@ -199,6 +199,8 @@ def _validate_trace_body(value: Json) -> None:
     files = value.get("files") if isinstance(value, dict) else None
     if isinstance(files, list) and not all(isinstance(file, dict) for file in files):
         raise InputError("'files' of a trace must be a list of objects")
+    if isinstance(value, dict) and "timestamp" in value:
+        _validate_sent_timestamp("timestamp", value["timestamp"])
 
 
 def _validate_commit_link_body(value: Json, event: dict[str, Json]) -> None:
@@ -206,9 +208,16 @@ def _validate_commit_link_body(value: Json, event: dict[str, Json]) -> None:
     traces, parsed = link.get("trace_ids"), event["traces"]
     if not isinstance(traces, list) or traces != parsed:
         raise InputError("'trace_ids' of a commit link must be a list of names")
-    timestamps = [link[name] for name in ("committed_at", "created_at", "timestamp") if name in link]
-    if not all(isinstance(timestamp, str) for timestamp in timestamps):
-        raise InputError("the time of a commit must be an RFC 3339 timestamp")
+    for name in ("committed_at", "created_at", "timestamp"):
+        if name in link:
+            _validate_sent_timestamp(name, link[name])
+
+
+def _validate_sent_timestamp(name: str, timestamp: Json) -> None:
+    """Reject what ``custody import`` takes for an absent time, such as an empty text."""
+    if not isinstance(timestamp, str) or not timestamp:
+        raise InputError(f"'{name}' must be an RFC 3339 timestamp", hint="leave it out if the time is unknown")
+    normalize_foreign_timestamp(timestamp)
 
 
 def _parse_otlp_request_body(data: bytes) -> Json:
