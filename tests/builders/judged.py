@@ -74,7 +74,8 @@ class Judged:
     def named(self, report: GateReport) -> str:
         """Return the output of the verdict, ``verify``, ``doctor`` and imports."""
         reasons = [f"{reason.code} {reason.sentence}" for reason in report.reasons]
-        damage = [f"{finding.code} {finding.what}" for finding in verify_ledger(self.workspace).findings]
+        verified = verify_ledger(self.workspace)
+        damage = [f"{finding.code} {finding.what}" for finding in (*verified.findings, *verified.warnings)]
         looks = [check.what for check in run_doctor_checks(self.workspace).checks if check.state != "well"]
         return "\n".join((*reasons, *damage, *looks, *self.answers))
 

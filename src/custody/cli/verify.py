@@ -76,7 +76,7 @@ def verify_command(ctx: click.Context, /, *, verdict: BinaryIO | None, as_json: 
 
 
 def _render_verify_report(report: VerifyReport) -> str:
-    lines = [f"{finding.code}  {finding.what}" for finding in report.findings]
+    lines = [f"{finding.code}  {finding.what}" for finding in (*report.findings, *report.warnings)]
     records = count_noun(report.records, "record")
     exceptions = (
         (report.erased, "erased"),
@@ -90,6 +90,8 @@ def _render_verify_report(report: VerifyReport) -> str:
         lines.append(f"OK: {records} verified{rest}")
     else:
         lines.append("nothing has been recorded here yet")
+    if report.warnings:
+        lines.append(f"{count_noun(len(report.warnings), 'warning')}: run 'custody doctor' for what to do")
     return "\n".join(lines)
 
 

@@ -101,13 +101,17 @@ class DamageCode(Enum):
     HEAD_MISSING = "a chain has no head file: it was deleted, and the end of the chain cannot be checked"
     HEAD_FORGED = "a head file was not written here, or was changed"
     FILE_DAMAGED = "the database reports a damaged file"
-    SPOOL_DAMAGED = "the file of a pending event was changed"
+    SPOOL_DAMAGED = "the file of a pending event was changed after it was acknowledged"
     VIEW_DIFFERS = "a view does not match its record; 'custody doctor --rebuild' rebuilds it"
 
     @property
     def label(self) -> str:
         """Return the printed code: ``CHAIN-GAP``."""
         return self.name.replace("_", "-")
+
+
+SPOOL_REFUSED = "SPOOL-REFUSED"
+"""Code of the warning about an acknowledged event that cannot be ingested: unchanged, so it is no damage."""
 
 
 @dataclass(frozen=True, slots=True)

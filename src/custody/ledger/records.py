@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from custody.capture.hook.event_home import read_capture_gaps
+from custody.capture.spool import format_rejected_gap
 from custody.core.errors import InputError, StoreError
 from custody.core.ids import Digest, RecordRef, Seq, StoreId
 from custody.core.plural import count_noun
@@ -188,7 +189,9 @@ def list_recording_gaps(workspace: Workspace) -> list[RecordingGap]:
     lines = [
         line for folder in workspace.gap_folders if _has_recording_gaps(folder) for line in read_capture_gaps(folder)
     ]
-    gaps = [parse_recording_gap(line) for line in dict.fromkeys((*_read_chained_gaps(workspace), *lines))]
+    chained = _read_chained_gaps(workspace)
+    rejected = _list_unchained_rejections(workspace, chained)
+    gaps = [parse_recording_gap(line) for line in dict.fromkeys((*chained, *rejected, *lines))]
     until_ns = workspace.until_ns
     return [gap for gap in gaps if until_ns is None or gap.at_ns is None or gap.at_ns <= until_ns]
 
@@ -203,6 +206,12 @@ def _read_chained_gaps(workspace: Workspace) -> list[str]:
         return []  # verification reports the damage
     values = (payload.get("what") for payload in payloads.values() if isinstance(payload, dict))
     return [what for what in values if isinstance(what, str)]
+
+
+def _list_unchained_rejections(workspace: Workspace, chained: Sequence[str]) -> list[str]:
+    """Return the gaps of rejected event files that the chain does not have yet, as when the store is read-only."""
+    files = [file for spool in workspace.spools for file in spool.list_rejected_files()]
+    return [format_rejected_gap(file) for file in files if not any(file.event in line for line in chained)]
 
 
 def _has_recording_gaps(folder: Path) -> bool:

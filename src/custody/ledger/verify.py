@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from custody.capture.spool import RejectedFile
 from custody.core.ids import PENDING, Digest, RecordRef, Seq, StoreId, digest_from_bytes
 from custody.core.record import (
+    SPOOL_REFUSED,
     ChainTip,
     Damage,
     DamageCode,
@@ -17,7 +19,7 @@ from custody.core.record import (
 from custody.core.wire.arrival import ERASED
 from custody.core.wire.body import format_digest, list_payload_digests
 from custody.core.wire.canonical import parse_json_bytes
-from custody.core.wire.report import Chain, VerifyReport, finding_from_damage
+from custody.core.wire.report import Chain, IntegrityFinding, VerifyReport, finding_from_damage
 from custody.store import Body, DamagedStoreError, KeptHead, Store, erased_digest_from_payload, split_row_batches
 from custody.workspace.workspace import Workspace
 
@@ -66,6 +68,7 @@ def verify_ledger_store(workspace: Workspace, store: Store) -> VerifyReport:
         withheld=store.tables.count_withheld_bodies(),
         pending=int(pending),
         findings=[finding_from_damage(damage) for damage in damages],
+        warnings=warn_of_refused_events(workspace),
     )
 
 
@@ -204,10 +207,23 @@ def _find_view_damage(store: Store) -> Iterator[Damage]:
 
 
 def find_spool_damage(workspace: Workspace) -> Iterator[Damage]:
-    """Yield the pending events that were set aside."""
-    for spool in workspace.spools:
-        for file in spool.list_rejected_files():
+    """Yield the event files that were changed after they were acknowledged."""
+    for file in _list_rejected_files(workspace):
+        if file.is_damaged:
             yield Damage(DamageCode.SPOOL_DAMAGED, f"the pending event '{file.event}' was set aside: {file.why}")
+
+
+def warn_of_refused_events(workspace: Workspace) -> list[IntegrityFinding]:
+    """Return a warning for each acknowledged event that cannot be ingested; its gap counts where gaps count."""
+    return [
+        IntegrityFinding(SPOOL_REFUSED, f"the pending event '{file.event}' was set aside: {file.why}")
+        for file in _list_rejected_files(workspace)
+        if not file.is_damaged
+    ]
+
+
+def _list_rejected_files(workspace: Workspace) -> list[RejectedFile]:
+    return [file for spool in workspace.spools for file in spool.list_rejected_files()]
 
 
 # A store that was verified completely is sealed. While the seal is valid, only custody has written to it, and only
@@ -227,7 +243,7 @@ def _verify_since_seal(workspace: Workspace, store: Store, *, seals: bool) -> Ve
     heads = [head for head in store.tables.chains() if head.store != PENDING]
     since = store.read_sealed_positions()
     if since is not None and not any(_find_damage_since_seal(workspace, store, heads, since)):
-        report = _make_intact_verify_report(store, heads)
+        report = _make_intact_verify_report(workspace, store, heads)
     else:
         report = verify_ledger_store(workspace, store)
     if seals and not report.findings:
@@ -284,7 +300,7 @@ def _find_head_mismatch_damage(store: Store, remembered: ChainTip | None) -> Ite
         yield Damage(DamageCode.HEAD_DIFFERS, f"record {record.seq} of chain {record.store} was replaced", record.ref)
 
 
-def _make_intact_verify_report(store: Store, heads: list[ChainTip]) -> VerifyReport:
+def _make_intact_verify_report(workspace: Workspace, store: Store, heads: list[ChainTip]) -> VerifyReport:
     own = store.own()
     return VerifyReport(
         outcome="fine",
@@ -294,4 +310,5 @@ def _make_intact_verify_report(store: Store, heads: list[ChainTip]) -> VerifyRep
         erased=0,
         pending=int(store.tables.head(PENDING).seq),
         findings=[],
+        warnings=warn_of_refused_events(workspace),
     )

@@ -10,7 +10,7 @@ from threading import get_ident
 from typing import TypeVar
 
 from custody.capture.hook.event_home import find_user_state_folder, locate_event_fallback, read_capture_gaps
-from custody.capture.spool import RejectedFile, Spool
+from custody.capture.spool import Spool, format_rejected_gap
 from custody.core.errors import InputError, SpoolError, StoreError
 from custody.core.ids import DEFAULT_PROJECT, PENDING, check_project_name
 from custody.core.wire.arrival import make_loss_arrival
@@ -94,7 +94,7 @@ def ingest_spool(spool: Spool, store: Store, now_ns: Callable[[], int]) -> int:
             spool.remove(arrival.entry.event for arrival in pending.arrivals)
         if pending.refused:
             # Recorded first, so that deleting the file does not hide the loss.
-            ingest_gap_lines([_gap_line_from_rejected(file) for file in pending.refused], store, now_ns())
+            ingest_gap_lines([format_rejected_gap(file) for file in pending.refused], store, now_ns())
             spool.set_aside(file.event for file in pending.refused)
     return record_count
 
@@ -106,13 +106,6 @@ def ingest_gap_lines(lines: Sequence[str], store: Store, now_ns: int) -> None:
     new = [arrival for arrival in arrivals if arrival.entry.event not in known.events]
     for batch in split_row_batches(new, BATCH):
         store.append(batch)
-
-
-def _gap_line_from_rejected(file: RejectedFile) -> str:
-    """Return the gap for an event that was set aside, with the time in its name."""
-    at, _, _ = file.event.partition("-")
-    text = f"the waiting event '{file.event}' was set aside: {file.why}"
-    return f"{at} {text}" if at.isascii() and at.isdigit() else text
 
 
 def ingest_spool_copy(spool: Spool, store: Store) -> int:

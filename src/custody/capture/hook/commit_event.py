@@ -14,6 +14,8 @@ from .place import find_owned_work_tree, read_head_without_git
 
 INPUT_BYTES_MAX = 4 * 1024 * 1024
 """Limit of git's input: a rewrite has a line with two ids per commit."""
+ESCAPED_BYTES_MAX = 15 * 1024 * 1024
+"""Limit of the encoded event, which the store can read: escapes are six times as long as what they stand for."""
 
 
 def main(arguments: list[str], here: str) -> None:
@@ -34,8 +36,12 @@ def main(arguments: list[str], here: str) -> None:
         head = read_head_without_git(place[1])
         around.update({"head": head} if head is not None else {})
         around.update({"worktree": place[0]} if place[0].isprintable() else {})
+    data = encode_hook_json(around)
+    if len(data) > ESCAPED_BYTES_MAX:
+        record_capture_gap(home, "git: the input is not a list of commits", dict(os.environ))
+        data = encode_hook_json({**around, "unparsed": ""})
     try:
-        spool_hook_event(home, encode_hook_json(around), dict(os.environ))
+        spool_hook_event(home, data, dict(os.environ))
     except OSError as error:
         record_capture_gap(home, f"git: cannot write: {error.strerror}", dict(os.environ))
         sys.stderr.write(f"custody: git: cannot write: {error.strerror}\n")
@@ -47,7 +53,8 @@ def _read_git_hook_input(home: str) -> bytes:
     try:
         for piece in read_hook_stdin(sys.stdin.fileno()):
             data += piece
-            if len(data) >= INPUT_BYTES_MAX:
+            if len(data) > INPUT_BYTES_MAX:
+                record_capture_gap(home, f"git: commits after {INPUT_BYTES_MAX} bytes were left out", dict(os.environ))
                 break
     except TimeoutError:
         record_capture_gap(home, "git: the input was never closed", dict(os.environ))

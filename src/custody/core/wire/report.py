@@ -38,7 +38,10 @@ class Chain(msgspec.Struct, frozen=True):
 
 
 class VerifyReport(Report, frozen=True, kw_only=True, tag="verify"):
-    """The result of a verification; ``withheld`` bodies were not included by the stores that shared their chains."""
+    """The result of a verification; ``withheld`` bodies were not included by the stores that shared their chains.
+
+    ``warnings`` are acknowledged events that cannot be ingested: unchanged, set aside, and each a gap in the recording.
+    """
 
     chains: list[Chain]
     records: int
@@ -47,6 +50,7 @@ class VerifyReport(Report, frozen=True, kw_only=True, tag="verify"):
     pending: int
     findings: list[IntegrityFinding]
     withheld: int = 0
+    warnings: list[IntegrityFinding] = []
 
 
 class DoctorCheck(msgspec.Struct, frozen=True):

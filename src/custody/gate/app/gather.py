@@ -126,7 +126,7 @@ def _read_gate_record_state(workspace: Workspace) -> RecordState | MissingEviden
     try:
         # Even without a database: its head files may still exist.
         report = check_ledger_integrity(workspace)
-        if not (report.records or report.pending or report.findings):
+        if not (report.records or report.pending or report.findings or report.warnings):
             return None
         return RecordState(tuple(list_recording_gaps(workspace)), tuple(finding.what for finding in report.findings))
     except StoreError as error:

@@ -2,16 +2,19 @@
 
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from shlex import quote
 from types import MappingProxyType
 
 from custody.capture.hook.event_home import read_capture_gaps
 from custody.capture.hook.install import AGENTS, hook_argv, is_hook_installed
+from custody.capture.spool import RejectedFile
 from custody.core.ids import PENDING
 from custody.core.plural import count_noun, noun_for_count
 from custody.core.wire.report import AgentHook, DoctorCheck, DoctorReport, HookReport
 from custody.intake.install.agent_status import (
+    CheckState,
     HookCheckResult,
     check_agent_hooks,
     format_settings_paths,
@@ -195,19 +198,26 @@ def _diagnose_event_spool(workspace: Workspace) -> Iterator[HookCheckResult]:
     pending = sum(len(spool.names()) for spool in workspace.spools)
     yield "well", f"{count_noun(pending, 'event')} pending in the spool" if pending else "the spool is empty", None
     rejected = [file for spool in workspace.spools for file in spool.list_rejected_files()]
-    for file in rejected[:SHOWN_MAX]:
-        yield (
-            "ill",
-            f"the event file '{file.event}' was set aside: {file.why}",
-            "see the spool's folder 'refused'",
-        )
-    if len(rejected) > SHOWN_MAX:
-        yield "ill", f"{count_noun(len(rejected) - SHOWN_MAX, 'more event file')} set aside", None
+    for is_damaged, state in ((True, "ill"), (False, "note")):
+        yield from _diagnose_rejected_files(state, [file for file in rejected if file.is_damaged == is_damaged])
     if unfinished := [path for spool in workspace.spools for path in spool.list_unfinished_files()]:
         count = count_noun(len(unfinished), "recorder")
         yield "note", f"{count} killed before the event was acknowledged", None
     if foreign := [path for spool in workspace.spools for path in spool.list_foreign_files()]:
         yield "note", f"{count_noun(len(foreign), 'unknown file')} in the spool, not touched", None
+
+
+def _diagnose_rejected_files(state: CheckState, files: Sequence[RejectedFile]) -> Iterator[HookCheckResult]:
+    for file in files[:SHOWN_MAX]:
+        path = quote(str(file.path))
+        again = "" if file.is_damaged else "; when it can be read, 'custody doctor' ingests it"
+        yield (
+            state,
+            f"the event file '{file.event}' was set aside: {file.why}",
+            f"inspect it with: cat {path}{again}; remove it with: rm {path} (it stays a gap in the recording)",
+        )
+    if len(files) > SHOWN_MAX:
+        yield state, f"{count_noun(len(files) - SHOWN_MAX, 'more event file')} set aside", f"ls {quote(str(files[0].path.parent))}"
 
 
 def _diagnose_disk_space(workspace: Workspace) -> Iterator[HookCheckResult]:

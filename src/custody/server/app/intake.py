@@ -109,7 +109,7 @@ class Intake:
     def event(self, value: Json) -> Item:
         """Parse a generic event."""
         kind = value.get("kind") if isinstance(value, dict) else None
-        if kind not in GENERIC_KINDS:
+        if not isinstance(kind, str) or kind not in GENERIC_KINDS:
             raise InputError(
                 f"unknown kind of generic event '{str(kind)[:80]}'",
                 hint="'custody push' sends what hooks record",

@@ -21,6 +21,7 @@ from custody.attribution.lineage import UNKNOWN, LineOrigin
 from custody.attribution.origin_search import VersionLine
 from custody.attribution.packing import pack_version_origins
 from custody.capture import TRANSCRIPT_READERS
+from custody.capture.hook.durable import write_spool_event
 from custody.core.errors import InputError
 from custody.core.wire.report import encode_report
 from custody.core.wire.time import format_timestamp
@@ -251,6 +252,16 @@ def unread_spool(world: Judged) -> None:
     (spool.folder / spool.names()[-1]).write_bytes(b"{}")
 
 
+def refused_spool(at: int) -> Do:
+    """Put an event that cannot be ingested among the waiting ones, recorded at a time relative to the commit."""
+
+    def add(world: Judged) -> None:
+        name = f"{(world.noon + at) * 10**9:020d}-1-{'a' * 16}"
+        write_spool_event(str(spool_of(world.built.path).folder), name, b'{"custody":1,"kind":{}}')
+
+    return add
+
+
 TOLD: Mapping[str, Case] = {
     "edit-again-with-another-text": Case(known, told_edit(after=OLD + ADDED + "more = lines(1)\n"), "ATTR-WEAK"),
     "edit-again-as-a-persons": Case(newcomer, told_edit(proposed=OLD), "ATTR-WEAK"),
@@ -291,6 +302,9 @@ TOLD: Mapping[str, Case] = {
     "spool-changed": Case(known, edited_spool, "SPOOL-DAMAGED"),
     "spool-strange": Case(known, strange_spool, "SPOOL-DAMAGED"),
     "spool-emptied": Case(known, unread_spool, "SPOOL-DAMAGED"),
+    "spool-refused": Case(known, refused_spool(-60), "SPOOL-REFUSED"),
+    "spool-refused-of-another-time": Case(known, refused_spool(-YEAR), "SPOOL-REFUSED"),
+    "spool-refused-against-rejections": Case(distrusted, refused_spool(-60), "SPOOL-REFUSED"),
 }
 
 

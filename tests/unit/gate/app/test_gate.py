@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from custody.capture.hook.durable import write_spool_event
 from custody.capture.hook.event_home import record_capture_gap
 from custody.core.errors import InputError
 from custody.core.wire.time import format_timestamp
@@ -237,6 +238,17 @@ class TestUnseen:
         report = world.said()
         assert codes(report) == ["ATTR-UNSEEN"]
         assert "was set aside" in report.reasons[0].sentence
+
+    @pytest.mark.parametrize(("at", "expected"), [(NOON + 90, ["ATTR-UNSEEN"]), (NOON - 30 * 86_400, [])])
+    def test_an_acknowledged_event_that_is_refused_is_a_gap_of_its_time_and_no_damage(
+        self, world: World, at: int, expected: list[str]
+    ) -> None:
+        world.edited()
+        folder = str(spool_of(world.built.path).folder)
+        write_spool_event(folder, f"{at * NS:020}-1-{'0' * 16}", b'{"custody":1,"kind":{}}')
+        assert codes(world.said()) == expected
+        shutil.rmtree(Path(folder) / "refused")
+        assert codes(world.said()) == expected, "removing the file hides nothing"
 
     def test_gaps_that_cannot_be_read_are_not_no_gaps(self, world: World) -> None:
         world.edited()
