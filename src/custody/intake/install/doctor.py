@@ -198,8 +198,8 @@ def _diagnose_event_spool(workspace: Workspace) -> Iterator[HookCheckResult]:
     pending = sum(len(spool.names()) for spool in workspace.spools)
     yield "well", f"{count_noun(pending, 'event')} pending in the spool" if pending else "the spool is empty", None
     rejected = [file for spool in workspace.spools for file in spool.list_rejected_files()]
-    for is_damaged, state in ((True, "ill"), (False, "note")):
-        yield from _diagnose_rejected_files(state, [file for file in rejected if file.is_damaged == is_damaged])
+    yield from _diagnose_rejected_files("ill", [file for file in rejected if file.is_damaged])
+    yield from _diagnose_rejected_files("note", [file for file in rejected if not file.is_damaged])
     if unfinished := [path for spool in workspace.spools for path in spool.list_unfinished_files()]:
         count = count_noun(len(unfinished), "recorder")
         yield "note", f"{count} killed before the event was acknowledged", None
@@ -217,7 +217,11 @@ def _diagnose_rejected_files(state: CheckState, files: Sequence[RejectedFile]) -
             f"inspect it with: cat {path}{again}; remove it with: rm {path} (it stays a gap in the recording)",
         )
     if len(files) > SHOWN_MAX:
-        yield state, f"{count_noun(len(files) - SHOWN_MAX, 'more event file')} set aside", f"ls {quote(str(files[0].path.parent))}"
+        yield (
+            state,
+            f"{count_noun(len(files) - SHOWN_MAX, 'more event file')} set aside",
+            f"ls {quote(str(files[0].path.parent))}",
+        )
 
 
 def _diagnose_disk_space(workspace: Workspace) -> Iterator[HookCheckResult]:
