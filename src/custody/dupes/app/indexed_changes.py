@@ -9,7 +9,7 @@ from custody.dupes.app.check import dupes_check, dupes_preview
 from custody.dupes.app.report import escape_change_name, report_indexed_change
 from custody.dupes.app.select import find_main_branch_tip, read_change_commits
 from custody.dupes.model import ChangeDescription, ChangedPiece, ChangeRow
-from custody.dupes.queries import ChangeList, DupesTables, EvidenceRow, copy_change_rows
+from custody.dupes.queries import ChangeList, DupesTables, copy_change_rows
 from custody.dupes.rules import DedupeRules
 from custody.dupes.wire import ChangeRefReport, DupesCheckReport
 from custody.git import Ancestry
@@ -41,11 +41,6 @@ def find_changes_by_id(store: Store, ids: Iterable[int]) -> dict[int, ChangeRow]
 def find_changes_by_head(store: Store, start: str) -> list[ChangeRow]:
     """Return the changes whose head starts with these digits, oldest first."""
     return DupesTables(store).list_changes_by_head(start)
-
-
-def find_duplicate_evidence(store: Store, start: str) -> list[EvidenceRow]:
-    """Return the stored evidence whose id, or whose change's head, starts with these digits; newest first."""
-    return DupesTables(store).evidence(start)
 
 
 def is_change_index_outdated(store: Store) -> bool:
