@@ -5,6 +5,7 @@ Only this file defines the natural key of an event.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from custody.core.ids import Digest, EventId, NaturalKey, digest_from_bytes
@@ -31,6 +32,7 @@ LOST = "lost"
 REGISTRY = "registry"
 SYSTEM_KINDS = frozenset((CONTINUES, ERASED, LOST))
 """Kinds that a store writes about itself; an event can never have them."""
+_EVENT_FAMILIES = frozenset(("event", "hook"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,26 @@ def parse_decision_key(key: NaturalKey) -> tuple[str, str]:
     """
     _, agent, _, _, name = key.split(":")
     return unquote(agent), unquote(name)
+
+
+class EventKey(NamedTuple):
+    """What the key of an agent's event says of it; it is known even if the payload was erased."""
+
+    agent: str
+    session: str
+    event: str
+    id: str
+
+
+def parse_event_key(key: NaturalKey) -> EventKey | None:
+    """Return what an event's key says; None for the key of another kind of record.
+
+    >>> parse_event_key(NaturalKey("hook:gemini:s1:BeforeAgent:p%3A1"))
+    EventKey(agent='gemini', session='s1', event='BeforeAgent', id='p:1')
+    >>> parse_event_key(NaturalKey("lost:x"))
+    """
+    family, *parts = key.split(":")
+    return EventKey(*map(unquote, parts)) if family in _EVENT_FAMILIES and len(parts) == len(EventKey._fields) else None
 
 
 def _natural_key_from_event(event: AnyEvent) -> NaturalKey:

@@ -13,7 +13,6 @@ from custody.dupes.model import ChangeDescription, ChangedPiece, ChangeRow
 from custody.dupes.queries import (
     ChangeList,
     DupesTables,
-    EvidenceRow,
     encode_change_index,
     insert_change_rows,
     iterate_change_rows,
@@ -50,11 +49,6 @@ def find_changes_by_id(store: Store, ids: Iterable[int]) -> dict[int, ChangeRow]
 def find_changes_by_head(store: Store, start: str) -> list[ChangeRow]:
     """Return the changes whose head starts with these digits, oldest first."""
     return DupesTables(store).list_changes_by_head(start)
-
-
-def find_duplicate_evidence(store: Store, start: str) -> list[EvidenceRow]:
-    """Return the stored evidence whose id, or whose change's head, starts with these digits; newest first."""
-    return DupesTables(store).evidence(start)
 
 
 def is_change_index_outdated(store: Store) -> bool:

@@ -14,7 +14,7 @@ from custody.core.wire.body import format_digest
 from custody.core.wire.canonical import digest_rule_tables
 from custody.core.wire.time import format_timestamp
 from custody.graph import queries as span_views
-from custody.graph.app.session_spans import load_session_spans
+from custody.graph.app.session_spans import load_session_spans, session_from_execution_id
 from custody.graph.calls import SequenceCall, calls_from_spans
 from custody.graph.engine import GraphEngine
 from custody.graph.model import UnitId
@@ -216,9 +216,8 @@ def list_imported_call_units(store: Store) -> set[UnitId]:
 
 def _drop_reimported_executions(store: Store, units: set[UnitId]) -> set[UnitId]:
     """Return the units without executions that are exported and reimported sessions of this store."""
-    # An exported session is an execution with the id ``AGENT:SESSION``.
-    executions = [unit for unit in units if unit.kind == "execution" and ":" in unit.id]
-    sessions = {unit: UnitId("session", unit.id.partition(":")[2]) for unit in executions}
+    exported = ((unit, session_from_execution_id(unit.id)) for unit in units if unit.kind == "execution")
+    sessions = {unit: UnitId("session", session[1]) for unit, session in exported if session is not None}
     places = GraphTables(store).places(sorted(set(sessions.values())))
     return {unit for unit in units if unit not in sessions or not places[sessions[unit]]}
 

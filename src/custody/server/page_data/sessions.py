@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from custody.core.errors import InputError
-from custody.core.ids import AgentName, SessionId
+from custody.core.ids import AgentName, PromptId, SessionId
 from custody.core.plural import count_noun
 from custody.core.views import Prompt, Session, ToolCall
 from custody.core.wire.report import SessionReport
@@ -196,7 +196,7 @@ def read_session_page(
             lambda: _read_session_page_content(workspace, store, row),
         )
     report = hide_prompts_from_caller(content.report, note=note)
-    texts = {prompt.id: prompt.text for prompt in report.prompts}
+    texts = {PromptId(prompt.id): prompt.text for prompt in report.prompts}
     rows = list(content.tree.rows(texts if note is not None else None))
     if note is not None and not any(texts.values()) and any(row.detail is not None for row in rows):
         note(f"calls of {row.agent} {row.session}")

@@ -21,8 +21,9 @@ from custody.core.ids import AgentName, CallId, SessionId
 from custody.core.views import Reading, SourceAccess
 from custody.intake.import_transcripts import import_transcripts
 from custody.workspace.workspace import Workspace
-from tests.builders.cli import a_git_folder, custody, spool_of
+from tests.builders.cli import a_git_folder, spool_of
 from tests.builders.events import an_event
+from tests.builders.in_process import custody
 from tests.builders.transcripts import START, Transcript, a_transcript
 
 RFC = "https://www.rfc-editor.org/rfc/rfc9110"

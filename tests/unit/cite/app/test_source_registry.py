@@ -15,8 +15,9 @@ from custody.core.wire.arrival import arrival_from_json
 from custody.core.wire.canonical import Json
 from custody.store import Store
 from custody.workspace.workspace import Workspace
-from tests.builders.cli import a_git_folder, custody, spool_of
+from tests.builders.cli import a_git_folder, spool_of
 from tests.builders.events import an_arrival, an_event
+from tests.builders.in_process import custody
 from tests.builders.sources import a_source
 
 DOC = "https://docs.example.org/document/d/{}/edit"

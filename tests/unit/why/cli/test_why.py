@@ -11,8 +11,10 @@ from custody.terminal.screen import Screen, text_columns
 from custody.why.cli import _quote_why_prompt, render_why
 from custody.why.why import why
 from custody.workspace.workspace import Workspace
-from tests.builders.cli import custody, spool_of
+from tests.builders import cli
+from tests.builders.cli import spool_of
 from tests.builders.events import an_event
+from tests.builders.in_process import custody
 from tests.builders.repo import Built, a_repository
 
 OLD = "def total(numbers):\n    return sum(numbers)\n"
@@ -42,7 +44,7 @@ def short_commit(built: Built) -> str:
 
 
 def test_a_line_is_explained_in_sentences(built: Built) -> None:
-    ran = custody(built.path, "why", "a.py:4")
+    ran = cli.custody(built.path, "why", "a.py:4")  # one real start
     assert (ran.status, ran.err) == (0, "")
     assert ran.out.splitlines() == [
         "a.py:4",
