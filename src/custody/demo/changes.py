@@ -29,6 +29,7 @@ FIX_SESSION = "f1f1f1f1-0000-4000-8000-000000000005"
 TRACE = "550e8400-e29b-41d4-a716-446655440000"
 CLEAN, AGAIN, REWRITE = "clean/format-price", "again/add-up", "rewrite/read-prices"
 BACKPORT, FORGED, REPORT = "backport/tax-rate", "forged/discounts", "report/rounding"
+SNEAKY = "again/tidy-up"
 RELEASE = "release/1.0"
 CLOSES = "Closes #12"
 
@@ -67,6 +68,13 @@ class SampleHistory:
         self._by_hand()
         self._fix()
         self._propose()
+
+    def repeat_rejected_change(self) -> None:
+        """Commit the diff of a rejected change again, with another message and author."""
+        self.place.git("checkout", "--quiet", "-b", SNEAKY, AGAIN)
+        self.place.clock.advance(60)
+        self.place.git("commit", "--quiet", "--amend", "--reset-author", "-m", "Tidy up the basket", author="Zoe")
+        self.place.git("checkout", "--quiet", "main")
 
     def _first_session(self) -> None:
         """Let Claude Code work on the main branch."""

@@ -66,6 +66,13 @@ START = "2026-03-02 09:00"
 PASSED_VARIABLES = ("PATH", "TMPDIR", "SYSTEMROOT")
 """The environment variables of the user that the story sees."""
 PREFIX = "custody-demo-"
+KEYGEN = "ssh-keygen"
+"""The program of OpenSSH that makes keys and signatures."""
+
+
+def has_demo_program(name: str) -> bool:
+    """Return whether a program is installed."""
+    return shutil.which(name) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +114,15 @@ class Sandbox:
             message = done.stderr.decode(errors="replace").strip()
             raise GitError(f"cannot create the sample repository: git {words[0]}: {message}")
         return done.stdout.decode()
+
+    def make_key(self, name: str) -> None:
+        """Create an SSH key pair in the folder, as a CI system has one."""
+        words = (KEYGEN, "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", str(self.folder / name))
+        subprocess.run(words, check=True, stdin=subprocess.DEVNULL, capture_output=True)
+
+    def clone(self, name: str) -> None:
+        """Clone the repository with all branches into the folder, as CI does; the records stay behind."""
+        self.git("clone", "--quiet", str(self.repository), str(self.folder / name))
 
     def hook(self, command: Sequence[str], event: bytes) -> str:
         """Run the installed hook as the agent would, at the story's time, and return its output."""
