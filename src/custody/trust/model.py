@@ -63,7 +63,8 @@ class DecisionEntry:
     """A decision about a change; ``reverts`` is the id of the decision whose change it reverts.
 
     ``unreviewed``: the change was merged by rule, without review. ``head`` is the commit that the rule judged,
-    ``commit`` the merged commit, where they differ. ``opened_ns`` is when the change was proposed.
+    ``commit`` the merged commit, where they differ. ``opened_ns`` is when the change was proposed, ``patch`` its patch
+    identity, ``agent_lines`` how many added lines the agent wrote; None where unknown.
     """
 
     id: str
@@ -81,6 +82,8 @@ class DecisionEntry:
     operator: str | None = None
     areas: tuple[str, ...] = ()
     opened_ns: int | None = None
+    patch: str | None = None
+    agent_lines: int | None = None
 
     @property
     def names(self) -> frozenset[str]:

@@ -9,6 +9,7 @@ from custody.core.ids import Digest
 from custody.core.wire.arrival import Arrival
 from custody.core.wire.body import format_digest
 from custody.core.wire.time import format_timestamp
+from custody.dupes.app.patch_identity import compute_patch_identity
 from custody.ledger.verify import verify_ledger
 from custody.store import Store
 from custody.trust.app.acceptance import AcceptanceAccount
@@ -190,6 +191,8 @@ class _MergeCheck:
             actor=self._request.approver,
             rules_digest=self._query.digest,
             chain_head=answer.chain_head,
+            patch=compute_patch_identity(self._change.files),
+            agent_lines=self._by.lines(author.agent),
         )
 
 

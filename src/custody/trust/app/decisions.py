@@ -231,4 +231,6 @@ def _decision_entry_from_view(record: Record, view: Decision) -> Entry:
         operator=view.operator,
         areas=view.areas,
         opened_ns=view.opened_ns,
+        patch=view.patch,
+        agent_lines=view.agent_lines,
     )

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from custody.core.wire.canonical import Json
+from custody.dupes.app.patch_identity import compute_patch_identity
 from custody.store import Store
 from custody.trust.app.authors import AuthorLines, count_trust_author_lines
 from custody.trust.app.change_decisions import KnownDecisions, find_decision_agents, summarize_agent_decisions
@@ -203,6 +204,8 @@ class _ChangeOutcome:
             outcome=self._request.outcome,
             sessions=self.by.sessions.get(agent, ()),
             overrides=wrong.id,
+            patch=compute_patch_identity(self._subject.files),
+            agent_lines=self.by.lines(agent),
         )
 
     def _make_decision_request(self, agent: str) -> DecisionRequest:
@@ -223,6 +226,8 @@ class _ChangeOutcome:
             head=None if subject.merged is None else subject.head,
             outcome=request.outcome,
             sessions=self.by.sessions.get(agent, ()),
+            patch=compute_patch_identity(subject.files),
+            agent_lines=self.by.lines(agent),
         )
 
     def _record_plan(self, store: Store, agent: str, plan: _OutcomePlan) -> AgentOutcome:

@@ -9,6 +9,7 @@ from custody.core.ids import PENDING, CommitSha, RecordRef, Seq
 from custody.core.views import DecisionKind
 from custody.core.wire.canonical import Json
 from custody.core.wire.time import parse_timestamp
+from custody.dupes.app.patch_identity import compute_patch_identity
 from custody.git import Comparison, FileDiff, HunkDetail, Repository
 from custody.trust.app.authors import AuthorLines, count_trust_author_lines
 from custody.trust.app.decision_log import DecisionReceipt, Log
@@ -21,7 +22,7 @@ from custody.trust.app.decisions import (
 from custody.trust.app.score_cache import read_score_state
 from custody.trust.approval import find_trust_area
 from custody.trust.engine import find_recovery_objection
-from custody.trust.model import ChangeComplexity, DecisionType, RecoveryEntry
+from custody.trust.model import ChangeAuthor, ChangeComplexity, DecisionType, RecoveryEntry
 from custody.trust.rules import TrustRules
 from custody.trust.score import COMPLEXITY_LINES_MIN, decision_complexity_from_lines
 from custody.workspace.change import list_change_additions
@@ -42,7 +43,7 @@ class DecisionRequest:
 
     ``overrides`` or ``reverts`` is the id of the earlier decision that this one corrects. A recovery adds ``boost`` to
     the score. ``unreviewed`` marks an approval by rule: by the rules of ``rules_digest``, with the chains up to
-    ``chain_head``.
+    ``chain_head``. ``patch`` is the patch identity of the change, ``agent_lines`` how many added lines the agent wrote.
     """
 
     agent: str
@@ -67,6 +68,8 @@ class DecisionRequest:
     unreviewed: bool = False
     rules_digest: str | None = None
     chain_head: str | None = None
+    patch: str | None = None
+    agent_lines: int | None = None
 
 
 def record_commit_decision(workspace: Workspace, request: DecisionRequest) -> DecisionReceipt:
@@ -81,7 +84,9 @@ def record_commit_decision(workspace: Workspace, request: DecisionRequest) -> De
     files = read_decision_diff(workspace.repository, commit)
     lines = raise_decision_size("lines", request.lines, count_decision_lines(files))
     by = _count_decision_author_lines(workspace, files, commit)
-    author = (by.with_claims if request.decision is DecisionType.REJECTED else by).author(request.agent)
+    if by is not None and request.decision is DecisionType.REJECTED:
+        by = by.with_claims
+    author = ChangeAuthor(request.agent) if by is None else by.author(request.agent)
     whole = replace(
         request,
         commit=commit,
@@ -92,6 +97,8 @@ def record_commit_decision(workspace: Workspace, request: DecisionRequest) -> De
         model=author.model,
         operator=author.operator,
         areas=list_trust_areas(files, rules),
+        patch=compute_patch_identity(files),
+        agent_lines=None if by is None else by.lines(request.agent),
     )
     return record_trust_decision(workspace, whole, rules)
 
@@ -135,6 +142,8 @@ def decision_fields_from_request(workspace: Workspace, request: DecisionRequest)
         "unreviewed": request.unreviewed or None,
         "rules_digest": request.rules_digest,
         "chain_head": request.chain_head,
+        "patch": request.patch,
+        "agent_lines": request.agent_lines,
         **_decision_commit_fields(request.commit),
     }
 
@@ -149,7 +158,15 @@ def record_override(
         wrong = log.find(target)
         if log.find_counting_decision(wrong) is decision:
             raise InputError(f"'{wrong.id}' is already {decision.value}", hint="nothing to override")
-        request = DecisionRequest(agent=agent, decision=decision, overrides=wrong.id, actor=actor, reason=reason)
+        request = DecisionRequest(
+            agent=agent,
+            decision=decision,
+            overrides=wrong.id,
+            actor=actor,
+            reason=reason,
+            patch=wrong.patch,
+            agent_lines=wrong.agent_lines,
+        )
         return log.append_entry(workspace.token(), decision_fields_from_request(workspace, request))
 
 
@@ -170,6 +187,8 @@ def record_revert(workspace: Workspace, agent: str, target: str, *, actor: str, 
             actor=actor,
             reason=reason,
             reverts=merged.id,
+            patch=merged.patch,
+            agent_lines=merged.agent_lines,
         )
         return log.append_entry(f"revert:{merged.id}", decision_fields_from_request(workspace, request))
 
@@ -260,11 +279,13 @@ def check_decision_correction(agent: str, actor: str, reason: str) -> None:
         raise InputError(f"'{agent}' cannot correct its own record", hint="pass the person who decided with --actor")
 
 
-def _count_decision_author_lines(workspace: Workspace, files: Sequence[FileDiff], commit: CommitSha) -> AuthorLines:
-    """Return who wrote a commit; no authors where nothing was captured or attribution fails."""
+def _count_decision_author_lines(
+    workspace: Workspace, files: Sequence[FileDiff], commit: CommitSha
+) -> AuthorLines | None:
+    """Return who wrote a commit; no authors where nothing was captured, None where attribution fails."""
     if not workspace.exists():
         return AuthorLines({})
     try:
         return count_trust_author_lines(workspace, list_change_additions(files), commit)
     except WorldError:
-        return AuthorLines({})  # the decision is recorded anyway, without model and operator
+        return None  # the decision is recorded anyway, without model, operator and lines

@@ -255,3 +255,14 @@ def test_however_often_it_is_reported_the_last_word_is_the_one_decision(
     assert counts(world) == tuple(int(word == outcomes[-1]) for word in words)
     assert list_newest_records(world.workspace, limit=1).total - before == sum(1 for _ in groupby(outcomes))
     assert trust_verify(world.workspace).findings == []
+
+
+def test_a_decision_carries_the_patch_and_the_lines_of_the_agent(world: TrustWorld) -> None:
+    change = world.agent_wrote(3, more={b"src/b.py": b"by = nobody(known)\n"})
+    (one,) = told(world, "merged", change).agents
+    corrected = told(world, "closed", change).agents[0]
+    assert one.taken is not None and corrected.taken is not None
+    (made,) = show_named_records(world.workspace, one.taken.record).payloads
+    (corrects,) = show_named_records(world.workspace, corrected.taken.record).payloads
+    assert (made["agent_lines"], len(made["patch"])) == (3, 64)
+    assert (corrects["agent_lines"], corrects["patch"]) == (3, made["patch"])
