@@ -5,6 +5,7 @@ from enum import Enum
 
 from custody.core.errors import InputError
 from custody.core.ids import RecordRef
+from custody.core.views import WitnessClaim
 
 
 class UnknownAgent(InputError):
@@ -84,6 +85,7 @@ class DecisionEntry:
     opened_ns: int | None = None
     patch: str | None = None
     agent_lines: int | None = None
+    witness: WitnessClaim | None = None
 
     @property
     def names(self) -> frozenset[str]:
@@ -102,6 +104,7 @@ class DecisionOverride:
     decision: DecisionType
     actor: str | None = None
     reason: str | None = None
+    witness: WitnessClaim | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,7 +213,9 @@ def _decision_entry_from_view(record: Record, view: Decision) -> Entry:
         return RecoveryEntry(view.id, view.at_ns, ref, view.boost or 0.0, view.actor, view.reason)
     decision = DecisionType(view.decision.value)
     if view.overrides is not None:
-        return DecisionOverride(view.id, view.at_ns, ref, view.overrides, decision, view.actor, view.reason)
+        return DecisionOverride(
+            view.id, view.at_ns, ref, view.overrides, decision, view.actor, view.reason, view.witness
+        )
     return DecisionEntry(
         id=view.id,
         at_ns=view.at_ns,
@@ -233,4 +235,5 @@ def _decision_entry_from_view(record: Record, view: Decision) -> Entry:
         opened_ns=view.opened_ns,
         patch=view.patch,
         agent_lines=view.agent_lines,
+        witness=view.witness,
     )

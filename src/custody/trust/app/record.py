@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 from custody.core.errors import InputError, WorldError
@@ -44,6 +45,7 @@ class DecisionRequest:
     ``overrides`` or ``reverts`` is the id of the earlier decision that this one corrects. A recovery adds ``boost`` to
     the score. ``unreviewed`` marks an approval by rule: by the rules of ``rules_digest``, with the chains up to
     ``chain_head``. ``patch`` is the patch identity of the change, ``agent_lines`` how many added lines the agent wrote.
+    The decision is signed with ``sign_key``; ``host_account`` reviewed the change, as the code host itself reported.
     """
 
     agent: str
@@ -70,6 +72,8 @@ class DecisionRequest:
     chain_head: str | None = None
     patch: str | None = None
     agent_lines: int | None = None
+    sign_key: Path | None = None
+    host_account: str | None = None
 
 
 def record_commit_decision(workspace: Workspace, request: DecisionRequest) -> DecisionReceipt:
@@ -109,7 +113,9 @@ def record_trust_decision(
     """Record a decision as requested."""
     fields = decision_fields_from_request(workspace, request)
     with workspace.writing() as store:
-        return Log(workspace, store, request.agent, rules).append_entry(request.id or workspace.token(), fields)
+        return Log(workspace, store, request.agent, rules).append_entry(
+            request.id or workspace.token(), fields, sign_key=request.sign_key
+        )
 
 
 def decision_fields_from_request(workspace: Workspace, request: DecisionRequest) -> dict[str, Json]:
@@ -144,12 +150,20 @@ def decision_fields_from_request(workspace: Workspace, request: DecisionRequest)
         "chain_head": request.chain_head,
         "patch": request.patch,
         "agent_lines": request.agent_lines,
+        "witness": None if request.host_account is None else {"kind": "host", "by": request.host_account},
         **_decision_commit_fields(request.commit),
     }
 
 
-def record_override(
-    workspace: Workspace, agent: str, target: str, decision: DecisionType, *, actor: str, reason: str
+def record_override(  # noqa: PLR0913 - the parts of a correction
+    workspace: Workspace,
+    agent: str,
+    target: str,
+    decision: DecisionType,
+    *,
+    actor: str,
+    reason: str,
+    sign_key: Path | None = None,
 ) -> DecisionReceipt:
     """Record that an earlier decision was wrong: from now on ``decision`` counts instead."""
     check_decision_correction(agent, actor, reason)
@@ -167,10 +181,13 @@ def record_override(
             patch=wrong.patch,
             agent_lines=wrong.agent_lines,
         )
-        return log.append_entry(workspace.token(), decision_fields_from_request(workspace, request))
+        fields = decision_fields_from_request(workspace, request)
+        return log.append_entry(workspace.token(), fields, sign_key=sign_key)
 
 
-def record_revert(workspace: Workspace, agent: str, target: str, *, actor: str, reason: str) -> DecisionReceipt:
+def record_revert(
+    workspace: Workspace, agent: str, target: str, *, actor: str, reason: str, sign_key: Path | None = None
+) -> DecisionReceipt:
     """Record that a merged change was reverted: a rejection with the stakes of the decision."""
     check_decision_correction(agent, actor, reason)
     with workspace.writing() as store:
@@ -190,11 +207,19 @@ def record_revert(workspace: Workspace, agent: str, target: str, *, actor: str, 
             patch=merged.patch,
             agent_lines=merged.agent_lines,
         )
-        return log.append_entry(f"revert:{merged.id}", decision_fields_from_request(workspace, request))
+        fields = decision_fields_from_request(workspace, request)
+        return log.append_entry(f"revert:{merged.id}", fields, sign_key=sign_key)
 
 
-def record_recovery(
-    workspace: Workspace, agent: str, *, boost: float | None, actor: str, reason: str, rules: TrustRules | None = None
+def record_recovery(  # noqa: PLR0913 - the parts of a correction
+    workspace: Workspace,
+    agent: str,
+    *,
+    boost: float | None,
+    actor: str,
+    reason: str,
+    rules: TrustRules | None = None,
+    sign_key: Path | None = None,
 ) -> DecisionReceipt:
     """Raise the score of an agent with decisions, by at most the recovery rate."""
     check_decision_correction(agent, actor, reason)
@@ -213,7 +238,8 @@ def record_recovery(
         request = DecisionRequest(
             agent=agent, decision=DecisionKind.RECOVERED, boost=amount, actor=actor, reason=reason
         )
-        return log.append_entry(workspace.token(), decision_fields_from_request(workspace, request))
+        fields = decision_fields_from_request(workspace, request)
+        return log.append_entry(workspace.token(), fields, sign_key=sign_key)
 
 
 def read_decision_diff(repository: Repository, commit: CommitSha) -> tuple[FileDiff, ...]:

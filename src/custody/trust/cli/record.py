@@ -70,6 +70,14 @@ STORED = "custody.trust.cli.trust"
 """The key of the storage folder in click's context."""
 
 
+sign_key_option = click.option(
+    "--sign-key",
+    metavar="KEYFILE",
+    type=click.Path(path_type=Path),
+    help="Sign the decision as its actor with this private SSH key.",
+)
+
+
 @click.command("record")
 @click.argument("words", nargs=-1, metavar="[AGENT] [DECISION] [CHANGE]")
 @click.option(
@@ -85,6 +93,7 @@ STORED = "custody.trust.cli.trust"
 @click.option("--reason", help="Reason of the decision; required for corrections.")
 @click.option("--overrides", metavar="ID", help="Replace the decision ID, or the decision about commit ID.")
 @click.option("--reverts", metavar="ID", help="Record a revert of the change of decision ID, or of commit ID.")
+@sign_key_option
 @json_option
 @click.pass_context
 def record(  # noqa: PLR0913 - one argument for each option
@@ -102,6 +111,7 @@ def record(  # noqa: PLR0913 - one argument for each option
     reason: str | None,
     overrides: str | None,
     reverts: str | None,
+    sign_key: Path | None,
     as_json: bool,
 ) -> int:
     """Record a decision about an agent's change.
@@ -115,11 +125,14 @@ def record(  # noqa: PLR0913 - one argument for each option
     before CHANGE limits it to that agent. The same outcome again records nothing. Another outcome corrects the first
     one, which needs --actor and --reason. Without lines by agents nothing is recorded.
 
+    --sign-key signs the decision. A team that lists the key in [reviewers] of custody.toml can count it as witnessed.
+
     \b
     Examples:
       custody trust record claude-code accepted HEAD --review-seconds 300
       custody trust record claude-code rejected --overrides 1a2b3c4 --actor ana --reason "broke the build"
       custody trust record --outcome merged main..topic
+      custody trust record claude-code accepted HEAD --actor ana --sign-key ~/.ssh/id_ed25519_sk
       custody trust record --outcome closed topic --duplicate-of other-topic
       custody trust record --outcome reverted 1a2b3c4 --actor ana --reason "slow in production"
     """
@@ -140,6 +153,7 @@ def record(  # noqa: PLR0913 - one argument for each option
             review_ms=review_ms,
             lines=lines,
             complexity=weight,
+            sign_key=sign_key,
         )
         report = record_outcome(require_trust_repository(ctx), outcome_request)
         return print_command_report(report, "\n".join(_render_outcome(report)), as_json=as_json)
@@ -150,12 +164,14 @@ def record(  # noqa: PLR0913 - one argument for each option
     workspace = open_trust_workspace(ctx)
     if overrides is not None:
         by, why = _require_decision_correction(actor, reason)
-        receipt = record_override(workspace, agent, overrides, DecisionType(decision), actor=by, reason=why)
+        receipt = record_override(
+            workspace, agent, overrides, DecisionType(decision), actor=by, reason=why, sign_key=sign_key
+        )
     elif reverts is not None:
         if decision != "rejected":
             raise InputError(f"a revert is 'rejected', not '{decision}'", hint="pass rejected --reverts ID")
         by, why = _require_decision_correction(actor, reason)
-        receipt = record_revert(workspace, agent, reverts, actor=by, reason=why)
+        receipt = record_revert(workspace, agent, reverts, actor=by, reason=why, sign_key=sign_key)
     else:
         request = DecisionRequest(
             agent=agent,
@@ -167,6 +183,7 @@ def record(  # noqa: PLR0913 - one argument for each option
             actor=actor,
             reason=reason,
             opened=opened,
+            sign_key=sign_key,
         )
         receipt = record_commit_decision(workspace, request)
     record_report = receipt.report()

@@ -25,6 +25,7 @@ from custody.trust.cli.record import (
     render_score_step,
     require_trust_repository,
     reverts,
+    sign_key_option,
 )
 from custody.trust.cli.simulate import simulate_command
 from custody.trust.wire import (
@@ -190,9 +191,19 @@ def show_account(ctx: click.Context, agent: str, *, at: str | None, as_json: boo
 @click.option("--boost", type=float, help="Amount to add (default and maximum: trust.recovery_rate).")
 @click.option("--actor", required=True, help="Who raises the score.")
 @click.option("--reason", required=True, help="Reason of the recovery.")
+@sign_key_option
 @json_option
 @click.pass_context
-def recover_(ctx: click.Context, agent: str, *, boost: float | None, actor: str, reason: str, as_json: bool) -> int:
+def recover_(  # noqa: PLR0913 - one argument for each option
+    ctx: click.Context,
+    agent: str,
+    *,
+    boost: float | None,
+    actor: str,
+    reason: str,
+    sign_key: Path | None,
+    as_json: bool,
+) -> int:
     """Raise the score of an agent that has lost trust.
 
     A recovery adds at most trust.recovery_rate to the decayed score, up to 1. The next recovery is possible after
@@ -202,7 +213,9 @@ def recover_(ctx: click.Context, agent: str, *, boost: float | None, actor: str,
     Examples:
       custody trust recover claude-code --actor ana --reason "new model, same task passed"
     """
-    report = record_recovery(open_trust_workspace(ctx), agent, boost=boost, actor=actor, reason=reason).report()
+    workspace = open_trust_workspace(ctx)
+    receipt = record_recovery(workspace, agent, boost=boost, actor=actor, reason=reason, sign_key=sign_key)
+    report = receipt.report()
     return print_command_report(report, "\n".join(render_record(report)), as_json=as_json)
 
 

@@ -289,8 +289,7 @@ def test_every_decision_about_a_commit_carries_its_patch_and_the_agents_lines(
     override = record_override(workspace, "robot", commits[0], REJECTED, actor="ana", reason="broke the build")
     record_override(workspace, "robot", commits[0], ACCEPTED, actor="ana", reason="did not break it")
     revert = record_revert(workspace, "robot", commits[0], actor="ana", reason="slow")
-    payloads = [
-        show_named_records(workspace, receipt.report().taken.record).payloads[0] for receipt in (taken, override, revert)
-    ]
+    names = [receipt.report().taken.record for receipt in (taken, override, revert)]
+    payloads = [show_named_records(workspace, name).payloads[0] for name in names]
     assert {payload["agent_lines"] for payload in payloads} == {0}
     assert len({payload["patch"] for payload in payloads}) == 1
