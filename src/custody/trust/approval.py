@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from custody.core.identity import list_identities
 from custody.core.paths import matches_path_pattern
 from custody.core.plural import count_noun, noun_for_count
 from custody.trust.model import Approval, ChangeAuthor, ReviewReason, ReviewRequirement, Trust
@@ -206,8 +207,8 @@ def _find_file_kind_reasons(case: ApprovalCase, _rules: TrustRules) -> Iterator[
 def _find_self_approval_reasons(case: ApprovalCase, _rules: TrustRules) -> Iterator[ReviewReason]:
     if case.approver is None:
         return
-    authors = {case.author.agent, *case.change.people} | ({case.author.operator} - {None})
-    if _normalize_approver_name(case.approver) in {_normalize_approver_name(str(author)) for author in authors}:
+    authors = list_identities((case.author.agent, case.author.operator, *case.change.people))
+    if list_identities((case.approver,)) & authors:
         yield ReviewReason(
             ReviewRequirement.SELF, f"'{case.approver}' is an author of the change and cannot approve it"
         )
@@ -250,10 +251,6 @@ NEVERS: tuple[Callable[[ApprovalCase, TrustRules], Iterator[ReviewReason]], ...]
     _find_clock_reasons,
     _find_acceptance_reasons,
 )
-
-
-def _normalize_approver_name(name: str) -> str:
-    return " ".join(name.casefold().split())
 
 
 def _join_review_paths(paths: list[str]) -> str:

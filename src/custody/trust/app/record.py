@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from custody.core.errors import InputError, WorldError
+from custody.core.identity import is_same_identity
 from custody.core.ids import PENDING, CommitSha, RecordRef, Seq
 from custody.core.views import DecisionKind
 from custody.core.wire.canonical import Json
@@ -122,7 +123,7 @@ def decision_fields_from_request(workspace: Workspace, request: DecisionRequest)
     """Return the fields of a decision's record; an ``InputError`` if the request is invalid."""
     check_decision_count("the size of the change", request.lines)
     check_decision_count("the time of the review", request.review_ms)
-    if request.actor is not None and request.actor == request.agent and request.decision is not DecisionType.REJECTED:
+    if request.decision is not DecisionType.REJECTED and is_same_identity(request.actor, request.agent):
         raise InputError(
             f"'{request.agent}' cannot decide about its own change", hint="pass the person who decided with --actor"
         )
@@ -301,7 +302,7 @@ def check_decision_correction(agent: str, actor: str, reason: str) -> None:
     """Raise an ``InputError`` for a correction without actor or reason, or by the agent itself."""
     if not actor.strip() or not reason.strip():
         raise InputError("a correction needs an actor and a reason", hint="pass --actor and --reason")
-    if actor == agent:
+    if is_same_identity(actor, agent):
         raise InputError(f"'{agent}' cannot correct its own record", hint="pass the person who decided with --actor")
 
 
