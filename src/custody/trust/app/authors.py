@@ -12,7 +12,7 @@ from custody.core.errors import InputError
 from custody.core.ids import CommitSha, SessionId, StoreId
 from custody.core.view_merge import merge_session_views
 from custody.ledger.queries import list_session_views
-from custody.ledger.records import is_claim_record, list_trusted_chains
+from custody.ledger.records import is_claim_record
 from custody.store import Store
 from custody.trust.model import ChangeAuthor
 from custody.workspace.change import Addition
@@ -76,7 +76,7 @@ class Operators:
 
     def __init__(self, context: AttributionContext) -> None:
         self._store: Store = context.store
-        self._chains: set[StoreId] = list_trusted_chains(context.store)
+        self._chains: frozenset[StoreId] = context.ratings.believed
         self._known: dict[tuple[str, str, bool], str | None] = {}
 
     def of(self, agent: str, session: SessionId, *, claims: bool) -> str | None:
