@@ -13,11 +13,18 @@ from custody.core.paths import matches_path_pattern
 from custody.core.plural import count_noun, noun_for_count
 from custody.trust.model import Approval, ChangeAuthor, ReviewReason, ReviewRequirement, Trust
 from custody.trust.rules import TrustRules
-from custody.trust.score import find_record_reasons, find_size_reasons, read_tier_lines_max
+from custody.trust.score import (
+    count_missing_reviews,
+    find_record_reasons,
+    find_size_reasons,
+    read_tier_lines_max,
+)
 
 HOUR_NS = 3_600 * 1_000_000_000
 CLOCK_LAG_NS_MAX = 5 * 60 * 1_000_000_000
 """How far the clock may lag behind the newest record; with a larger lag nothing is approved."""
+REVIEWED_SIZES_MAX = 2
+"""Nothing larger than this many times the largest reviewed change merges without review: small ones vouch for small."""
 SHOWN_MAX = 3
 """Paths named in a sentence; the others are counted."""
 ROOT = "."
@@ -75,6 +82,8 @@ class ApprovalCase:
     """The objection of risk control as a sentence; None if it has none or knows too little."""
     erased: int = 0
     """Erased decisions that may have been against the change."""
+    reviewed_lines: int | None = None
+    """The lines of the author's largest reviewed change; None where it is no limit."""
     damage: str | None = None
     """A later change of the log; None if nothing was found, or another check reports it."""
 
@@ -155,6 +164,14 @@ def _find_record_reasons(case: ApprovalCase, rules: TrustRules) -> Iterator[Revi
 
 def _find_size_reasons(case: ApprovalCase, rules: TrustRules) -> Iterator[ReviewReason]:
     yield from find_size_reasons(case.trust, case.change.lines, rules)
+    if case.reviewed_lines is None or count_missing_reviews(case.trust, rules):
+        return  # without enough reviews nothing may merge anyway
+    if case.change.lines > REVIEWED_SIZES_MAX * case.reviewed_lines:
+        sentence = (
+            f"the change has {count_noun(case.change.lines, 'line')}, more than twice the"
+            f" {case.reviewed_lines:,} of the largest reviewed change of '{case.author.agent}'"
+        )
+        yield ReviewReason(ReviewRequirement.SIZE, sentence)
 
 
 def _find_budget_reasons(case: ApprovalCase, rules: TrustRules) -> Iterator[ReviewReason]:

@@ -194,7 +194,8 @@ class Fold:
             accepted=self.state.accepted + (decision is DecisionType.ACCEPTED),
             modified=self.state.modified + (decision is DecisionType.MODIFIED),
             rejected=self.state.rejected + (decision is DecisionType.REJECTED),
-            inherited=self.state.inherited + self._is_inherited(entry),
+            inherited=self.state.inherited + (entry.is_review and self._is_inherited(entry)),
+            unsampled=self.state.unsampled + (not entry.is_review),
             earned=move_trust_score(earned, value, self._step(entry, value, earned)[1]),
         )
         self.steps.append(

@@ -228,10 +228,22 @@ class ReviewReasonReport(msgspec.Struct, frozen=True):
     sentence: str
 
 
+AssuranceWord = Literal["self-reported", "enrolled", "witnessed"]
+"""Who vouches for a decision: anyone, an enrolled store, or a second party."""
+
+
+class LeftOutDecisions(msgspec.Struct, frozen=True):
+    """Why decisions in favor of an agent do not count, and how many."""
+
+    why: str
+    decisions: int
+
+
 class AgentApproval(msgspec.Struct, frozen=True, kw_only=True):
     """One agent that wrote lines of a change: their number, its record, and the reasons against it.
 
     ``budget`` is the number of lines that may merge without review in the budget window, ``budget_left`` the rest.
+    ``assurance`` is the lowest of the decisions in its favor that count; ``left_out`` are the others.
     """
 
     agent: str
@@ -245,6 +257,8 @@ class AgentApproval(msgspec.Struct, frozen=True, kw_only=True):
     budget_left: int
     approved: bool
     reasons: list[ReviewReasonReport]
+    assurance: AssuranceWord
+    left_out: list[LeftOutDecisions]
     chance: ChanceReport | None = None
 
 

@@ -4,12 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from custody.config import EffectiveRules
+from custody.core.assurance import Assurance
 from custody.core.errors import InputError
 from custody.core.ids import Digest
 from custody.core.wire.arrival import Arrival
 from custody.core.wire.body import format_digest
 from custody.core.wire.time import format_timestamp
 from custody.dupes.app.patch_identity import compute_patch_identity
+from custody.ledger.assurance import rate_workspace_chains
 from custody.ledger.verify import verify_ledger
 from custody.store import Store
 from custody.trust.app.acceptance import AcceptanceAccount
@@ -20,6 +22,7 @@ from custody.trust.app.approval_case import (
     sort_approval_authors,
 )
 from custody.trust.app.authors import AuthorLines, count_trust_author_lines
+from custody.trust.app.decision_assurance import DecisionPolicy
 from custody.trust.app.decision_log import arrival_from_decision
 from custody.trust.app.decisions import TrustQuery, append_decision, make_trust_query, read_settled_decisions
 from custody.trust.app.record import DecisionRequest, decision_fields_from_request
@@ -30,15 +33,18 @@ from custody.trust.approval import (
     compute_merge_budget,
     refuse_unknown_author,
 )
+from custody.trust.assurance import CountingEntries
 from custody.trust.model import Approval, ChangeAuthor, DecisionType
 from custody.trust.queries import ScoreTables
 from custody.trust.rules import TrustRules
 from custody.trust.score import decision_complexity_from_lines
-from custody.trust.wire import AgentApproval, ReviewReasonReport, TrustApproveReport
+from custody.trust.wire import AgentApproval, LeftOutDecisions, ReviewReasonReport, TrustApproveReport
 from custody.workspace.change import ChangeRange, resolve_change_range
 from custody.workspace.machine import machine_user_name
+from custody.workspace.rules_in_force import load_rules_at_commit, load_team_policy_at_commit
 from custody.workspace.workspace import Workspace
 
+ASSURANCE_RULE = "gate.assurance_min"
 EXACT = ("agent", "id", "operator", "areas", "head")
 """The fields that budgets are counted by: they must not be redacted."""
 
@@ -49,7 +55,13 @@ class AuthorApproval:
 
     case: ApprovalCase
     approval: Approval
+    counting: CountingEntries
     acceptance: AcceptanceAccount | None = None
+
+    @property
+    def assurance(self) -> Assurance:
+        """Return the lowest assurance of the decisions in favor of the author; without any, nobody vouches for it."""
+        return self.counting.lowest or Assurance.SELF_REPORTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +136,8 @@ class _MergeCheck:
         self._change = change
         self._by = by
         self._request = request
-        self._approvals = ApprovalQuery(store, query, change, unknown_lines=by.unknown)
+        policy = _load_decision_policy(workspace, store, change)
+        self._approvals = ApprovalQuery(store, query, change, unknown_lines=by.unknown, policy=policy)
         self._damage = _find_decision_log_damage(workspace)
         with read_settled_decisions(store):
             self._known = [
@@ -155,8 +168,9 @@ class _MergeCheck:
         return ApprovalResult(change, answers, no_author, format_digest(Digest(heads)))
 
     def _approve_author(self, known: AuthorScore) -> AuthorApproval:
+        known = self._approvals.refresh_author_score(known)
         case = self._approvals.case(known, approver=self._request.approver, damage=self._damage)
-        return AuthorApproval(case, self._approvals.decide_author_approval(case), known.acceptance)
+        return AuthorApproval(case, self._approvals.decide_author_approval(case), known.counting, known.acceptance)
 
     def _arrivals(self, answer: ApprovalResult) -> Iterable[Arrival]:
         for place, author_approval in enumerate(answer.answers):
@@ -196,6 +210,15 @@ class _MergeCheck:
         )
 
 
+def _load_decision_policy(workspace: Workspace, store: Store, change: ChangeRange) -> DecisionPolicy:
+    """Return who is believed about decisions, as the base of a change says: the change cannot choose its own judges."""
+    repository = workspace.repository
+    team = load_team_policy_at_commit(repository, change.fork)
+    rules, _ = load_rules_at_commit(repository, change.fork, {})
+    least = next(setting.value for setting in rules.settings if setting.rule.name == ASSURANCE_RULE)
+    return DecisionPolicy(team, Assurance(least), rate_workspace_chains(workspace, store, team), repository)
+
+
 def _find_decision_log_damage(workspace: Workspace) -> str | None:
     """Return the first damage found in the store; None if it is intact."""
     findings = verify_ledger(workspace).findings
@@ -203,19 +226,24 @@ def _find_decision_log_damage(workspace: Workspace) -> str | None:
 
 
 def decide_approvals(
-    store: Store, change: ChangeRange, lines: Mapping[ChangeAuthor, int], effective: EffectiveRules, now_ns: int
+    store: Store,
+    change: ChangeRange,
+    lines: Mapping[ChangeAuthor, int],
+    effective: EffectiveRules,
+    now_ns: int,
+    policy: DecisionPolicy | None = None,
 ) -> list[tuple[AuthorApproval, AgentApproval]]:
     """Return the approval for each author of ``lines``, with its report, from the records without the cache.
 
-    Nothing is recorded. Damage of the store is not checked here.
+    Decisions are believed as far as ``policy`` says. Nothing is recorded. Damage of the store is not checked here.
     """
     query = TrustQuery(effective.of(TrustRules), now_ns)
-    approvals = ApprovalQuery(store, query, change)
+    approvals = ApprovalQuery(store, query, change, policy=policy)
     with read_settled_decisions(store):
         known = [approvals.read_author_score(author) for author in sort_approval_authors(lines)]
         cases = [approvals.case(author) for author in known]
         answers = [
-            AuthorApproval(case, approvals.decide_author_approval(case), author.acceptance)
+            AuthorApproval(case, approvals.decide_author_approval(case), author.counting, author.acceptance)
             for case, author in zip(cases, known, strict=True)
         ]
     return [(answer, report_agent_approval(answer, lines[answer.case.author], query.rules)) for answer in answers]
@@ -237,6 +265,8 @@ def report_agent_approval(answer: AuthorApproval, lines: int, rules: TrustRules)
         approved=bool(answer.approval),
         reasons=report_review_reasons(answer.approval),
         chance=None if answer.acceptance is None else answer.acceptance.to_report(),
+        assurance=answer.assurance.value,
+        left_out=[LeftOutDecisions(omission.value, count) for omission, count in answer.counting.left_out.items()],
     )
 
 

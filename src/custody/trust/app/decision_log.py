@@ -14,6 +14,7 @@ from custody.intake.record import open_redaction_key, redact_event_payload
 from custody.store import ObservedView, Store
 from custody.trust.app.decision_signature import sign_decision_event
 from custody.trust.app.decisions import (
+    EVENT_PREFIX,
     TrustQuery,
     append_decision,
     decision_entries_from_views,
@@ -106,7 +107,7 @@ class Log:
         query = TrustQuery(self.rules, now_ns)
         event = event_from_decision(self._workspace, self.agent, id, fields, now_ns)
         signed = event if sign_key is None else sign_decision_event(event, sign_key)
-        arrival = arrival_from_json(EventId(f"trust-{self._workspace.token()}"), signed)
+        arrival = arrival_from_json(EventId(f"{EVENT_PREFIX}{self._workspace.token()}"), signed)
         before: list[Position] = []
 
         def look() -> Sequence[Arrival]:
@@ -142,7 +143,7 @@ def arrival_from_decision(
 ) -> Arrival:
     """Return a decision to append: secrets are redacted; an ``InputError`` if that would change an ``exact`` field."""
     event = event_from_decision(workspace, agent, id, fields, now_ns, exact=exact)
-    return arrival_from_json(EventId(f"trust-{workspace.token()}"), event)
+    return arrival_from_json(EventId(f"{EVENT_PREFIX}{workspace.token()}"), event)
 
 
 def event_from_decision(

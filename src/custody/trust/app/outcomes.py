@@ -215,6 +215,9 @@ class _ChangeOutcome:
         return DecisionRequest(
             agent=agent,
             decision=self._decision,
+            commit=self._subject.change,
+            complexity=self._complexity,
+            lines=self.lines,
             actor=self.actor,
             reason=self._request.reason,
             outcome=self._request.outcome,

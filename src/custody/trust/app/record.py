@@ -179,6 +179,9 @@ def record_override(  # noqa: PLR0913 - the parts of a correction
             overrides=wrong.id,
             actor=actor,
             reason=reason,
+            commit=wrong.commit,
+            complexity=wrong.stakes.complexity,
+            lines=wrong.stakes.lines,
             patch=wrong.patch,
             agent_lines=wrong.agent_lines,
         )
