@@ -115,7 +115,7 @@ def allowed_signers_from_key(line: str) -> bytes:
 def has_presence_flag(signature: str) -> bool:
     """Return whether the device that made a signature says that a person touched it; False for other keys.
 
-    ``ssh-keygen`` accepts signatures that a device made without a touch. The format is that of OpenSSH's PROTOCOL.sshsig
+    ``ssh-keygen`` accepts signatures that a device made without a touch. Its format is in OpenSSH's PROTOCOL.sshsig
     and PROTOCOL.u2f: a signature by a key on a device ends with its flags and a counter.
     """
     try:

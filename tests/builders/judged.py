@@ -14,7 +14,7 @@ from custody.ledger.verify import verify_ledger
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
-from tests.builders.hooks import home_of
+from tests.builders.hooks import RECORDED_AGENT, a_recorded_edit, home_of
 from tests.builders.repo import NOON, a_repository
 
 NS = 1_000_000_000
@@ -50,8 +50,17 @@ class Judged:
         spool_of(self.built.path).put(self.event(kind, at, **fields))
 
     def edit(self, at: int = -30, **fields: Any) -> None:
-        """Record an agent's edit that makes the file as in the commit."""
-        self.tell("edit", at, **(self.an_edit() | fields))
+        """Record by a hook an agent's edit that makes the file as in the commit."""
+        self.put(self.an_edit_event(at, **fields))
+
+    def an_edit_event(self, at: int = -30, **fields: Any) -> bytes:
+        """Return the event of a hook about that edit."""
+        moment = format_timestamp((self.noon + at) * NS)
+        return a_recorded_edit(**({"root": self.built.path, "at": moment} | self.an_edit() | fields))
+
+    def put(self, event: bytes) -> None:
+        """Add an event as a hook does."""
+        spool_of(self.built.path).put(event)
 
     def an_edit(self) -> dict[str, Any]:
         return {"id": "e1", "path": "a.py", "before": OLD, "after": NEW, "head": self.first}
@@ -59,7 +68,7 @@ class Judged:
     def decide(self, count: int, **fields: Any) -> None:
         """Record this many decisions about an agent, an hour apart."""
         for number in range(count):
-            self.tell("decision", -DAY - 3600 * number, **({"id": f"d{number}", "changed_lines": 50} | fields))
+            self.tell("decision", -DAY - 3600 * number, **({"id": f"d{number}", "agent": RECORDED_AGENT, "changed_lines": 50} | fields))
 
     def drained(self) -> "Judged":
         """Ingest all waiting events."""

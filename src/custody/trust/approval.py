@@ -163,9 +163,10 @@ def _find_record_reasons(case: ApprovalCase, rules: TrustRules) -> Iterator[Revi
 
 
 def _find_size_reasons(case: ApprovalCase, rules: TrustRules) -> Iterator[ReviewReason]:
-    yield from find_size_reasons(case.trust, case.change.lines, rules)
-    if case.reviewed_lines is None or count_missing_reviews(case.trust, rules):
-        return  # without enough reviews nothing may merge anyway
+    too_large = tuple(find_size_reasons(case.trust, case.change.lines, rules))
+    yield from too_large
+    if too_large or case.reviewed_lines is None or count_missing_reviews(case.trust, rules):
+        return  # it cannot merge anyway
     if case.change.lines > REVIEWED_SIZES_MAX * case.reviewed_lines:
         sentence = (
             f"the change has {count_noun(case.change.lines, 'line')}, more than twice the"

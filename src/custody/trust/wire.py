@@ -145,8 +145,15 @@ class TrustLine(msgspec.Struct, frozen=True, kw_only=True):
     last_active: str | None
 
 
+AssuranceWord = Literal["self-reported", "enrolled", "witnessed"]
+"""Who vouches for a decision: anyone, an enrolled store, or a second party."""
+
+
 class ScoreStepReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The effect of one record on a score; the notes say why a record does not count."""
+    """The effect of one record on a score; the notes say why a record does not count.
+
+    ``assurance`` says who vouches for the record under the team's policy, null where that was not checked.
+    """
 
     record: str
     id: str
@@ -165,6 +172,7 @@ class ScoreStepReport(msgspec.Struct, frozen=True, kw_only=True):
     actor: str | None
     reason: str | None
     notes: list[str]
+    assurance: AssuranceWord | None = None
 
 
 class TrustListReport(Report, frozen=True, kw_only=True, tag="trust-list"):
@@ -226,10 +234,6 @@ class ReviewReasonReport(msgspec.Struct, frozen=True):
 
     code: str
     sentence: str
-
-
-AssuranceWord = Literal["self-reported", "enrolled", "witnessed"]
-"""Who vouches for a decision: anyone, an enrolled store, or a second party."""
 
 
 class LeftOutDecisions(msgspec.Struct, frozen=True):

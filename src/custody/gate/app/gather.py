@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from custody.attribution import Grade
 from custody.attribution.app.answers import LineAnswer
-from custody.attribution.app.context import open_attribution
+from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.findings import LineAttributor
 from custody.core.assurance import Assurance
 from custody.core.errors import InputError, StoreError
@@ -29,10 +29,10 @@ from custody.gate.model import (
 from custody.gate.rules import GateRules
 from custody.ledger.records import list_recording_gaps
 from custody.ledger.verify import check_ledger_integrity
-from custody.store import Store
 from custody.trust import ChangeAuthor
 from custody.trust.app.approve import decide_approvals
 from custody.trust.app.authors import Operators, trust_author_from_answer
+from custody.trust.app.decision_assurance import DecisionPolicy
 from custody.trust.wire import AgentApproval
 from custody.workspace.change import Addition
 from custody.workspace.workspace import Workspace
@@ -125,7 +125,7 @@ def _gather_attribution_evidence(
             edited = {
                 path.display: answer for path, answer in answers.items() if not isinstance(answer, MissingEvidence)
             }
-            answered = _add_trust_answers(context.store, review, policy, evidence, now_ns)
+            answered = _add_trust_answers(context, review, policy, evidence, now_ns)
             return replace(answered, edited=edited, believed=context.ratings.believed)
     except StoreError as error:
         unknown = MissingEvidence(f"was not checked: {error.message}", error.hint or ASK_DOCTOR)
@@ -192,7 +192,7 @@ def _gate_range_from_answer(
 
 
 def _add_trust_answers(
-    store: Store, review: ChangeUnderReview, policy: Policy, evidence: GateEvidence, now_ns: int
+    context: AttributionContext, review: ChangeUnderReview, policy: Policy, evidence: GateEvidence, now_ns: int
 ) -> GatheredEvidence:
     """Return the evidence with the approval of each agent, computed from the records that were just verified."""
     lines = Counter[ChangeAuthor]()
@@ -201,8 +201,10 @@ def _add_trust_answers(
             lines[added_range.author] += len(added_range.lines)
     if not lines:
         return GatheredEvidence(evidence)
-    approvals = decide_approvals(store, review.change, lines, policy.rules, now_ns)
-    answers = tuple(TrustAnswer(decided.case.author, decided.approval) for decided, _ in approvals)
+    least = Assurance(policy.rules.of(GateRules).assurance_min)
+    believed = DecisionPolicy(policy.team, least, context.ratings, review.repository)
+    approvals = decide_approvals(context.store, review.change, lines, policy.rules, now_ns, believed)
+    answers = tuple(TrustAnswer(decided.case.author, decided.approval, decided.assurance) for decided, _ in approvals)
     return GatheredEvidence(replace(evidence, trust=answers), tuple(agent for _, agent in approvals))
 
 

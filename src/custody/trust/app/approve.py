@@ -11,7 +11,6 @@ from custody.core.wire.arrival import Arrival
 from custody.core.wire.body import format_digest
 from custody.core.wire.time import format_timestamp
 from custody.dupes.app.patch_identity import compute_patch_identity
-from custody.ledger.assurance import rate_workspace_chains
 from custody.ledger.verify import verify_ledger
 from custody.store import Store
 from custody.trust.app.acceptance import AcceptanceAccount
@@ -22,7 +21,7 @@ from custody.trust.app.approval_case import (
     sort_approval_authors,
 )
 from custody.trust.app.authors import AuthorLines, count_trust_author_lines
-from custody.trust.app.decision_assurance import DecisionPolicy
+from custody.trust.app.decision_assurance import DecisionPolicy, load_base_decision_policy
 from custody.trust.app.decision_log import arrival_from_decision
 from custody.trust.app.decisions import TrustQuery, append_decision, make_trust_query, read_settled_decisions
 from custody.trust.app.record import DecisionRequest, decision_fields_from_request
@@ -41,10 +40,8 @@ from custody.trust.score import decision_complexity_from_lines
 from custody.trust.wire import AgentApproval, LeftOutDecisions, ReviewReasonReport, TrustApproveReport
 from custody.workspace.change import ChangeRange, resolve_change_range
 from custody.workspace.machine import machine_user_name
-from custody.workspace.rules_in_force import load_rules_at_commit, load_team_policy_at_commit
 from custody.workspace.workspace import Workspace
 
-ASSURANCE_RULE = "gate.assurance_min"
 EXACT = ("agent", "id", "operator", "areas", "head")
 """The fields that budgets are counted by: they must not be redacted."""
 
@@ -136,7 +133,7 @@ class _MergeCheck:
         self._change = change
         self._by = by
         self._request = request
-        policy = _load_decision_policy(workspace, store, change)
+        policy = load_base_decision_policy(workspace, store, change.fork)
         self._approvals = ApprovalQuery(store, query, change, unknown_lines=by.unknown, policy=policy)
         self._damage = _find_decision_log_damage(workspace)
         with read_settled_decisions(store):
@@ -208,15 +205,6 @@ class _MergeCheck:
             patch=compute_patch_identity(self._change.files),
             agent_lines=self._by.lines(author.agent),
         )
-
-
-def _load_decision_policy(workspace: Workspace, store: Store, change: ChangeRange) -> DecisionPolicy:
-    """Return who is believed about decisions, as the base of a change says: the change cannot choose its own judges."""
-    repository = workspace.repository
-    team = load_team_policy_at_commit(repository, change.fork)
-    rules, _ = load_rules_at_commit(repository, change.fork, {})
-    least = next(setting.value for setting in rules.settings if setting.rule.name == ASSURANCE_RULE)
-    return DecisionPolicy(team, Assurance(least), rate_workspace_chains(workspace, store, team), repository)
 
 
 def _find_decision_log_damage(workspace: Workspace) -> str | None:

@@ -15,13 +15,20 @@ from custody.core.ids import CommitSha, RecordRef
 from custody.core.record import Record
 from custody.core.views import Decision, WitnessClaim
 from custody.git import Commit, NoObject, Repository, Walk
-from custody.ledger.assurance import ChainRatings
+from custody.ledger.assurance import ChainRatings, rate_workspace_chains
 from custody.signing import allowed_signers_from_key, find_signer, has_presence_flag
 from custody.store import ObservedView, Store
 from custody.trust.app.decision_signature import NAMESPACE, encode_signed_decision
-from custody.trust.app.decisions import EVENT_PREFIX
+from custody.trust.app.decisions import EVENT_PREFIX, FolderWorkspace
 from custody.trust.assurance import DecisionBelief, DecisionVouching, rate_decision
+from custody.workspace.rules_in_force import (
+    load_rules_at_commit,
+    load_team_policy_at_commit,
+    load_workspace_team_policy,
+)
+from custody.workspace.workspace import Workspace, has_workspace_repository
 
+ASSURANCE_RULE = "gate.assurance_min"
 CHANGE_COMMITS_MAX = 1000
 """The most commits of a merged change that are searched for its authors; a larger one has no second party."""
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
@@ -39,6 +46,23 @@ class DecisionPolicy:
     least: Assurance = Assurance.SELF_REPORTED
     ratings: ChainRatings = field(default_factory=ChainRatings)
     repository: Repository | None = None
+
+
+def load_decision_policy(workspace: Workspace, store: Store) -> DecisionPolicy:
+    """Return who is believed about decisions, as the team's policy in HEAD says; outside a repository nobody is."""
+    if isinstance(workspace, FolderWorkspace) or not has_workspace_repository(workspace):
+        return DecisionPolicy()
+    team = load_workspace_team_policy(workspace)
+    return DecisionPolicy(team, ratings=rate_workspace_chains(workspace, store, team), repository=workspace.repository)
+
+
+def load_base_decision_policy(workspace: Workspace, store: Store, base: CommitSha) -> DecisionPolicy:
+    """Return who is believed about decisions, as ``base`` says: a change cannot choose its own judges."""
+    team = load_team_policy_at_commit(workspace.repository, base)
+    rules, _ = load_rules_at_commit(workspace.repository, base, {})
+    least = next(setting.value for setting in rules.settings if setting.rule.name == ASSURANCE_RULE)
+    ratings = rate_workspace_chains(workspace, store, team)
+    return DecisionPolicy(team, Assurance(least), ratings, workspace.repository)
 
 
 class DecisionRater:

@@ -48,7 +48,8 @@ def render_score_step(step: ScoreStepReport) -> str:
     what = kind if step.kind == "recovery" else f"{kind} {step.decision}".removeprefix("decision ")
     size = "" if step.weight is None else f", weight {step.weight:.2f}, step {step.step:.2f}"
     about = f" {step.commit[:SHORT_DIGITS]}" if step.commit else ""
-    by = f" by {step.actor}" if step.actor else ""
+    vouched = f" ({step.assurance})" if step.assurance else ""
+    by = f" by {step.actor}{vouched}" if step.actor else vouched
     reason = f": {step.reason}" if step.reason else ""
     notes = f" [{'; '.join(step.notes)}]" if step.notes else ""
     moved = f"{step.before:.2f} -> {step.after:.2f}" if step.counts else f"{step.before:.2f} (not counted)"

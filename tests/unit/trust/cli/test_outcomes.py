@@ -30,7 +30,7 @@ def built(tmp_path: Path) -> Built:
     first = made.commit({b"a.py": BASE}, at=NOON)
     text = {"before": BASE.decode(), "after": (BASE + ADDED).decode()}
     at = "2023-11-14T22:14:00Z"
-    spool_of(made.path).put(an_event("edit", agent="robot", session="s", path="a.py", head=first, at=at, **text))
+    spool_of(made.path).put(an_event("edit", agent="claude-code", session="s", path="a.py", head=first, at=at, **text))
     made.commit({b"a.py": BASE + ADDED}, first, message=b"Add values", at=NOON + 120)
     made.checkout()
     return made
@@ -51,11 +51,11 @@ def test_an_outcome_is_recorded_known_and_reverted(built: Built) -> None:
         0,
         ["robot: nothing recorded: already accepted in record STORE:2"],
     )
-    ran = custody(built.path, "trust", "record", "robot", "HEAD", "--outcome", "reverted")
+    ran = custody(built.path, "trust", "record", "claude-code", "HEAD", "--outcome", "reverted")
     assert (ran.status, ran.out) == (2, "")
     assert "a correction needs an actor and a reason" in ran.err
     said = ("--actor", "ben", "--reason", "slow")
-    ran = custody(built.path, "trust", "record", "robot", "HEAD", "--outcome", "reverted", *said, "--json")
+    ran = custody(built.path, "trust", "record", "claude-code", "HEAD", "--outcome", "reverted", *said, "--json")
     report = json.loads(ran.out)
     assert (report["report"], report["told"], report["agents"][0]["taken"]["kind"]) == (
         "trust-outcome",
