@@ -80,7 +80,7 @@ def a_recorded_event(
     payload: dict[str, Any],
     *,
     at: str,
-    id: str = "1",  # noqa: A002 - the field's name
+    id: str = "1",
     session: str = "s1",
     call: str | None = None,
     head: str | None = None,
@@ -113,27 +113,33 @@ def a_recorded_edit(
     *,
     root: Path | str,
     at: str,
-    call: str | None = None,
-    id: str = "1",  # noqa: A002 - the field's name
+    call: str | None = "",
+    id: str = "1",
     proposed: str | None = None,
+    tool: str = "Write",
     **fields: Any,
 ) -> bytes:
     """Return the hook's event after an agent wrote a file; a person changed it before, if ``proposed`` differs."""
-    call = call or id
-    response = {
+    call = id if call == "" else call
+    response: dict[str, Any] = {
         "type": "create" if before is None else "update",
         "filePath": f"{root}/{path}",
-        "content": after,
         "originalFile": before,
         "userModified": proposed is not None,
         "structuredPatch": [],
     }
-    wrote = {"file_path": f"{root}/{path}", "content": after if proposed is None else proposed}
-    payload = {"tool_name": "Write", "tool_use_id": call, "tool_input": wrote, "tool_response": response}
+    wrote: dict[str, Any] = {"file_path": f"{root}/{path}"}
+    written = after if proposed is None else proposed
+    if tool == "Edit":
+        wrote |= {"old_string": before, "new_string": written}
+        response |= {"oldString": before, "newString": after}
+    else:
+        wrote["content"], response["content"] = written, after
+    payload = {"tool_name": tool, "tool_use_id": call, "tool_input": wrote, "tool_response": response}
     return a_recorded_event("PostToolUse", payload, at=at, id=id, call=call, root=root, **fields)
 
 
-def a_recorded_session(*, at: str, model: str | None = None, id: str = "start", **fields: Any) -> bytes:  # noqa: A002
+def a_recorded_session(*, at: str, model: str | None = None, id: str = "start", **fields: Any) -> bytes:
     """Return the hook's event at the start of a session."""
     payload = {"source": "startup", **({} if model is None else {"model": model})}
     return a_recorded_event("SessionStart", payload, at=at, id=id, **fields)

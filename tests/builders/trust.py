@@ -37,11 +37,19 @@ class TrustWorld:
         """Add an event as an agent's hook does."""
         spool_of(self.built.path).put(event)
 
-    def proven(self, agent: str = RECORDED_AGENT, count: int = 12, decision: str = "accepted", **fields: Any) -> "TrustWorld":
+    def proven(
+        self, agent: str = RECORDED_AGENT, count: int = 12, decision: str = "accepted", **fields: Any
+    ) -> "TrustWorld":
         """Record this many decisions about an agent, one an hour, the last an hour ago."""
         for place in range(count):
             at = format_timestamp((self.at - 3600 * (count - place)) * NS)
-            self.tell("decision", agent=agent, at=at, decision=decision, **{"changed_lines": 50, **fields})
+            self.tell(
+                "decision",
+                agent=agent,
+                at=at,
+                decision=decision,
+                **{"changed_lines": 250, "commit": self.first, **fields},
+            )
         return self
 
     def agent_wrote(

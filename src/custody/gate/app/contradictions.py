@@ -6,10 +6,11 @@ content. An attribution counts only as far as its own records support it.
 
 from collections.abc import Iterator, Sequence
 
-from custody.attribution import LineOwner, Trace
+from custody.attribution import Grade, LineOwner, Trace, TraceAttribution
 from custody.attribution.app.answers import LineAnswer
 from custody.attribution.app.blame import collect_lineage_words, compute_line_word_share, find_agents_by_line
 from custody.attribution.app.context import AttributionContext
+from custody.core.assurance import Assurance, find_lowest_assurance
 from custody.core.ids import CommitSha, NaturalKey, RecordRef, SessionId
 from custody.core.paths import Lines, RepoPath
 from custody.core.views import FileEdit, FileState, TracedFile

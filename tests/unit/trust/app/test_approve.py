@@ -124,8 +124,8 @@ class TestIdentity:
         world.agent_wrote(2, agent="other", path="src/b.py")
         report = asked(world, f"{base}..{world.head}")
         assert [(one.agent, one.approved, one.lines) for one in report.agents] == [
-            ("other", False, 2),
             ("claude-code", True, 2),
+            ("other", False, 2),
         ]
         assert codes(report) == ["TRUST-SAMPLES"]
 
@@ -210,7 +210,9 @@ class TestNever:
         change = world.proven().agent_wrote(2)
         assert asked(world, change).approved
         world.later(hours=1)
-        done = record_revert(world.workspace, "claude-code", f"unreviewed:{world.head}", actor="ana", reason="slow").report()
+        done = record_revert(
+            world.workspace, "claude-code", f"unreviewed:{world.head}", actor="ana", reason="slow"
+        ).report()
         assert (done.taken.kind, done.taken.lines, done.standing.rejected) == ("revert", 2, 1)
         assert "TRUST-REJECTED" in codes(asked(world, change))
 

@@ -99,7 +99,7 @@ def test_whom_a_claim_names_is_asked_about_and_gets_nothing_for_it(world: TrustW
     change = somebody_wrote(world.proven().proven("other"))
     noted(world, agent="other")
     report = asked(world, change, agent="claude-code")
-    assert [one.agent for one in report.agents] == ["other", "claude-code"]
+    assert [one.agent for one in report.agents] == ["claude-code", "other"]
     (payload,) = show_named_records(world.workspace, report.recorded[0]).payloads
     assert (len(report.recorded), payload["agent"]) == (1, "claude-code")
 

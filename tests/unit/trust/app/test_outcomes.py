@@ -63,8 +63,8 @@ def test_each_agent_of_a_change_gets_one_decision_and_a_name_restricts_to_one(wo
     assert [(one.agent, one.lines, one.state) for one in report.agents] == [("other", 7, "recorded")]
     report = told(world, "merged", change)
     assert [(one.agent, one.lines, one.state) for one in report.agents] == [
-        ("other", 7, "known"),
         ("claude-code", 5, "recorded"),
+        ("other", 7, "known"),
     ]
     assert (counts(world), counts(world, "other")) == ((1, 0, 0), (1, 0, 0))
 
@@ -83,7 +83,8 @@ def test_the_same_told_again_is_no_second_decision(world: TrustWorld) -> None:
 def test_what_was_recorded_by_hand_is_the_same_decision(world: TrustWorld) -> None:
     world.agent_wrote(12)
     record_commit_decision(
-        world.workspace, DecisionRequest(agent="claude-code", decision=DecisionType.ACCEPTED, commit="HEAD", actor="ana")
+        world.workspace,
+        DecisionRequest(agent="claude-code", decision=DecisionType.ACCEPTED, commit="HEAD", actor="ana"),
     )
     assert told(world, "merged", "HEAD").agents[0].state == "known"
     with pytest.raises(InputError, match="is already decided"):
