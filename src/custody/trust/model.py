@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from custody.core.assurance import Assurance
 from custody.core.errors import InputError
 from custody.core.ids import RecordRef
 from custody.core.views import WitnessClaim
@@ -271,10 +272,12 @@ class ChangeAuthor:
 class Approval:
     """Whether a change may merge without review; true without reasons against it.
 
-    It compares and prints like a bool, as document 001 specifies.
+    It compares and prints like a bool, as document 001 specifies. ``assurance`` says who vouches for the decisions that
+    it rests on, where that is known.
     """
 
     against: tuple[ReviewReason, ...] = ()
+    assurance: Assurance | None = None
 
     @property
     def reasons(self) -> tuple[str, ...]:

@@ -40,6 +40,7 @@ from custody.trust.wire import (
 
 AGENT_COLUMNS_MAX = 16
 DAY_HOURS = 24
+SELF_REPORTED_ONLY = " (self-reported evidence only)"
 TIER_ROLES: Mapping[str, Role | None] = MappingProxyType(
     {"verified": "ok", "high": "ok", "medium": None, "low": "warn", "untrusted": "bad"}
 )
@@ -75,7 +76,7 @@ def approve(
 
 
 def _render_approval(report: TrustApproveReport) -> Iterator[str]:
-    yield "approved" if report.approved else "review"
+    yield _describe_approval(report)
     for reason in report.reasons:
         yield f"  {reason.code}: {reason.sentence}"
     yield from (render_agent_approval(agent) for agent in report.agents)
@@ -86,13 +87,22 @@ def _render_approval(report: TrustApproveReport) -> Iterator[str]:
         yield f"recorded as {', '.join(report.recorded)}" if report.recorded else "nothing new to record"
 
 
+def _describe_approval(report: TrustApproveReport) -> str:
+    """Return the answer, and whether it rests on what any account could have written."""
+    if not report.approved:
+        return "review"
+    is_self_reported = any(agent.assurance == "self-reported" for agent in report.agents)
+    return f"approved{SELF_REPORTED_ONLY}" if is_self_reported else "approved"
+
+
 def render_agent_approval(agent: AgentApproval) -> str:
     """Return one agent of a change as a line."""
     by = f", run by {agent.operator}" if agent.operator else ""
     model = f" ({agent.model})" if agent.model else ""
     trust = f"trust {agent.score:.2f} ({agent.tier}), {count_noun(agent.samples, 'review')}"
     budget = f"budget: {agent.budget_left:,} of {count_noun(agent.budget, 'line')} left"
-    return f"{agent.agent}{model}{by}: {trust}; {budget}{_render_acceptance(agent)}"
+    left_out = "".join(f"; not counted: {count_noun(left.decisions, 'decision')} {left.why}" for left in agent.left_out)
+    return f"{agent.agent}{model}{by}: {trust}{left_out}; {budget}{_render_acceptance(agent)}"
 
 
 def _render_acceptance(agent: AgentApproval) -> str:

@@ -46,7 +46,7 @@ class World:
         for number in range(count):
             at = format_timestamp((NOON - 3600 * number) * NS)
             spool_of(self.built.path).put(
-                an_event("decision", agent=RECORDED_AGENT, id=f"d{number}", at=at, changed_lines=50)
+                an_event("decision", agent=RECORDED_AGENT, id=f"d{number}", at=at, changed_lines=50, commit=self.first)
             )
         return self
 

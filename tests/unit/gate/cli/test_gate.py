@@ -84,7 +84,8 @@ def an_agent_wrote(repository: Path, after: str) -> None:
     """Record an agent with a good record."""
     for number in range(12):
         at = format_timestamp((NOON - 3600 * number) * NS)
-        spool_of(repository).put(an_event("decision", agent=RECORDED_AGENT, id=f"d{number}", at=at, changed_lines=50))
+        about = {"id": f"d{number}", "at": at, "changed_lines": 50, "commit": Built(repository).head()}
+        spool_of(repository).put(an_event("decision", agent=RECORDED_AGENT, **about))
     spool_of(repository).put(
         a_recorded_edit("a.py", OLD, after, root=repository, at=format_timestamp((NOON + 90) * NS))
     )
