@@ -57,7 +57,7 @@ class Court:
         """Give the agent a good record, and some tool calls before its edit."""
         for number in range(count):
             at = format_timestamp((NOON - 3600 * number) * NS)
-            self.put(an_event("decision", id=f"d{number}", at=at, changed_lines=50))
+            self.put(an_event("decision", id=f"d{number}", at=at, changed_lines=50, commit=self.base))
         for session in ("s1", "s2", "s3"):
             for step, name in enumerate(("Read", "Grep", "Edit")):
                 at, ended = (format_timestamp((NOON + 70 + 3 * step + more) * NS) for more in (0, 1))

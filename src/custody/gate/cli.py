@@ -16,7 +16,14 @@ from custody.core.errors import InputError
 from custody.core.plural import count_noun
 from custody.core.wire.report import encode_report
 from custody.gate.app.gate import GateRequest, encode_verdict_form, find_first_added_place, gate
-from custody.gate.wire.report import GateReport, PlaceReport, ReasonReport, count_lines_by_author, render_skipped_check
+from custody.gate.wire.report import (
+    GateReport,
+    PlaceReport,
+    ReasonReport,
+    count_lines_by_author,
+    render_assurance_note,
+    render_skipped_check,
+)
 from custody.terminal.frame import current_screen, json_option, open_command_workspace, print_command_report
 from custody.terminal.screen import Piece, Role, Screen, StyledText, TextLine, table_lines, text_columns, wrap_text
 from custody.trust.cli.trust import render_agent_approval
@@ -33,6 +40,7 @@ PLACE_WORDS: Mapping[str, str] = MappingProxyType(
     {
         "ATTR-UNSEEN": "author not checked",
         "ATTR-NONE": "nothing shows who wrote it",
+        "ATTR-SELF": "a person's only by their own account",
         "ATTR-WEAK": "weak evidence of who wrote it",
         "ATTR-SHARE": "written by agents",
         "TRUST-UNKNOWN": "written by an unknown agent",
@@ -199,7 +207,8 @@ def _render_verdict_title(report: GateReport, screen: Screen, change: str) -> Te
     look = VERDICT_LOOKS[report.level]
     mark = look.mark if screen.has_unicode else look.plain_mark
     added = sum(count_lines_by_author(report.added).values())
-    return (StyledText(f"{mark} {look.words}", look.role), f"  {change}", f"  +{added:,}" if added else "")
+    words = look.words + render_assurance_note(report.level, report.assurance)
+    return (StyledText(f"{mark} {words}", look.role), f"  {change}", f"  +{added:,}" if added else "")
 
 
 def _summarize_reasons(reasons: Sequence[ReasonReport]) -> str:

@@ -342,3 +342,30 @@ def list_session_source_readings(
     return store.views.look_up(
         SourceAccess, f"{where} ORDER BY at_ns DESC LIMIT {int(limit)}", (*sessions, locator, until_ns)
     )
+
+
+# SQL about signed statements of chain heads.
+
+
+@dataclass(frozen=True, slots=True)
+class HeadStatement:
+    """A signed statement that a chain reached ``seq``: its bytes, the signer's public key and the signature."""
+
+    store: StoreId
+    seq: int
+    signer: str
+    statement: bytes
+    signature: str
+
+
+def find_head_statements(store: Store, chain: StoreId, seq: int) -> list[HeadStatement]:
+    """Return the statements that a chain reached ``seq`` or beyond."""
+    rows = store.db.rows(
+        "SELECT seq, signer, statement, signature FROM head_statement WHERE store_id = ? AND seq >= ?"
+        " ORDER BY seq, signer",
+        (chain, seq),
+    )
+    return [
+        HeadStatement(chain, integer_from_sql(at), str(signer), bytes_from_sql(text), str(signature))
+        for at, signer, text, signature in rows
+    ]

@@ -276,6 +276,10 @@ class Store:
         found = self.db.rows("SELECT value FROM setting WHERE name = 'store_id'")
         return StoreId(str(found[0][0])) if found else None
 
+    def ensure_own(self) -> StoreId:
+        """Return the chain that this database appends to, which gets its id now if it has none; inside a write."""
+        return self._own_head().store
+
     # --- which chain --------------------------------------------------------------------------------------------------
 
     def _own_head(self) -> ChainTip:

@@ -8,15 +8,23 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from custody.core.identity import list_identities
 from custody.core.paths import matches_path_pattern
 from custody.core.plural import count_noun, noun_for_count
 from custody.trust.model import Approval, ChangeAuthor, ReviewReason, ReviewRequirement, Trust
 from custody.trust.rules import TrustRules
-from custody.trust.score import find_record_reasons, find_size_reasons, read_tier_lines_max
+from custody.trust.score import (
+    count_missing_reviews,
+    find_record_reasons,
+    find_size_reasons,
+    read_tier_lines_max,
+)
 
 HOUR_NS = 3_600 * 1_000_000_000
 CLOCK_LAG_NS_MAX = 5 * 60 * 1_000_000_000
 """How far the clock may lag behind the newest record; with a larger lag nothing is approved."""
+REVIEWED_SIZES_MAX = 2
+"""Nothing larger than this many times the largest reviewed change merges without review: small ones vouch for small."""
 SHOWN_MAX = 3
 """Paths named in a sentence; the others are counted."""
 ROOT = "."
@@ -74,6 +82,8 @@ class ApprovalCase:
     """The objection of risk control as a sentence; None if it has none or knows too little."""
     erased: int = 0
     """Erased decisions that may have been against the change."""
+    reviewed_lines: int | None = None
+    """The lines of the author's largest reviewed change; None where it is no limit."""
     damage: str | None = None
     """A later change of the log; None if nothing was found, or another check reports it."""
 
@@ -153,7 +163,16 @@ def _find_record_reasons(case: ApprovalCase, rules: TrustRules) -> Iterator[Revi
 
 
 def _find_size_reasons(case: ApprovalCase, rules: TrustRules) -> Iterator[ReviewReason]:
-    yield from find_size_reasons(case.trust, case.change.lines, rules)
+    too_large = tuple(find_size_reasons(case.trust, case.change.lines, rules))
+    yield from too_large
+    if too_large or case.reviewed_lines is None or count_missing_reviews(case.trust, rules):
+        return  # it cannot merge anyway
+    if case.change.lines > REVIEWED_SIZES_MAX * case.reviewed_lines:
+        sentence = (
+            f"the change has {count_noun(case.change.lines, 'line')}, more than twice the"
+            f" {case.reviewed_lines:,} of the largest reviewed change of '{case.author.agent}'"
+        )
+        yield ReviewReason(ReviewRequirement.SIZE, sentence)
 
 
 def _find_budget_reasons(case: ApprovalCase, rules: TrustRules) -> Iterator[ReviewReason]:
@@ -206,8 +225,8 @@ def _find_file_kind_reasons(case: ApprovalCase, _rules: TrustRules) -> Iterator[
 def _find_self_approval_reasons(case: ApprovalCase, _rules: TrustRules) -> Iterator[ReviewReason]:
     if case.approver is None:
         return
-    authors = {case.author.agent, *case.change.people} | ({case.author.operator} - {None})
-    if _normalize_approver_name(case.approver) in {_normalize_approver_name(str(author)) for author in authors}:
+    authors = list_identities((case.author.agent, case.author.operator, *case.change.people))
+    if list_identities((case.approver,)) & authors:
         yield ReviewReason(
             ReviewRequirement.SELF, f"'{case.approver}' is an author of the change and cannot approve it"
         )
@@ -250,10 +269,6 @@ NEVERS: tuple[Callable[[ApprovalCase, TrustRules], Iterator[ReviewReason]], ...]
     _find_clock_reasons,
     _find_acceptance_reasons,
 )
-
-
-def _normalize_approver_name(name: str) -> str:
-    return " ".join(name.casefold().split())
 
 
 def _join_review_paths(paths: list[str]) -> str:

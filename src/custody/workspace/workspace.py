@@ -1,7 +1,7 @@
 """The workspace of a command: its repository, store and spool."""
 
 import os
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,7 +12,7 @@ from typing import TypeVar
 from custody.capture.hook.event_home import find_user_state_folder, locate_event_fallback, read_capture_gaps
 from custody.capture.spool import Spool, format_rejected_gap
 from custody.core.errors import InputError, SpoolError, StoreError
-from custody.core.ids import DEFAULT_PROJECT, PENDING, check_project_name
+from custody.core.ids import DEFAULT_PROJECT, PENDING, StoreId, check_project_name
 from custody.core.wire.arrival import make_loss_arrival
 from custody.git import Repository, discover_repository
 from custody.store import (
@@ -224,6 +224,11 @@ class Workspace:
     @property
     def until_ns(self) -> int | None:
         """Return the past time of this workspace, after which nothing counts; None for the present."""
+        return None
+
+    @property
+    def head_signers(self) -> Mapping[StoreId, frozenset[str]] | None:
+        """Return the keys that signed the heads of chains; None where the store itself holds their statements."""
         return None
 
     def scratch(self) -> Store:

@@ -33,7 +33,7 @@ from custody.core.paths import RepoPath
 from custody.core.record import Record
 from custody.core.views import FileEdit, FileState
 from custody.git import FileAt, Object, ObjectReader
-from custody.ledger.records import is_imported_record, list_trusted_chains
+from custody.ledger.records import is_imported_record
 from custody.store import Store
 
 MARKER = "[redacted:"
@@ -133,11 +133,12 @@ class Lineage:
 
     def _load_snapshots(self, rows: Sequence[tuple[int, str, RecordRef, int]]) -> list[FileSnapshot]:
         snapshots = []
-        trusted = list_trusted_chains(self.store)
+        # This only ranks two recordings of one call; who is believed is decided by the policy of each question.
+        near = self.store.tables.list_owned_chains() | self.store.tables.list_pulled_chains()
         for _, _, ref, n in rows:
             observed = self.store.views.read_view_at(ref, n)
             if observed is not None and isinstance(observed.view, FileEdit | FileState):
-                kind = _classify_snapshot_record(observed.record, trusted)
+                kind = _classify_snapshot_record(observed.record, near)
                 snapshots.append(file_snapshot_from_view(observed.view, ref, n, kind))
         return snapshots
 
@@ -299,9 +300,9 @@ def _state_author_from_snapshot(snapshot: FileSnapshot) -> StateAuthor:
     )
 
 
-def _classify_snapshot_record(record: Record, trusted: Collection[StoreId]) -> str:
+def _classify_snapshot_record(record: Record, near: Collection[StoreId]) -> str:
     """Return the record's kind, or ``IMPORTED`` for any imported record."""
-    return IMPORTED if is_imported_record(record, trusted) else record.entry.kind
+    return IMPORTED if is_imported_record(record, near) else record.entry.kind
 
 
 def _extract_snapshot_call(observed: str) -> str:

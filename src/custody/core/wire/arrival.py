@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
+from custody.core.errors import InputError
 from custody.core.ids import Digest, EventId, NaturalKey, digest_from_bytes
 from custody.core.record import ChainTip, RecordDraft
 from custody.core.wire.body import format_digest, split_payload_texts, trim_event_output
@@ -30,6 +31,7 @@ CONTINUES = "continues"
 ERASED = "erased"
 LOST = "lost"
 REGISTRY = "registry"
+WITNESS = "witness"
 SYSTEM_KINDS = frozenset((CONTINUES, ERASED, LOST))
 """Kinds that a store writes about itself; an event can never have them."""
 _EVENT_FAMILIES = frozenset(("event", "hook"))
@@ -45,8 +47,30 @@ class Arrival:
 
 
 def arrival_from_bytes(event_id: EventId, data: bytes) -> Arrival:
-    """Prepare an event's bytes for a chain, or raise an ``InputError`` if they are not a valid event."""
-    return arrival_from_json(event_id, parse_json_bytes(data))
+    """Prepare the bytes of an event from outside for a chain, or raise an ``InputError`` if they are not valid."""
+    return arrival_from_json(event_id, refuse_host_witness(parse_json_bytes(data)))
+
+
+def refuse_host_witness(value: Json) -> Json:
+    """Return an event from outside; raise an ``InputError`` if it says that a code host vouches for it."""
+    if _has_host_witness(value):
+        raise InputError(
+            "'witness' of kind 'host' is only recorded by the service's own webhook",
+            hint="leave it out, or sign the decision with 'custody trust record --sign-key'",
+        )
+    return value
+
+
+def drop_host_witness(value: Json) -> Json:
+    """Return an event without the claim that a code host vouches for it: the rest may be true."""
+    if isinstance(value, dict) and _has_host_witness(value):
+        return {name: field for name, field in value.items() if name != WITNESS}
+    return value
+
+
+def _has_host_witness(value: Json) -> bool:
+    witness = value.get(WITNESS) if isinstance(value, dict) else None
+    return isinstance(witness, dict) and witness.get("kind") == "host"
 
 
 def arrival_from_json(event_id: EventId, value: Json) -> Arrival:

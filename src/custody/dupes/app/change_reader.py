@@ -10,7 +10,7 @@ from typing import Any
 
 from custody.core.errors import CustodyError, GitError
 from custody.core.ids import CommitSha
-from custody.core.paths import Hunk
+from custody.dupes.app.patch_identity import decode_file_hunks
 from custody.dupes.facts.extractor import (
     classify_file_channel,
     detect_file_language,
@@ -230,7 +230,7 @@ class _Reader:
         change = file.change
         path = str(change.path)
         channel = classify_file_channel(path, self._rules.channel_patterns)
-        runs = tuple(_decode_hunks(file))
+        runs = tuple(decode_file_hunks(file))
         sides = [side for side in (change.old, change.new) if side is not None]
         opaque = _explain_opaque_file(file)
         before = after = NOT_READ
@@ -280,24 +280,10 @@ def _refine_file_channel(channel: Channel, reading: FileReading) -> Channel:
     return refine_channel(channel, reading.facts)
 
 
-def _decode_hunks(file: FileDiff) -> Iterator[Hunk[str]]:
-    for hunk in file.hunks:
-        yield Hunk(
-            hunk.old_first,
-            hunk.new_first,
-            tuple(_decode_diff_line(text) for text in hunk.removed),
-            tuple(_decode_diff_line(text) for text in hunk.added),
-        )
-
-
 def _explain_opaque_file(file: FileDiff) -> str | None:
     if any(side is not None and side.mode == SUBMODULE_MODE for side in (file.change.old, file.change.new)):
         return "a submodule"
     return _OPAQUE.get(file.shown)
-
-
-def _decode_diff_line(raw: bytes) -> str:
-    return raw.decode("utf-8", "surrogateescape").removesuffix("\n").removesuffix("\r")
 
 
 def _decode_commit_text(raw: bytes) -> str:

@@ -154,6 +154,7 @@ def _build_gate_report(
         fork=change.fork,
         worktree=review.is_work_tree,
         level=verdict.level.value,
+        assurance=evidence.assurance.value,
         reasons=[_report_gate_reason(reason) for reason in verdict.reasons],
         added=AddedLines(**{whose.value: lines[whose] for whose in LineOwner}),
         unread=[

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field, replace
 
 from custody.attribution import Grade
 from custody.attribution.app.answers import LineAnswer
-from custody.attribution.app.context import open_attribution
+from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.findings import LineAttributor
+from custody.core.assurance import Assurance
 from custody.core.errors import InputError, StoreError
+from custody.core.ids import StoreId
 from custody.dupes.app.indexed_changes import get_newest_change_id
 from custody.gate.app.change import ChangeUnderReview, Policy
 from custody.gate.app.contradictions import ContradictionCheck
@@ -27,10 +29,10 @@ from custody.gate.model import (
 from custody.gate.rules import GateRules
 from custody.ledger.records import list_recording_gaps
 from custody.ledger.verify import check_ledger_integrity
-from custody.store import Store
 from custody.trust import ChangeAuthor
 from custody.trust.app.approve import decide_approvals
 from custody.trust.app.authors import Operators, trust_author_from_answer
+from custody.trust.app.decision_assurance import DecisionPolicy
 from custody.trust.wire import AgentApproval
 from custody.workspace.change import Addition
 from custody.workspace.workspace import Workspace
@@ -44,13 +46,14 @@ NOT_INDEXED = "no change is indexed, gate.duplicates = when-indexed"
 class GatheredEvidence:
     """The evidence, the agents' approvals for the report, and the skipped checks with the reason.
 
-    ``edited`` has the attribution of the added lines, by path.
+    ``edited`` has the attribution of the added lines, by path. Recordings in the ``believed`` chains are no claims.
     """
 
     evidence: GateEvidence
     agents: tuple[AgentApproval, ...] = ()
     edited: Mapping[str, Sequence[LineAnswer]] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
+    believed: frozenset[StoreId] = frozenset()
 
 
 def gather_evidence(
@@ -75,7 +78,14 @@ def gather_evidence(
         skipped["calls"] = "gate.calls = off"
     else:
         calls = _gather_risky_calls(workspace, gathered, policy)
-    evidence = replace(gathered.evidence, duplicates=duplicates, texts=texts, calls=calls, policy=policy.changed)
+    evidence = replace(
+        gathered.evidence,
+        duplicates=duplicates,
+        texts=texts,
+        calls=calls,
+        policy=policy.changed,
+        guarded=policy.guarded,
+    )
     return replace(gathered, evidence=evidence, skipped=skipped)
 
 
@@ -97,7 +107,7 @@ def _gather_attribution_evidence(
         FileAdditions(file.path.display, MissingEvidence(file.reason, READ_IT)) for file in review.left_out
     )
     try:
-        with open_attribution(workspace, effective=policy.rules) as context:
+        with open_attribution(workspace, effective=policy.rules, policy=policy.team) as context:
             attributor, operators = LineAttributor(context, strict=True), Operators(context)
             if review.version is not None:
                 context.history.prepare(review.version, [addition.path for addition in change.additions])
@@ -115,7 +125,8 @@ def _gather_attribution_evidence(
             edited = {
                 path.display: answer for path, answer in answers.items() if not isinstance(answer, MissingEvidence)
             }
-            return replace(_add_trust_answers(context.store, review, policy, evidence, now_ns), edited=edited)
+            answered = _add_trust_answers(context, review, policy, evidence, now_ns)
+            return replace(answered, edited=edited, believed=context.ratings.believed)
     except StoreError as error:
         unknown = MissingEvidence(f"was not checked: {error.message}", error.hint or ASK_DOCTOR)
         nothing = tuple(FileAdditions(addition.path.display, unknown) for addition in change.additions)
@@ -159,18 +170,29 @@ def _gather_file_evidence(
     if sum(len(answer.lines) for answer in answers) != sum(map(len, addition.lines)):
         return FileAdditions(path, MissingEvidence("has lines that could not be attributed", READ_IT))
     doubted = contradictions.find_contradicted_lines(addition.path, answers)
-    ranges = (_gate_range_from_answer(answer, operators, is_doubted=answer.lines in doubted) for answer in answers)
+    ranges = (
+        _gate_range_from_answer(
+            answer, operators, contradictions.rate_answer(answer), is_doubted=answer.lines in doubted
+        )
+        for answer in answers
+    )
     return FileAdditions(path, tuple(ranges))
 
 
-def _gate_range_from_answer(answer: LineAnswer, operators: Operators, *, is_doubted: bool) -> AddedRange:
+def _gate_range_from_answer(
+    answer: LineAnswer, operators: Operators, assurance: Assurance | None, *, is_doubted: bool
+) -> AddedRange:
     """Return added lines with their author; contradicted evidence is only a claim."""
+    if is_doubted and assurance is not None:
+        assurance = Assurance.SELF_REPORTED
     grade = Grade.CLAIMED if is_doubted and answer.grade is not None else answer.grade
-    return AddedRange(answer.lines, answer.owner, answer.tier, grade, trust_author_from_answer(answer, operators))
+    return AddedRange(
+        answer.lines, answer.owner, answer.tier, grade, trust_author_from_answer(answer, operators), assurance
+    )
 
 
 def _add_trust_answers(
-    store: Store, review: ChangeUnderReview, policy: Policy, evidence: GateEvidence, now_ns: int
+    context: AttributionContext, review: ChangeUnderReview, policy: Policy, evidence: GateEvidence, now_ns: int
 ) -> GatheredEvidence:
     """Return the evidence with the approval of each agent, computed from the records that were just verified."""
     lines = Counter[ChangeAuthor]()
@@ -179,8 +201,10 @@ def _add_trust_answers(
             lines[added_range.author] += len(added_range.lines)
     if not lines:
         return GatheredEvidence(evidence)
-    approvals = decide_approvals(store, review.change, lines, policy.rules, now_ns)
-    answers = tuple(TrustAnswer(decided.case.author, decided.approval) for decided, _ in approvals)
+    least = Assurance(policy.rules.of(GateRules).assurance_min)
+    believed = DecisionPolicy(policy.team, least, context.ratings, review.repository)
+    approvals = decide_approvals(context.store, review.change, lines, policy.rules, now_ns, believed)
+    answers = tuple(TrustAnswer(decided.case.author, decided.approval, decided.assurance) for decided, _ in approvals)
     return GatheredEvidence(replace(evidence, trust=answers), tuple(agent for _, agent in approvals))
 
 
@@ -210,6 +234,6 @@ def _gather_risky_calls(
 
     try:
         with workspace.reading() as store:
-            return gather_risky_call_evidence(store, gathered.edited, policy.rules)
+            return gather_risky_call_evidence(store, gathered.edited, policy.rules, gathered.believed)
     except StoreError as error:
         return MissingEvidence(error.message, error.hint or ASK_DOCTOR)

@@ -1,6 +1,6 @@
 """A workspace as of a past time: a private store with only the records that existed then."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -14,6 +14,7 @@ from custody.core.record import ChainTip
 from custody.core.wire.body import format_digest
 from custody.dupes.app.indexed_changes import copy_change_index, find_changes_by_id, get_newest_change_id
 from custody.gate.wire.report import IndexExtentReport
+from custody.ledger.assurance import find_head_signers
 from custody.ledger.records import list_recording_gaps
 from custody.store import Store, copy_chains_until, set_owned_chains
 from custody.trust.app.approval_case import digest_approval_chain_heads
@@ -79,6 +80,13 @@ class PastWorkspace(Workspace):
     """A workspace that reads a private ``store``, with its clock stopped at the time of the snapshot."""
 
     store: Store = field(repr=False)
+    signers: Mapping[StoreId, frozenset[str]] = field(default_factory=dict)
+    """The keys that signed the heads of chains, as the store that they were copied from shows."""
+
+    @property
+    def head_signers(self) -> Mapping[StoreId, frozenset[str]]:
+        """Return ``signers``: a copy of the beginning of a chain cannot check a statement about a later head."""
+        return self.signers
 
     @property
     def until_ns(self) -> int | None:
@@ -113,6 +121,7 @@ def open_verdict_workspace(workspace: Workspace, basis: EvidenceBasis) -> Iterat
     """
     with workspace.scratch() as store:
         with open_attribution_store(workspace) as source:
+            signers = {head.store: find_head_signers(source, head) for head in basis.chains}
             if basis.chains:
                 copy_chains_until(source, basis.chains, store)
                 copy_line_origins(source, [head.store for head in basis.chains], store)
@@ -120,4 +129,4 @@ def open_verdict_workspace(workspace: Workspace, basis: EvidenceBasis) -> Iterat
             if basis.index is not None:
                 copy_change_index(source, basis.index.changes, store)
         same = {workspace_field.name: getattr(workspace, workspace_field.name) for workspace_field in fields(Workspace)}
-        yield PastWorkspace(**same, store=store)
+        yield PastWorkspace(**same, store=store, signers=signers)

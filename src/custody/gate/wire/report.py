@@ -16,6 +16,7 @@ from custody.core.wire.report import IntegrityFinding, Report
 from custody.trust.wire import AgentApproval
 
 VerdictLevelName = Literal["approve", "review", "block"]
+AssuranceName = Literal["self-reported", "enrolled", "witnessed"]
 CommitId = Annotated[str, msgspec.Meta(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$(?!\n)")]
 ChainName = Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Za-z_-]{1,64}$(?!\n)")]
 LinePlace = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
@@ -79,6 +80,18 @@ def count_lines_by_author(added: AddedLines) -> dict[str, int]:
     return {"agent": added.agent, "mixed": added.mixed, "person": added.person, "unknown": added.none}
 
 
+SELF_REPORTED_ONLY = " (self-reported evidence only)"
+
+
+def render_assurance_note(level: str, assurance: str) -> str:
+    """Return what to add to an approval that rests on self-reported evidence.
+
+    >>> render_assurance_note("approve", "self-reported"), render_assurance_note("review", "self-reported")
+    (' (self-reported evidence only)', '')
+    """
+    return SELF_REPORTED_ONLY if (level, assurance) == ("approve", "self-reported") else ""
+
+
 class ChainExtent(msgspec.Struct, frozen=True):
     """A chain that was read up to the record ``seq`` with the link ``link``."""
 
@@ -98,7 +111,8 @@ class GateReport(Report, frozen=True, kw_only=True, tag="gate"):
     """The verdict on the lines that ``head`` adds since ``fork``, the point where it left ``base``.
 
     With ``worktree``, ``head`` is a temporary commit of the work tree. ``rules_from`` are the files that set rules.
-    ``trust`` has the agents' scores and budgets as of ``as_of``.
+    ``trust`` has the agents' scores and budgets as of ``as_of``. ``assurance`` is the lowest of the evidence in favor
+    of the change.
 
     The verdict rests on the records of ``chains``; ``chain_head`` is the SHA-256 over their heads (null without
     chains). It also rests on the known ``gaps`` (null if unreadable), on the ``index`` of changes if it was searched,
@@ -110,6 +124,7 @@ class GateReport(Report, frozen=True, kw_only=True, tag="gate"):
     fork: CommitId
     worktree: bool
     level: VerdictLevelName
+    assurance: AssuranceName
     reasons: list[ReasonReport]
     added: AddedLines
     unread: list[UnreadFile]

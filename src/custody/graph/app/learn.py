@@ -23,7 +23,7 @@ from custody.graph.rules import GraphRules
 from custody.graph.spans import build_span_forest
 from custody.graph.wire.report import GraphOutcome
 from custody.ledger.queries import list_session_agents
-from custody.ledger.records import IMPORT_EVENT, IMPORTED_KINDS
+from custody.ledger.records import CLAIM_KINDS, IMPORT_EVENT
 from custody.store import Store, StoreUnwritable
 from custody.workspace.rules_in_force import load_workspace_rules
 from custody.workspace.workspace import Workspace
@@ -210,8 +210,8 @@ def list_call_units(store: Store) -> tuple[UnitId, ...]:
 
 
 def list_imported_call_units(store: Store) -> set[UnitId]:
-    """Return the ids of the sessions and executions with imported records."""
-    return GraphTables(store).list_imported_units(IMPORT_EVENT, sorted(IMPORTED_KINDS))
+    """Return the ids of the sessions and executions with claims: imported records, or generic events."""
+    return GraphTables(store).list_imported_units(IMPORT_EVENT, sorted(CLAIM_KINDS))
 
 
 def _drop_reimported_executions(store: Store, units: set[UnitId]) -> set[UnitId]:

@@ -22,6 +22,7 @@ from custody.server.github.api import ApiCredential, AppKey, GitHub, GitHubRefus
 from custody.server.github.shapes import (
     Comment,
     Pull,
+    find_pull_witness,
     job_payload_from_json,
     parse_github_repository,
     parse_github_sha,
@@ -305,6 +306,7 @@ def record_github_outcome(workspace: Workspace, payload: Json) -> None:
             return
         site.fetch_pull(number)
         by = pull.merged_by if pull.is_merged else None
+        witness = _find_host_witness(site, pull) if pull.is_merged else None
         request = OutcomeRequest(
             change=f"{parse_github_sha(pull.base.sha)}..{parse_github_sha(pull.head.sha)}",
             outcome="merged" if pull.is_merged else "closed",
@@ -312,8 +314,17 @@ def record_github_outcome(workspace: Workspace, payload: Json) -> None:
             actor="github" if by is None else f"github:{by.login}",
             reason=f"{site.repository}#{number}",
             opened=pull.created_at,
+            host_account=None if witness is None else f"github:{witness}",
         )
         record_outcome(site.workspace, request, believes_claims=True)
+
+
+def _find_host_witness(site: GitHubSite, pull: Pull) -> str | None:
+    """Return the account that vouches for a merged pull request; without access to reviews, who merged it."""
+    try:
+        return find_pull_witness(pull, site.github.reviews(site.repository, pull.number))
+    except GitHubRefusal:
+        return find_pull_witness(pull, ())
 
 
 def index_github_changes(workspace: Workspace, payload: Json) -> None:

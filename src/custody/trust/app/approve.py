@@ -4,11 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from custody.config import EffectiveRules
+from custody.core.assurance import Assurance
 from custody.core.errors import InputError
 from custody.core.ids import Digest
 from custody.core.wire.arrival import Arrival
 from custody.core.wire.body import format_digest
 from custody.core.wire.time import format_timestamp
+from custody.dupes.app.patch_identity import compute_patch_identity
 from custody.ledger.verify import verify_ledger
 from custody.store import Store
 from custody.trust.app.acceptance import AcceptanceAccount
@@ -19,6 +21,7 @@ from custody.trust.app.approval_case import (
     sort_approval_authors,
 )
 from custody.trust.app.authors import AuthorLines, count_trust_author_lines
+from custody.trust.app.decision_assurance import DecisionPolicy, load_base_decision_policy
 from custody.trust.app.decision_log import arrival_from_decision
 from custody.trust.app.decisions import TrustQuery, append_decision, make_trust_query, read_settled_decisions
 from custody.trust.app.record import DecisionRequest, decision_fields_from_request
@@ -29,11 +32,12 @@ from custody.trust.approval import (
     compute_merge_budget,
     refuse_unknown_author,
 )
+from custody.trust.assurance import CountingEntries
 from custody.trust.model import Approval, ChangeAuthor, DecisionType
 from custody.trust.queries import ScoreTables
 from custody.trust.rules import TrustRules
 from custody.trust.score import decision_complexity_from_lines
-from custody.trust.wire import AgentApproval, ReviewReasonReport, TrustApproveReport
+from custody.trust.wire import AgentApproval, LeftOutDecisions, ReviewReasonReport, TrustApproveReport
 from custody.workspace.change import ChangeRange, resolve_change_range
 from custody.workspace.machine import machine_user_name
 from custody.workspace.workspace import Workspace
@@ -48,7 +52,13 @@ class AuthorApproval:
 
     case: ApprovalCase
     approval: Approval
+    counting: CountingEntries
     acceptance: AcceptanceAccount | None = None
+
+    @property
+    def assurance(self) -> Assurance:
+        """Return the lowest assurance of the decisions in favor of the author; without any, nobody vouches for it."""
+        return self.counting.lowest or Assurance.SELF_REPORTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +133,8 @@ class _MergeCheck:
         self._change = change
         self._by = by
         self._request = request
-        self._approvals = ApprovalQuery(store, query, change, unknown_lines=by.unknown)
+        policy = load_base_decision_policy(workspace, store, change.fork)
+        self._approvals = ApprovalQuery(store, query, change, unknown_lines=by.unknown, policy=policy)
         self._damage = _find_decision_log_damage(workspace)
         with read_settled_decisions(store):
             self._known = [
@@ -154,8 +165,9 @@ class _MergeCheck:
         return ApprovalResult(change, answers, no_author, format_digest(Digest(heads)))
 
     def _approve_author(self, known: AuthorScore) -> AuthorApproval:
+        known = self._approvals.refresh_author_score(known)
         case = self._approvals.case(known, approver=self._request.approver, damage=self._damage)
-        return AuthorApproval(case, self._approvals.decide_author_approval(case), known.acceptance)
+        return AuthorApproval(case, self._approvals.decide_author_approval(case), known.counting, known.acceptance)
 
     def _arrivals(self, answer: ApprovalResult) -> Iterable[Arrival]:
         for place, author_approval in enumerate(answer.answers):
@@ -190,6 +202,8 @@ class _MergeCheck:
             actor=self._request.approver,
             rules_digest=self._query.digest,
             chain_head=answer.chain_head,
+            patch=compute_patch_identity(self._change.files),
+            agent_lines=self._by.lines(author.agent),
         )
 
 
@@ -200,19 +214,24 @@ def _find_decision_log_damage(workspace: Workspace) -> str | None:
 
 
 def decide_approvals(
-    store: Store, change: ChangeRange, lines: Mapping[ChangeAuthor, int], effective: EffectiveRules, now_ns: int
+    store: Store,
+    change: ChangeRange,
+    lines: Mapping[ChangeAuthor, int],
+    effective: EffectiveRules,
+    now_ns: int,
+    policy: DecisionPolicy | None = None,
 ) -> list[tuple[AuthorApproval, AgentApproval]]:
     """Return the approval for each author of ``lines``, with its report, from the records without the cache.
 
-    Nothing is recorded. Damage of the store is not checked here.
+    Decisions are believed as far as ``policy`` says. Nothing is recorded. Damage of the store is not checked here.
     """
     query = TrustQuery(effective.of(TrustRules), now_ns)
-    approvals = ApprovalQuery(store, query, change)
+    approvals = ApprovalQuery(store, query, change, policy=policy)
     with read_settled_decisions(store):
         known = [approvals.read_author_score(author) for author in sort_approval_authors(lines)]
         cases = [approvals.case(author) for author in known]
         answers = [
-            AuthorApproval(case, approvals.decide_author_approval(case), author.acceptance)
+            AuthorApproval(case, approvals.decide_author_approval(case), author.counting, author.acceptance)
             for case, author in zip(cases, known, strict=True)
         ]
     return [(answer, report_agent_approval(answer, lines[answer.case.author], query.rules)) for answer in answers]
@@ -234,6 +253,8 @@ def report_agent_approval(answer: AuthorApproval, lines: int, rules: TrustRules)
         approved=bool(answer.approval),
         reasons=report_review_reasons(answer.approval),
         chance=None if answer.acceptance is None else answer.acceptance.to_report(),
+        assurance=answer.assurance.value,
+        left_out=[LeftOutDecisions(omission.value, count) for omission, count in answer.counting.left_out.items()],
     )
 
 

@@ -15,6 +15,7 @@ from custody.terminal.screen import Screen, text_columns
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
+from tests.builders.hooks import RECORDED_AGENT, a_recorded_edit
 from tests.builders.in_process import custody
 from tests.builders.repo import NOON, a_history, a_repository
 
@@ -24,8 +25,8 @@ SEEN = OLD + "alpha = beta(gamma)\n"
 NEW = SEEN + "delta = epsilon(zeta)\n"
 
 ROBOT = (
-    "robot: trust 0.50 (medium), 12 reviews; budget: 50 of 50 lines left; acceptance probability 0.61, at least 0.25;"
-    " risk target 1.00%, realized none yet"
+    "claude-code: trust 0.50 (medium), 12 reviews; budget: 50 of 50 lines left; acceptance probability 0.61, at least"
+    " 0.25; risk target 1.00%, realized none yet"
 )
 UNINDEXED = "skipped: duplicates (no change is indexed, gate.duplicates = when-indexed), tool calls (gate.calls = off)"
 NOTHING_RECORDED = f"""\
@@ -83,8 +84,11 @@ def an_agent_wrote(repository: Path, after: str) -> None:
     """Record an agent with a good record."""
     for number in range(12):
         at = format_timestamp((NOON - 3600 * number) * NS)
-        spool_of(repository).put(an_event("decision", id=f"d{number}", at=at, changed_lines=50))
-    spool_of(repository).put(an_event(at=format_timestamp((NOON + 90) * NS), path="a.py", before=OLD, after=after))
+        about = {"id": f"d{number}", "at": at, "changed_lines": 50, "commit": Built(repository).head()}
+        spool_of(repository).put(an_event("decision", agent=RECORDED_AGENT, **about))
+    spool_of(repository).put(
+        a_recorded_edit("a.py", OLD, after, root=repository, at=format_timestamp((NOON + 90) * NS))
+    )
 
 
 def test_without_a_store_a_review_is_asked_for(repository: Path) -> None:

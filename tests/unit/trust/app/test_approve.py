@@ -46,7 +46,7 @@ class TestApproved:
         report = asked(world, change)
         assert (codes(report), report.lines, report.areas, report.unknown_lines) == ([], 5, ["src"], 0)
         (agent,) = report.agents
-        assert (agent.agent, agent.tier, agent.samples, agent.lines) == ("robot", "verified", 12, 5)
+        assert (agent.agent, agent.tier, agent.samples, agent.lines) == ("claude-code", "verified", 12, 5)
         assert (agent.budget, agent.budget_left) == (500, 500)
         (payload,) = show_named_records(world.workspace, report.recorded[0]).payloads
         assert (payload["decision"], payload["unreviewed"], payload["actor"]) == ("accepted", True, "ci")
@@ -57,11 +57,11 @@ class TestApproved:
     def test_it_does_not_count_before_it_settled(self, world: TrustWorld) -> None:
         change = world.proven().agent_wrote(5)
         assert asked(world, change).approved
-        assert trust_show(world.workspace, "robot", limit=0).standing.samples == 12
-        assert trust_why(world.workspace, "robot").steps[-1].kind == "landing"
+        assert trust_show(world.workspace, "claude-code", limit=0).standing.samples == 12
+        assert trust_why(world.workspace, "claude-code").steps[-1].kind == "landing"
         world.later(days=14)
-        assert trust_show(world.workspace, "robot", limit=0).standing.samples == 13
-        assert trust_why(world.workspace, "robot").steps[-1].kind == "settlement"
+        assert trust_show(world.workspace, "claude-code", limit=0).standing.samples == 13
+        assert trust_why(world.workspace, "claude-code").steps[-1].kind == "settlement"
         assert trust_verify(world.workspace).outcome == "fine"
 
     def test_a_dry_run_records_nothing(self, world: TrustWorld) -> None:
@@ -110,22 +110,22 @@ class TestIdentity:
     def test_the_caller_may_name_the_agent_where_nothing_was_captured(self, world: TrustWorld) -> None:
         world.proven()
         change = world.committed({b"src/a.py": OLD + b"by = nobody(known)\n"})
-        assert asked(world, change, agent="robot").approved
+        assert asked(world, change, agent="claude-code").approved
         assert codes(asked(world, change, agent="stranger")) == ["TRUST-SAMPLES"]
 
     def test_naming_a_trusted_agent_does_not_help_another_one(self, world: TrustWorld) -> None:
-        change = world.proven("robot").agent_wrote(2, agent="stranger")
-        assert codes(asked(world, change, agent="robot")) == ["TRUST-SAMPLES"]
+        change = world.proven("claude-code").agent_wrote(2, agent="stranger")
+        assert codes(asked(world, change, agent="claude-code")) == ["TRUST-SAMPLES"]
 
     def test_of_several_agents_the_least_trusted_decides(self, world: TrustWorld) -> None:
-        world.proven("robot").proven("other", 3)
+        world.proven("claude-code").proven("other", 3)
         base = world.head
-        world.agent_wrote(2, agent="robot")
+        world.agent_wrote(2, agent="claude-code")
         world.agent_wrote(2, agent="other", path="src/b.py")
         report = asked(world, f"{base}..{world.head}")
         assert [(one.agent, one.approved, one.lines) for one in report.agents] == [
+            ("claude-code", True, 2),
             ("other", False, 2),
-            ("robot", True, 2),
         ]
         assert codes(report) == ["TRUST-SAMPLES"]
 
@@ -147,7 +147,7 @@ class TestIdentity:
         world.agent_wrote(2, model="m-1", operator="olga", more={b"docs/x.md": b"words\n", b"README": b"words\n"})
         world.later(hours=1)
         opened = "2023-11-14T22:00:00Z"
-        wanted = DecisionRequest(agent="robot", decision=ACCEPTED, commit="HEAD", actor="ana", opened=opened)
+        wanted = DecisionRequest(agent="claude-code", decision=ACCEPTED, commit="HEAD", actor="ana", opened=opened)
         taken = record_commit_decision(world.workspace, wanted).report().taken
         (payload,) = show_named_records(world.workspace, taken.record).payloads
         assert (payload["model"], payload["operator"]) == ("m-1", "olga")
@@ -178,18 +178,18 @@ class TestNever:
         gone = {path: content for path, content in world.files.items() if path != b"custody.toml"}
         change = world.committed(gone)
         world.rules(NO_AUDIT)
-        assert "TRUST-PATH" in codes(asked(world, change, agent="robot"))
+        assert "TRUST-PATH" in codes(asked(world, change, agent="claude-code"))
 
     def test_what_only_goes_counts_by_its_lines(self, world: TrustWorld) -> None:
         world.committed({**world.files, b"src/big.py": b"x = 1\n" * 501})
         change = world.proven().committed({b"src/a.py": OLD})
-        assert codes(asked(world, change, agent="robot")) == ["TRUST-SIZE"]
+        assert codes(asked(world, change, agent="claude-code")) == ["TRUST-SIZE"]
 
     def test_a_new_name_counts_as_a_line(self, world: TrustWorld) -> None:
         change = world.proven().committed({b"src/b.py": OLD})
-        assert asked(world, change, agent="robot", dry_run=True).lines == 1
+        assert asked(world, change, agent="claude-code", dry_run=True).lines == 1
 
-    @pytest.mark.parametrize("approver", ["robot", "A tester", "tester@example.invalid"])
+    @pytest.mark.parametrize("approver", ["claude-code", "A tester", "tester@example.invalid"])
     def test_an_author_does_not_approve(self, world: TrustWorld, approver: str) -> None:
         assert codes(asked(world.proven(), world.agent_wrote(2), approver=approver)) == ["TRUST-SELF"]
 
@@ -201,7 +201,7 @@ class TestNever:
         world.proven()
         change = world.agent_wrote(2)
         record_commit_decision(
-            world.workspace, DecisionRequest(agent="robot", decision=REJECTED, commit="HEAD", actor="ana")
+            world.workspace, DecisionRequest(agent="claude-code", decision=REJECTED, commit="HEAD", actor="ana")
         )
         assert "TRUST-REJECTED" in codes(asked(world, change))
         assert "TRUST-REJECTED" in codes(asked(world, change, agent="other"))
@@ -210,7 +210,9 @@ class TestNever:
         change = world.proven().agent_wrote(2)
         assert asked(world, change).approved
         world.later(hours=1)
-        done = record_revert(world.workspace, "robot", f"unreviewed:{world.head}", actor="ana", reason="slow").report()
+        done = record_revert(
+            world.workspace, "claude-code", f"unreviewed:{world.head}", actor="ana", reason="slow"
+        ).report()
         assert (done.taken.kind, done.taken.lines, done.standing.rejected) == ("revert", 2, 1)
         assert "TRUST-REJECTED" in codes(asked(world, change))
 
@@ -220,7 +222,7 @@ class TestNever:
 
     def test_where_nothing_was_recorded_nothing_is_made(self, world: TrustWorld) -> None:
         change = world.committed({b"src/a.py": OLD + b"more = 1\n"})
-        assert codes(asked(world, change, agent="robot")) == ["TRUST-SAMPLES"]
+        assert codes(asked(world, change, agent="claude-code")) == ["TRUST-SAMPLES"]
         assert not home_of(world.built.path).exists()
 
 
@@ -252,15 +254,15 @@ class TestBudget:
         assert asked(world, world.agent_wrote(201)).approved
 
     def test_another_agent_in_the_same_area_shares_it(self, world: TrustWorld) -> None:
-        world.proven("robot").proven("other")
-        assert asked(world, world.agent_wrote(400, agent="robot", operator="olga")).approved
+        world.proven("claude-code").proven("other")
+        assert asked(world, world.agent_wrote(400, agent="claude-code", operator="olga")).approved
         in_src = asked(world, world.agent_wrote(200, agent="other", operator="pia", path="src/b.py"))
         assert [reason.sentence[:26] for reason in in_src.reasons] == ["400 lines in 'src' were me"]
         assert asked(world, world.agent_wrote(200, agent="other", operator="pia", path="docs/b.py")).approved
 
     def test_another_agent_of_the_same_operator_shares_it(self, world: TrustWorld) -> None:
-        world.proven("robot").proven("other")
-        assert asked(world, world.agent_wrote(400, agent="robot", operator="olga")).approved
+        world.proven("claude-code").proven("other")
+        assert asked(world, world.agent_wrote(400, agent="claude-code", operator="olga")).approved
         report = asked(world, world.agent_wrote(200, agent="other", operator="olga", path="docs/b.py"))
         assert [reason.sentence[:33] for reason in report.reasons] == ["400 lines of operator olga were m"]
 
@@ -268,7 +270,7 @@ class TestBudget:
         world.proven()
         world.agent_wrote(400)
         record_commit_decision(
-            world.workspace, DecisionRequest(agent="robot", decision=ACCEPTED, commit="HEAD", actor="ana")
+            world.workspace, DecisionRequest(agent="claude-code", decision=ACCEPTED, commit="HEAD", actor="ana")
         )
         assert asked(world, world.agent_wrote(400)).approved
 
@@ -301,14 +303,14 @@ class TestTampering:
         ],
     )
     def test_a_log_that_was_changed_lets_nothing_merge(self, world: TrustWorld, statement: str) -> None:
-        change = world.proven("robot", 1, "rejected").proven("robot").agent_wrote(2)
+        change = world.proven("claude-code", 1, "rejected").proven("claude-code").agent_wrote(2)
         assert asked(world, change, dry_run=True).agents[0].samples == 13
         with closing(sqlite3.connect(home_of(world.built.path) / "custody.db")) as db, db:
             db.execute(statement)
         assert "TRUST-LOG" in codes(asked(world, change))
 
     def test_a_cache_that_was_changed_is_not_believed_and_found(self, world: TrustWorld) -> None:
-        change = world.proven("robot", 120, "rejected").agent_wrote(2)
+        change = world.proven("claude-code", 120, "rejected").agent_wrote(2)
         assert trust_verify(world.workspace).outcome == "fine"
         trust_list(world.workspace)
         with closing(sqlite3.connect(home_of(world.built.path) / "custody.db")) as db, db:
