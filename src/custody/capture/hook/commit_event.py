@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-from .event_home import record_capture_gap, spool_hook_event
+from .event_home import print_last_words, record_capture_gap, spool_hook_event
 from .fast_primitives import encode_hook_json, format_hook_time, read_hook_stdin
 from .place import find_owned_work_tree, read_head_without_git
 
@@ -43,8 +43,8 @@ def main(arguments: list[str], here: str) -> None:
     try:
         spool_hook_event(home, data, dict(os.environ))
     except OSError as error:
+        print_last_words(f"git: cannot write: {error.strerror}")
         record_capture_gap(home, f"git: cannot write: {error.strerror}", dict(os.environ))
-        sys.stderr.write(f"custody: git: cannot write: {error.strerror}\n")
 
 
 def _read_git_hook_input(home: str) -> bytes:
