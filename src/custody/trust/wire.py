@@ -231,7 +231,8 @@ class ReviewReasonReport(msgspec.Struct, frozen=True):
 class AgentApproval(msgspec.Struct, frozen=True, kw_only=True):
     """One agent that wrote lines of a change: their number, its record, and the reasons against it.
 
-    ``budget`` is the number of lines that may merge without review in the budget window, ``budget_left`` the rest.
+    ``budget`` is the number of lines that may merge without review in the budget window, ``budget_left`` the rest. In a
+    verdict of the gate ``budget_left`` is null and the reasons leave out budget and audit, which are in ``local``.
     """
 
     agent: str
@@ -242,7 +243,7 @@ class AgentApproval(msgspec.Struct, frozen=True, kw_only=True):
     tier: Tier
     samples: int
     budget: int
-    budget_left: int
+    budget_left: int | None
     approved: bool
     reasons: list[ReviewReasonReport]
     chance: ChanceReport | None = None

@@ -29,8 +29,17 @@ from custody.ledger.records import list_recording_gaps
 from custody.ledger.verify import check_ledger_integrity
 from custody.store import Store
 from custody.trust import ChangeAuthor
-from custody.trust.app.approve import decide_approvals
-from custody.trust.app.authors import Operators, trust_author_from_answer
+from custody.trust.app.approval_decision import (
+    ApprovalQuestion,
+    ApprovalResult,
+    budget_place_from_rules,
+    decide_change_approval,
+    report_agent_approval,
+)
+from custody.trust.app.audit_key import open_audit_key
+from custody.trust.app.authors import AuthorLines, Operators, trust_author_from_answer
+from custody.trust.app.decisions import TrustQuery
+from custody.trust.rules import TrustRules
 from custody.trust.wire import AgentApproval
 from custody.workspace.change import Addition
 from custody.workspace.workspace import Workspace
@@ -44,11 +53,14 @@ NOT_INDEXED = "no change is indexed, gate.duplicates = when-indexed"
 class GatheredEvidence:
     """The evidence, the agents' approvals for the report, and the skipped checks with the reason.
 
-    ``edited`` has the attribution of the added lines, by path.
+    ``edited`` has the attribution of the added lines, by path. ``question`` is what ``approval`` answers, None where no
+    agent wrote added lines.
     """
 
     evidence: GateEvidence
     agents: tuple[AgentApproval, ...] = ()
+    question: ApprovalQuestion | None = None
+    approval: ApprovalResult | None = None
     edited: Mapping[str, Sequence[LineAnswer]] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
 
@@ -115,7 +127,9 @@ def _gather_attribution_evidence(
             edited = {
                 path.display: answer for path, answer in answers.items() if not isinstance(answer, MissingEvidence)
             }
-            return replace(_add_trust_answers(context.store, review, policy, evidence, now_ns), edited=edited)
+            query = TrustQuery(policy.rules.of(TrustRules), now_ns)
+            question = _ask_about_trust(workspace, review, policy, evidence, query)
+            return replace(_add_trust_answers(context.store, evidence, question), edited=edited)
     except StoreError as error:
         unknown = MissingEvidence(f"was not checked: {error.message}", error.hint or ASK_DOCTOR)
         nothing = tuple(FileAdditions(addition.path.display, unknown) for addition in change.additions)
@@ -169,19 +183,39 @@ def _gate_range_from_answer(answer: LineAnswer, operators: Operators, *, is_doub
     return AddedRange(answer.lines, answer.owner, answer.tier, grade, trust_author_from_answer(answer, operators))
 
 
-def _add_trust_answers(
-    store: Store, review: ChangeUnderReview, policy: Policy, evidence: GateEvidence, now_ns: int
-) -> GatheredEvidence:
-    """Return the evidence with the approval of each agent, computed from the records that were just verified."""
+def _ask_about_trust(
+    workspace: Workspace, review: ChangeUnderReview, policy: Policy, evidence: GateEvidence, query: TrustQuery
+) -> ApprovalQuestion | None:
+    """Return the question whether the agents' records allow the change; None where no agent wrote added lines.
+
+    Lines of unknown authors belong to the attribution check.
+    """
     lines = Counter[ChangeAuthor]()
     for _, added_range in evidence.ranges:
         if added_range.author is not None:
             lines[added_range.author] += len(added_range.lines)
     if not lines:
+        return None
+    place, key = budget_place_from_rules(policy.rules), open_audit_key(workspace)
+    return ApprovalQuestion(change=review.change, by=AuthorLines(lines), query=query, place=place, audit_key=key)
+
+
+def _add_trust_answers(store: Store, evidence: GateEvidence, question: ApprovalQuestion | None) -> GatheredEvidence:
+    """Return the evidence with the approval of each agent, computed from the records that were just verified."""
+    if question is None:
         return GatheredEvidence(evidence)
-    approvals = decide_approvals(store, review.change, lines, policy.rules, now_ns)
-    answers = tuple(TrustAnswer(decided.case.author, decided.approval) for decided, _ in approvals)
-    return GatheredEvidence(replace(evidence, trust=answers), tuple(agent for _, agent in approvals))
+    approval = decide_change_approval(store, question)
+    agents = tuple(
+        report_agent_approval(answer, question.by.authors[answer.case.author], question.query.rules, is_portable=True)
+        for answer in approval.answers
+    )
+    evidence = replace(evidence, trust=list_trust_answers(approval))
+    return GatheredEvidence(evidence, agents, question, approval)
+
+
+def list_trust_answers(approval: ApprovalResult) -> tuple[TrustAnswer, ...]:
+    """Return the approval of each agent as evidence."""
+    return tuple(TrustAnswer(answer.case.author, answer.approval) for answer in approval.answers)
 
 
 def _gather_duplicates(

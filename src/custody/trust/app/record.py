@@ -67,6 +67,7 @@ class DecisionRequest:
     unreviewed: bool = False
     rules_digest: str | None = None
     chain_head: str | None = None
+    patch: str | None = None
 
 
 def record_commit_decision(workspace: Workspace, request: DecisionRequest) -> DecisionReceipt:
@@ -135,6 +136,7 @@ def decision_fields_from_request(workspace: Workspace, request: DecisionRequest)
         "unreviewed": request.unreviewed or None,
         "rules_digest": request.rules_digest,
         "chain_head": request.chain_head,
+        "patch": request.patch,
         **_decision_commit_fields(request.commit),
     }
 
