@@ -24,6 +24,7 @@ class Reservation:
     areas: tuple[str, ...]
     lines: int
     at_ns: int
+    head: str | None = None
 
     def covers(self, other: "Reservation") -> bool:
         """Return whether a second reservation for the same lines of the same patch would add nothing."""

@@ -225,14 +225,13 @@ def sum_budget_use(
     reserved: Iterable[Reservation] = (),
 ) -> BudgetUse:
     """Return the lines merged without review in the budget window, without this patch; ``reserved`` is counted too."""
-    here = list_reservations(store, query)
+    here = list_reservations(store, budget_since_ns(query.now_ns, query.rules), query.rules)
     return sum_reserved_lines((*here, *reserved), author, change.areas, frozenset((change.patch, HEAD + change.head)))
 
 
-def list_reservations(store: Store, query: TrustQuery) -> list[Reservation]:
-    """Return the approvals without review that this store knows of in the budget window."""
-    decided = unreviewed_decisions(store, budget_since_ns(query.now_ns, query.rules))
-    return [_reservation_from_view(decision.view, query.rules) for decision in decided]
+def list_reservations(store: Store, since_ns: int, rules: TrustRules) -> list[Reservation]:
+    """Return the approvals without review after a time that this store knows of."""
+    return [_reservation_from_view(decision.view, rules) for decision in unreviewed_decisions(store, since_ns)]
 
 
 def _reservation_from_view(view: Decision, rules: TrustRules) -> Reservation:
@@ -244,6 +243,7 @@ def _reservation_from_view(view: Decision, rules: TrustRules) -> Reservation:
         # A change of unknown size may have been as large as any.
         lines=rules.approve_lines_max if view.changed_lines is None else view.changed_lines,
         at_ns=view.at_ns,
+        head=view.head,
     )
 
 

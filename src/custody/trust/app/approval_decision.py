@@ -209,6 +209,7 @@ def _list_wanted_reservations(
                     areas=result.change.areas,
                     lines=result.change.lines,
                     at_ns=question.query.now_ns,
+                    head=result.change.head,
                 ),
             )
 
@@ -216,7 +217,7 @@ def _list_wanted_reservations(
 def _list_arrivals(
     workspace: Workspace, store: Store, question: ApprovalQuestion, result: ApprovalResult
 ) -> Iterator[Arrival]:
-    known = list_reservations(store, question.query)
+    known = list_reservations(store, _since_ns(question), question.query.rules)
     taken: set[tuple[str, str]] = set()
     for answer, reservation in _list_wanted_reservations(question, result):
         if any(each.covers(reservation) for each in known):

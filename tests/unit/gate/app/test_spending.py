@@ -185,11 +185,11 @@ def _asks(world: TrustWorld, change: str) -> int:
 
 WRITES = st.tuples(
     st.sampled_from(["robot", "new", "bad"]),
-    st.integers(0, 260),
+    st.integers(1, 260),
     st.sampled_from(["src/a.py", "docs/b.md", "custody.toml.d/x", ".github/workflows/ci.yml"]),
     st.sampled_from([None, "olga"]),
 )
-DRAWS = st.lists(st.tuples(st.lists(WRITES, min_size=1, max_size=2), st.booleans(), st.integers(0, 30)), max_size=3)
+DRAW = st.tuples(st.lists(WRITES, min_size=1, max_size=2), st.booleans(), st.integers(0, 30))
 
 
 def drawn_world(folder: Path) -> TrustWorld:
@@ -197,8 +197,8 @@ def drawn_world(folder: Path) -> TrustWorld:
     return world.proven("new", 3)
 
 
-def check_agreement(world: TrustWorld, drawn: list[Any]) -> int:
-    """Ask both about each drawn change; return how many were compared."""
+def check_agreement(world: TrustWorld, drawn: list[Any]) -> None:
+    """Ask both about each drawn change."""
     for writes, is_spent, hours in drawn:
         base = world.later(hours=hours).head
         for agent, lines, path, operator in writes:
@@ -216,20 +216,18 @@ def check_agreement(world: TrustWorld, drawn: list[Any]) -> int:
         if report.trust:
             assert (report.level == "approve") <= approval.approved, change
             assert approval.approved <= (not by_gate), change
-    return len(drawn)
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(drawn=DRAWS)
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(drawn=st.lists(DRAW, min_size=1, max_size=3))
 def test_gate_and_trust_approve_agree(tmp_path_factory: pytest.TempPathFactory, drawn: list[Any]) -> None:
-    if drawn:
-        check_agreement(drawn_world(tmp_path_factory.mktemp("drawn") / "repository"), drawn)
+    check_agreement(drawn_world(tmp_path_factory.mktemp("drawn") / "repository"), drawn)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 @settings(max_examples=1_000, deadline=None, suppress_health_check=list(HealthCheck))
-@given(drawn=st.lists(DRAWS, min_size=1, max_size=1).map(lambda lists: lists[0]))
+@given(drawn=st.lists(DRAW, min_size=2, max_size=2))
 def test_gate_and_trust_approve_agree_on_many_changes(
     tmp_path_factory: pytest.TempPathFactory, drawn: list[Any]
 ) -> None:
