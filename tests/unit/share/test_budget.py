@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from custody.core.errors import InputError, WorldError
+from custody.core.errors import InputError
 from custody.gate.app.gate import GateRequest, gate
 from custody.gate.app.spending import BudgetUseMode
 from custody.gate.wire.report import BudgetReport, GateReport
@@ -127,10 +127,7 @@ class TestGitRemote:
 
     def test_a_rejected_push_needs_a_review(self, clones: Clones) -> None:
         change = clones.branches(4)[0]
-        hook = clones.remote.path / "hooks" / "update"
-        hook.parent.mkdir(exist_ok=True)
-        hook.write_text("#!/bin/sh\nexit 1\n")
-        hook.chmod(0o755)
+        clones.remote.git("config", "receive.hideRefs", "refs/custody")
         report = asked(clones.world.workspace, change)
         assert (report.level, budget_of(report).state) == ("review", "unverifiable")
 
@@ -149,15 +146,15 @@ class TestGitRemote:
 
     def test_it_ends_with_the_window_and_goes_later(self, clones: Clones) -> None:
         changes = clones.branches()
+        clones.clone("four")
         ledger = open_shared_ledger(clones.world.workspace, "origin")
-        assert isinstance(ledger, GitLedger)
         assert states([asked(clones.clone("one"), changes[0])]) == [("approve", "reserved")]
         clones.world.later(hours=25)
         assert states([asked(clones.clone("two"), changes[1])]) == [("approve", "reserved")]
         assert len(ledger.read(0).reservations) == 2
         clones.world.later(days=8)
         assert states([asked(clones.clone("three"), changes[2])]) == [("approve", "reserved")]
-        assert len(ledger.read(0).reservations) == 1
+        assert len(open_shared_ledger(Workspace(clones.folder / "four"), "origin").read(0).reservations) == 1
 
     def test_only_one_of_two_extensions_of_the_same_state_is_pushed(self, clones: Clones) -> None:
         ledgers = [open_shared_ledger(clones.clone(name), "origin") for name in ("one", "two")]
@@ -171,7 +168,7 @@ class TestGitRemote:
     def test_what_another_program_wrote_there_is_refused(self, clones: Clones) -> None:
         clones.branches(4)
         clones.world.built.git("push", "--quiet", "origin", f"HEAD:{BUDGET_REF}")
-        with pytest.raises(InputError, match=r"not readable|invalid reservation|invalid JSON"):
+        with pytest.raises(InputError, match=r"not JSON"):
             open_shared_ledger(clones.world.workspace, "origin").read(0)
 
     def test_a_pull_of_evidence_leaves_the_budget_alone(self, clones: Clones) -> None:
@@ -224,7 +221,7 @@ class TestService:
         body = ReservationBody(since=since, version=seen.version, reservations=[line])
         done = accept_shared_reservations(workspace, body, "token 1")
         assert [one.lines for one in done.reservations] == [4]
-        assert done.version != seen.version == list_shared_reservations(workspace, "2999-01-01T00:00:00Z").version
+        assert done.version != seen.version == list_shared_reservations(workspace, "2200-01-01T00:00:00Z").version
         with pytest.raises(InputError, match="reserved meanwhile"):
             accept_shared_reservations(workspace, body, "token 1")
         assert len(list_shared_reservations(workspace, since).reservations) == 1
@@ -236,4 +233,3 @@ def test_others_that_reserve_all_the_time_are_given_up_on(clones: Clones, monkey
     monkeypatch.setattr(GitLedger, "extend", lambda *_: bool(tries.append(1)))
     report = asked(clones.world.workspace, change)
     assert (len(tries), report.level, budget_of(report).state) == (5, "review", "unverifiable")
-    assert issubclass(WorldError, Exception)
