@@ -32,8 +32,7 @@ from custody.trust.app.approval_case import list_reservations
 from custody.trust.app.approval_decision import EXACT
 from custody.trust.app.decision_log import arrival_from_decision
 from custody.trust.app.decisions import append_decision
-from custody.trust.budget import BudgetLedger, LedgerState, Reservation
-from custody.trust.rules import TrustRules
+from custody.trust.app.reservations import BudgetLedger, LedgerState, Reservation
 from custody.workspace.workspace import Workspace
 
 NS_PER_HOUR = 3_600 * 1_000_000_000
@@ -75,21 +74,25 @@ class GitLedger:
         commit = refs[0].id if refs else None
         there = {} if commit is None else self._read_files(commit)
         before = {} if seen in (None, commit) else self._read_seen_files(str(seen))
-        lost = {name: one for name, one in before.items() if name not in there and one.at_ns > since_ns}
+        lost = {
+            name: reservation
+            for name, reservation in before.items()
+            if name not in there and reservation.at_ns > since_ns
+        }
         if lost:
             self.exchange.note_ref(BUDGET_REF, str(seen))
             self.workspace.talk(
                 f"{count_noun(len(lost), 'reservation')} were removed from '{BUDGET_REF}' of the remote; still counted"
             )
         self._files = {**there, **lost}
-        within = tuple(one for _, one in sorted(self._files.items()) if one.at_ns > since_ns)
+        within = tuple(reservation for _, reservation in sorted(self._files.items()) if reservation.at_ns > since_ns)
         return LedgerState(within, commit)
 
     def extend(self, state: LedgerState, added: Sequence[Reservation], now_ns: int) -> bool:
         """Push the reservations; False if somebody else pushed meanwhile."""
-        oldest_ns = min([now_ns - RETAINED_NS, *(one.at_ns - 1 for one in state.reservations)])
-        kept = [one for one in self._files.values() if one.at_ns > oldest_ns]
-        contents = [encode_reservation(_line_from_reservation(one)) for one in (*kept, *added)]
+        oldest_ns = min([now_ns - RETAINED_NS, *(reservation.at_ns - 1 for reservation in state.reservations)])
+        kept = [reservation for reservation in self._files.values() if reservation.at_ns > oldest_ns]
+        contents = [encode_reservation(_line_from_reservation(reservation)) for reservation in (*kept, *added)]
         files = {f"{digest_from_bytes(data).hex()}.json".encode(): self.exchange.keep(data) for data in contents}
         message = f"{count_noun(len(files), 'reservation')} of lines that merge without review"
         parents = [] if state.version is None else [state.version]
@@ -166,7 +169,7 @@ class ServiceLedger:
 
     def extend(self, state: LedgerState, added: Sequence[Reservation], now_ns: int) -> bool:
         """Send the reservations; False if the service has others by now."""
-        lines = [_line_from_reservation(one) for one in added]
+        lines = [_line_from_reservation(reservation) for reservation in added]
         body = ReservationBody(since=self._since, version=state.version or "", reservations=lines)
         try:
             with RemoteService(self.remote) as service:
@@ -208,7 +211,7 @@ def accept_shared_reservations(workspace: Workspace, body: ReservationBody, acto
 
 
 def _list_stored_reservations(store: Store, since_ns: int) -> ReservationList:
-    lines = [_line_from_reservation(one) for one in list_reservations(store, since_ns, TrustRules())]
+    lines = [_line_from_reservation(reservation) for reservation in list_reservations(store, since_ns)]
     lines.sort(key=encode_reservation)
     return ReservationList(reservations=lines, version=digest_reservation_lines(lines))
 

@@ -20,7 +20,7 @@ from custody.share.remote import RemoteBook
 from custody.share.sync import pull_from_git, push_to_git
 from custody.share.wire import ReservationBody, ReservationLine
 from custody.trust.app.approve import ApprovalRequest, trust_approve
-from custody.trust.budget import Reservation
+from custody.trust.app.reservations import Reservation
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 from tests.builders.repo import Built, a_repository

@@ -104,14 +104,14 @@ def _gather_stable_evidence(
     """Return the evidence and its basis; no record arrived while the evidence was gathered."""
     basis = read_verdict_basis(workspace)
     for _ in range(GATHER_ATTEMPTS_MAX):
-        gathered = gather_evidence(workspace, review, policy, description, workspace.now_ns())
+        gathered = gather_evidence(workspace, review, policy, description)
         before, basis = basis, read_verdict_basis(workspace)
         if basis == before:
             return basis, gathered
     from custody.gate.app.snapshot import open_verdict_workspace  # only needed while agents are working
 
     with open_verdict_workspace(workspace, basis) as past:
-        return basis, gather_evidence(past, review, policy, description, workspace.now_ns())
+        return basis, gather_evidence(past, review, policy, description)
 
 
 def find_first_added_place(workspace: Workspace, request: GateRequest) -> PlaceReport:

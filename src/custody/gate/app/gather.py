@@ -34,12 +34,11 @@ from custody.trust.app.approval_decision import (
     ApprovalResult,
     budget_place_from_rules,
     decide_change_approval,
+    make_approval_query,
     report_agent_approval,
 )
 from custody.trust.app.audit_key import open_audit_key
 from custody.trust.app.authors import AuthorLines, Operators, trust_author_from_answer
-from custody.trust.app.decisions import TrustQuery
-from custody.trust.rules import TrustRules
 from custody.trust.wire import AgentApproval
 from custody.workspace.change import Addition
 from custody.workspace.workspace import Workspace
@@ -66,10 +65,10 @@ class GatheredEvidence:
 
 
 def gather_evidence(
-    workspace: Workspace, review: ChangeUnderReview, policy: Policy, description: bytes | None, now_ns: int
+    workspace: Workspace, review: ChangeUnderReview, policy: Policy, description: bytes | None
 ) -> GatheredEvidence:
     """Return the evidence for all checks that are on."""
-    gathered = _gather_attribution_evidence(workspace, review, policy, now_ns)
+    gathered = _gather_attribution_evidence(workspace, review, policy)
     rules = policy.rules.of(GateRules)
     skipped = {}
     duplicates = _gather_duplicates(workspace, review, policy, rules)
@@ -91,9 +90,7 @@ def gather_evidence(
     return replace(gathered, evidence=evidence, skipped=skipped)
 
 
-def _gather_attribution_evidence(
-    workspace: Workspace, review: ChangeUnderReview, policy: Policy, now_ns: int
-) -> GatheredEvidence:
+def _gather_attribution_evidence(workspace: Workspace, review: ChangeUnderReview, policy: Policy) -> GatheredEvidence:
     """Return who wrote the added lines, and the decisions about these agents."""
     change = review.change
     recorded = _read_gate_record_state(workspace)  # first: the queries below may create the store
@@ -127,8 +124,7 @@ def _gather_attribution_evidence(
             edited = {
                 path.display: answer for path, answer in answers.items() if not isinstance(answer, MissingEvidence)
             }
-            query = TrustQuery(policy.rules.of(TrustRules), now_ns)
-            question = _ask_about_trust(workspace, review, policy, evidence, query)
+            question = _ask_about_trust(workspace, review, policy, evidence)
             return replace(_add_trust_answers(context.store, evidence, question), edited=edited)
     except StoreError as error:
         unknown = MissingEvidence(f"was not checked: {error.message}", error.hint or ASK_DOCTOR)
@@ -184,7 +180,7 @@ def _gate_range_from_answer(answer: LineAnswer, operators: Operators, *, is_doub
 
 
 def _ask_about_trust(
-    workspace: Workspace, review: ChangeUnderReview, policy: Policy, evidence: GateEvidence, query: TrustQuery
+    workspace: Workspace, review: ChangeUnderReview, policy: Policy, evidence: GateEvidence
 ) -> ApprovalQuestion | None:
     """Return the question whether the agents' records allow the change; None where no agent wrote added lines.
 
@@ -196,8 +192,13 @@ def _ask_about_trust(
             lines[added_range.author] += len(added_range.lines)
     if not lines:
         return None
-    place, key = budget_place_from_rules(policy.rules), open_audit_key(workspace)
-    return ApprovalQuestion(change=review.change, by=AuthorLines(lines), query=query, place=place, audit_key=key)
+    return ApprovalQuestion(
+        change=review.change,
+        by=AuthorLines(lines),
+        query=make_approval_query(policy.rules, workspace.now_ns()),
+        place=budget_place_from_rules(policy.rules),
+        audit_key=open_audit_key(workspace),
+    )
 
 
 def _add_trust_answers(store: Store, evidence: GateEvidence, question: ApprovalQuestion | None) -> GatheredEvidence:

@@ -19,11 +19,11 @@ from custody.trust.app.approval_decision import (
     ApprovalResult,
     BudgetOutcome,
     SpentApproval,
+    compute_agent_budgets,
     look_at_approval,
     refuse_unverifiable_budget,
     reserve_approval,
 )
-from custody.trust.approval import compute_budget_left, compute_merge_budget
 from custody.workspace.workspace import Workspace
 
 BudgetUseMode = Literal["reserve", "look", "here"]
@@ -99,21 +99,19 @@ class VerdictBudget:
 def report_local_state(gathered: GatheredEvidence, settled: SettledVerdict, withheld: int) -> LocalReport:
     """Return what a verdict says about this machine and time."""
     approval, question = settled.approval, gathered.question
-    lines, left = 0, []
+    lines, left = 0, list[BudgetLeft]()
     if approval is not None and question is not None:
         lines = approval.change.lines
         taken = lines if settled.outcome in ("reserved", "known") else 0
-        for answer in approval.answers:
-            author, rules = answer.case.author, question.query.rules
-            left.append(
-                BudgetLeft(
-                    agent=author.agent,
-                    model=author.model,
-                    operator=author.operator,
-                    budget=compute_merge_budget(answer.case.trust, rules),
-                    left=max(0, compute_budget_left(answer.case, rules) - taken),
-                )
+        left = [
+            BudgetLeft(
+                agent=agent.author.agent,
+                operator=agent.author.operator,
+                budget=agent.budget,
+                left=max(0, agent.left - taken),
             )
+            for agent in compute_agent_budgets(approval, question)
+        ]
     budget = BudgetReport(
         place="store" if question is None or question.place.remote is None else "remote",
         state=settled.outcome,

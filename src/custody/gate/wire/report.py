@@ -99,7 +99,6 @@ class BudgetLeft(msgspec.Struct, frozen=True, kw_only=True):
     """The lines that an agent may merge without review in the budget window, and how many of them are left now."""
 
     agent: str
-    model: str | None
     operator: str | None
     budget: int
     left: int
@@ -181,7 +180,7 @@ class GateReport(Report, frozen=True, kw_only=True, tag="gate"):
 def encode_portable_verdict(value: Mapping[str, Json]) -> bytes:
     """Encode a verdict without ``local`` and the reasons that follow from it: equal for the same basis anywhere."""
     every = value.get("reasons")
-    reasons = [one for one in every if not _is_local_reason(one)] if isinstance(every, list) else every
+    reasons = [reason for reason in every if not _is_local_reason(reason)] if isinstance(every, list) else every
     rest = {name: part for name, part in value.items() if name != "local"}
     if reasons != every and isinstance(reasons, list):
         level = _find_strictest_level(reasons)

@@ -17,6 +17,7 @@ from custody.store import ObservedView, Store
 from custody.trust.app.acceptance import AcceptanceAccount, estimate_acceptance, learn_acceptance_from_decisions
 from custody.trust.app.decisions import TrustQuery, decision_entries_from_views
 from custody.trust.app.record import count_decision_lines, list_trust_areas
+from custody.trust.app.reservations import HEAD, Reservation, sum_reserved_lines
 from custody.trust.app.score_cache import Position, continue_fold, fold_agent_decisions
 from custody.trust.approval import (
     ApprovalCase,
@@ -27,7 +28,6 @@ from custody.trust.approval import (
     decide_approval,
     is_drawn_for_audit,
 )
-from custody.trust.budget import HEAD, Reservation, sum_reserved_lines
 from custody.trust.engine import can_override_decision, compute_trust, fold_entries, make_empty_fold, settle_score_state
 from custody.trust.levels import LevelCase
 from custody.trust.model import Approval, ChangeAuthor, CurrentModel, Trust
@@ -229,9 +229,12 @@ def sum_budget_use(
     return sum_reserved_lines((*here, *reserved), author, change.areas, frozenset((change.patch, HEAD + change.head)))
 
 
-def list_reservations(store: Store, since_ns: int, rules: TrustRules) -> list[Reservation]:
+def list_reservations(store: Store, since_ns: int, rules: TrustRules | None = None) -> list[Reservation]:
     """Return the approvals without review after a time that this store knows of."""
-    return [_reservation_from_view(decision.view, rules) for decision in unreviewed_decisions(store, since_ns)]
+    return [
+        _reservation_from_view(decision.view, rules or TrustRules())
+        for decision in unreviewed_decisions(store, since_ns)
+    ]
 
 
 def _reservation_from_view(view: Decision, rules: TrustRules) -> Reservation:

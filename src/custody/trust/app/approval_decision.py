@@ -24,6 +24,7 @@ from custody.trust.app.authors import AuthorLines
 from custody.trust.app.decision_log import arrival_from_decision
 from custody.trust.app.decisions import TrustQuery, append_decision, read_settled_decisions
 from custody.trust.app.record import DecisionRequest, decision_fields_from_request
+from custody.trust.app.reservations import STORE, BudgetLedger, BudgetPlace, LedgerState, Reservation
 from custody.trust.approval import (
     ApprovalCase,
     ProposedChange,
@@ -32,8 +33,7 @@ from custody.trust.approval import (
     compute_merge_budget,
     refuse_unknown_author,
 )
-from custody.trust.budget import STORE, BudgetLedger, BudgetPlace, LedgerState, Reservation
-from custody.trust.model import Approval, DecisionType, ReviewReason, ReviewRequirement
+from custody.trust.model import Approval, ChangeAuthor, DecisionType, ReviewReason, ReviewRequirement
 from custody.trust.queries import ScoreTables
 from custody.trust.rules import TrustRules
 from custody.trust.score import decision_complexity_from_lines
@@ -90,6 +90,15 @@ class ApprovalResult:
         return bool(self.no_author) and all(author_approval.approval for author_approval in self.answers)
 
 
+@dataclass(frozen=True, slots=True)
+class AgentBudget:
+    """The lines that an author may merge without review in the budget window, and how many are left."""
+
+    author: ChangeAuthor
+    budget: int
+    left: int
+
+
 BudgetOutcome = Literal["reserved", "known", "refused", "dry"]
 """The lines are reserved now, were reserved before, are not reserved since they may not merge, or in a dry run."""
 
@@ -107,6 +116,11 @@ def budget_place_from_rules(effective: EffectiveRules) -> BudgetPlace:
     """Return where the rules of the gate reserve lines."""
     values = {setting.rule.name: setting.value for setting in effective.settings}
     return BudgetPlace(str(values["gate.budget_remote"])) if values["gate.budget"] == "remote" else STORE
+
+
+def make_approval_query(effective: EffectiveRules, now_ns: int) -> TrustQuery:
+    """Return the query by the rules of a change's base."""
+    return TrustQuery(effective.of(TrustRules), now_ns)
 
 
 def decide_change_approval(
@@ -190,7 +204,7 @@ def _list_missing_reservations(
     """Return the reservations that the change needs and ``known`` does not cover."""
     known = tuple(known)
     wanted = (reservation for _, reservation in _list_wanted_reservations(question, result))
-    return [one for one in wanted if not any(each.covers(one) for each in known)]
+    return [reservation for reservation in wanted if not any(each.covers(reservation) for each in known)]
 
 
 def _list_wanted_reservations(
@@ -324,6 +338,17 @@ def report_agent_approval(
         reasons=report_review_reasons(against),
         chance=None if answer.acceptance is None else answer.acceptance.to_report(),
     )
+
+
+def compute_agent_budgets(approval: ApprovalResult, question: ApprovalQuestion) -> list[AgentBudget]:
+    """Return the budget of each author, without what the change itself takes."""
+    rules = question.query.rules
+    return [
+        AgentBudget(
+            answer.case.author, compute_merge_budget(answer.case.trust, rules), compute_budget_left(answer.case, rules)
+        )
+        for answer in approval.answers
+    ]
 
 
 def report_review_reasons(against: Iterable[ReviewReason]) -> list[ReviewReasonReport]:

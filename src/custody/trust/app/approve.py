@@ -12,6 +12,7 @@ from custody.trust.app.approval_decision import (
     budget_place_from_rules,
     decide_change_approval,
     look_at_approval,
+    make_approval_query,
     refuse_unverifiable_budget,
     report_agent_approval,
     report_review_reasons,
@@ -19,10 +20,8 @@ from custody.trust.app.approval_decision import (
 )
 from custody.trust.app.audit_key import open_audit_key
 from custody.trust.app.authors import AuthorLines, count_trust_author_lines
-from custody.trust.app.decisions import TrustQuery
-from custody.trust.budget import STORE
+from custody.trust.app.reservations import STORE
 from custody.trust.model import ReviewReason
-from custody.trust.rules import TrustRules
 from custody.trust.wire import TrustApproveReport
 from custody.workspace.change import resolve_change_range
 from custody.workspace.machine import machine_user_name
@@ -54,7 +53,7 @@ def trust_approve(workspace: Workspace, request: ApprovalRequest) -> TrustApprov
     question = ApprovalQuestion(
         change=change,
         by=by,
-        query=TrustQuery(effective.of(TrustRules), workspace.now_ns()),
+        query=make_approval_query(effective, workspace.now_ns()),
         place=budget_place_from_rules(effective),
         approver=request.approver or machine_user_name(),
         damage=_find_decision_log_damage(workspace),

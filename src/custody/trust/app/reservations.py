@@ -69,9 +69,9 @@ def sum_reserved_lines(
     """Return the budget that other patches than ``own`` use; a patch of several agents counts once."""
     others = [reservation for reservation in reservations if reservation.patch not in own]
     return BudgetUse(
-        agent=_sum_lines(one for one in others if one.agent == author.agent),
-        operator=_sum_lines(one for one in others if one.operator == author.operator),
-        areas={area: _sum_lines(one for one in others if area in one.areas) for area in areas},
+        agent=_sum_lines(reservation for reservation in others if reservation.agent == author.agent),
+        operator=_sum_lines(reservation for reservation in others if reservation.operator == author.operator),
+        areas={area: _sum_lines(reservation for reservation in others if area in reservation.areas) for area in areas},
     )
 
 
