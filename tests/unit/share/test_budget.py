@@ -116,8 +116,9 @@ class TestGitRemote:
         change = clones.branches(4)[0]
         shutil.rmtree(clones.remote.path)
         before = list_newest_records(clones.world.workspace, limit=1).total
-        for mode in ("reserve", "look"):
-            report = asked(clones.world.workspace, change, mode)  # type: ignore[arg-type] - one of its words
+        modes: tuple[BudgetUseMode, ...] = ("reserve", "look")
+        for mode in modes:
+            report = asked(clones.world.workspace, change, mode)
             assert (report.level, budget_of(report).state) == ("review", "unverifiable")
             assert [reason.code for reason in report.reasons] == ["TRUST-BUDGET"]
             assert report.reasons[0].sentence.startswith("budget not verifiable: ")
@@ -179,9 +180,8 @@ class TestGitRemote:
         assert [chain.outcome for chain in pull_from_git(bob, "origin").chains] == ["taken"]
 
 
-def _reservation(**fields: object) -> Reservation:
-    values = {"patch": "a" * 64, "agent": "robot", "operator": None, "areas": ("src",), "lines": 4, "at_ns": HOUR}
-    return Reservation(**{**values, **fields})  # type: ignore[arg-type] - the caller knows the fields
+def _reservation(patch: str) -> Reservation:
+    return Reservation(patch=patch, agent="robot", operator=None, areas=("src",), lines=4, at_ns=HOUR)
 
 
 @contextmanager
@@ -230,6 +230,11 @@ class TestService:
 def test_others_that_reserve_all_the_time_are_given_up_on(clones: Clones, monkeypatch: pytest.MonkeyPatch) -> None:
     change = clones.branches(4)[0]
     tries: list[int] = []
-    monkeypatch.setattr(GitLedger, "extend", lambda *_: bool(tries.append(1)))
+
+    def lose(*_: object) -> bool:
+        tries.append(1)
+        return False
+
+    monkeypatch.setattr(GitLedger, "extend", lose)
     report = asked(clones.world.workspace, change)
     assert (len(tries), report.level, budget_of(report).state) == (5, "review", "unverifiable")
