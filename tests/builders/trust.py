@@ -21,6 +21,7 @@ class TrustWorld:
     def __init__(self, folder: Path) -> None:
         self.built: Built = a_repository(folder)
         self.files: dict[bytes, Any] = {b"src/a.py": OLD}
+        self.ruled: dict[bytes, Any] = {}
         self.first = self.head = self.built.commit(self.files, at=NOON)
         self.built.checkout()
         self.at = NOON + 3600
@@ -78,9 +79,9 @@ class TrustWorld:
         return self.committed({**self.files, name: before + new, **(more or {})})
 
     def committed(self, files: Files, author: bytes = b"A Tester <tester@example.invalid>") -> str:
-        """Commit exactly these files on top of the last commit; return the change."""
+        """Commit exactly these files, and the rules, on top of the last commit; return the change."""
         base, self.files = self.head, dict(files)
-        self.head = self.built.commit(files, base, at=self.at, author=author)
+        self.head = self.built.commit({**self.ruled, **files}, base, at=self.at, author=author)
         self.built.checkout()
         return f"{base}..{self.head}"
 
@@ -90,6 +91,7 @@ class TrustWorld:
         return self
 
     def rules(self, text: str) -> "TrustWorld":
-        """Return the rules of the work tree."""
-        (self.built.path / "custody.toml").write_text(text)
+        """Commit these rules: they decide about the changes after them."""
+        self.ruled = {b"custody.toml": text.encode()}
+        self.committed(self.files)
         return self

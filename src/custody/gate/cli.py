@@ -98,6 +98,7 @@ VERDICT_LOOKS: Mapping[str, VerdictLook] = MappingProxyType(
     help="Sign the statement with this private SSH key (a DSSE envelope).",
 )
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the verdict to FILE.")
+@click.option("--no-reserve", is_flag=True, help="Do not reserve the lines of an approval; show what is left.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every reason and the budgets of agents in full.")
 @json_option
 @click.pass_context
@@ -110,6 +111,7 @@ def gate_command(  # noqa: PLR0913 - one for each option
     out: Path | None,
     *,
     worktree: bool,
+    no_reserve: bool,
     verbose: bool,
     as_json: bool,
 ) -> int:
@@ -120,6 +122,9 @@ def gate_command(  # noqa: PLR0913 - one for each option
 
     The gate checks the lines that HEAD adds since it forked from BASE. BASE alone means BASE..HEAD. The rules of BASE
     apply, whatever the change sets. The exit status is 1 for block and 0 otherwise.
+
+    An approval of lines that agents wrote reserves them in the budget of lines without review. The same patch costs
+    nothing again, also after an amend or a rebase. --no-reserve and --worktree reserve nothing.
 
     \b
     Examples:
@@ -140,7 +145,8 @@ def gate_command(  # noqa: PLR0913 - one for each option
     if out is not None and form is None and not as_json:
         raise InputError("--out needs --json or --format", hint="add one of them")
     text = None if description is None else description.read(DESCRIPTION_BYTES_MAX)
-    workspace, request = open_command_workspace(ctx), GateRequest(change=change, description=text)
+    workspace = open_command_workspace(ctx)
+    request = GateRequest(change=change, description=text, budget="look" if no_reserve or worktree else "reserve")
     report = gate(workspace, request)
     lines = render_verdict(report, current_screen(), _name_change(change), verbose=verbose)
     if form is None and out is None:
@@ -271,6 +277,7 @@ def _render_verdict_basis(report: GateReport, screen: Screen, *, verbose: bool) 
     yield _render_added_line_counts(report)
     if verbose:
         yield from (render_agent_approval(agent) for agent in report.trust)
+        yield from _render_budget(report)
     elif report.trust:
         agents = ", ".join(dict.fromkeys(_render_agent_trust(agent, screen) for agent in report.trust))
         yield from _wrap_for_screen(f"agents: {agents}", screen)
@@ -280,6 +287,29 @@ def _render_verdict_basis(report: GateReport, screen: Screen, *, verbose: bool) 
     if verbose:
         head = "the work tree" if report.worktree else report.head[:SHA_DIGITS]
         yield f"compared {report.fork[:SHA_DIGITS]}..{head}"
+
+
+BUDGET_WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "reserved": "{lines} reserved",
+        "known": "{lines} reserved before by the same patch",
+        "dry": "{lines} not reserved",
+        "refused": "nothing reserved",
+        "unverifiable": "nothing reserved",
+    }
+)
+
+
+def _render_budget(report: GateReport) -> Iterator[str]:
+    """Yield what became of the change's lines in the budget, and what is left of it."""
+    if report.local is None or not report.local.budget.left:
+        return
+    budget = report.local.budget
+    left = ", ".join(
+        f"{agent.agent} {agent.left:,} of {count_noun(agent.budget, 'line')} left" for agent in budget.left
+    )
+    state = BUDGET_WORDS.get(budget.state, "").format(lines=count_noun(budget.lines, "line"))
+    yield f"budget: {state}; {left}" if state else f"budget: {left}"
 
 
 def _render_agent_trust(agent: AgentApproval, screen: Screen) -> str:

@@ -65,6 +65,10 @@ class GateRules:
     """Calls of other sessions that are needed to know what is unusual."""
     call_chance_min: float = 0.02
     """Calls are unusual if the geometric mean of their probabilities is lower."""
+    budget: Literal["store", "remote"] = "store"
+    """Where the lines of an approval without review are reserved: in this store, or at a remote for all clones."""
+    budget_remote: str = "origin"
+    """The remote of ``budget = "remote"``: a service that the user added under this name, else a git remote."""
     levels: Mapping[str, LevelName] = field(hash=False, default_factory=lambda: _LEVELS)
     """The level of each reason; missing evidence is never milder than bad evidence."""
 
@@ -83,6 +87,9 @@ class GateRules:
             check_rule_path_pattern("gate.risky_paths", pattern)
         check_rule_range("gate.calls_learnt_min", self.calls_learnt_min, least=1)
         check_rule_range("gate.call_chance_min", self.call_chance_min, least=0, most=1)
+        check_rule_choice("gate.budget", self.budget, ("store", "remote"))
+        if not self.budget_remote.strip():
+            raise RulesError("gate.budget_remote", "is empty; name a remote, such as origin")
         hours = {"gap_hours_before": self.gap_hours_before, "gap_hours_after": self.gap_hours_after}
         check_rule_ranges("gate", hours, least=0)
         self._check_levels()

@@ -104,6 +104,11 @@ def _find_service_remote(name: str | None) -> NamedRemote | None:
     return NamedRemote(stored.name, stored.url, os.environ.get(TOKEN_VARIABLE) or stored.token)
 
 
+def find_added_service(name: str) -> NamedRemote | None:
+    """Return the service that the user added under this name; None if there is none."""
+    return _find_service_remote(name)
+
+
 # Which remote a name means: a service that the user added, or a git remote of the repository.
 
 

@@ -1,10 +1,10 @@
 """Whether a change may merge without review: document 001's rule, and the cases that always need review.
 
-Each function yields reasons against a change. A change without reasons is approved, unless its head is selected for an
-audit.
+Each function yields reasons against a change. A change without reasons is approved, unless it is selected for an audit.
 """
 
 import hashlib
+import hmac
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -30,6 +30,7 @@ SHOWN_MAX = 3
 ROOT = "."
 """The area of files at the top level."""
 _DRAW_BYTES = 8
+_DRAW_PURPOSE = b"custody audit 1\0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class TouchedPath:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposedChange:
-    """A change to merge: its head, the number of lines it adds and removes, the paths it touches.
+    """A change to merge: its head, its patch identity, the number of lines it adds and removes, the paths it touches.
 
     ``people`` are the names and email addresses on its commits. ``unknown_lines`` have no live evidence of an author.
     ``newest_ns`` is the latest time that a record or one of its commits claims.
@@ -50,6 +51,7 @@ class ProposedChange:
 
     head: str
     lines: int
+    patch: str = ""
     touched: tuple[TouchedPath, ...] = ()
     areas: tuple[str, ...] = ()
     people: frozenset[str] = frozenset()
@@ -86,12 +88,14 @@ class ApprovalCase:
     """The lines of the author's largest reviewed change; None where it is no limit."""
     damage: str | None = None
     """A later change of the log; None if nothing was found, or another check reports it."""
+    is_drawn: bool = False
+    """Whether the change is selected for an audit, should it pass."""
 
 
 def decide_approval(case: ApprovalCase, rules: TrustRules) -> Approval:
     """Return whether the change may merge without review as far as this author goes, with every reason against it."""
     against = tuple(reason for find in NEVERS for reason in find(case, rules))
-    if not against and is_drawn_for_audit(case.change.head, rules):
+    if not against and case.is_drawn:
         sentence = f"the change was selected for an audit ({rules.audit_share:.1%} of changes are)"
         against = (ReviewReason(ReviewRequirement.AUDIT, sentence),)
     return Approval(against)
@@ -106,14 +110,16 @@ def refuse_unknown_author(change: ProposedChange, *, persons: int) -> Approval:
     return Approval((ReviewReason(ReviewRequirement.UNKNOWN, "cannot tell which agent wrote the change"),))
 
 
-def is_drawn_for_audit(head: str, rules: TrustRules) -> bool:
-    """Return whether a head is selected for an audit; its digest decides, so trying again does not help.
+def is_drawn_for_audit(patch: str, key: bytes, rules: TrustRules) -> bool:
+    """Return whether a patch is selected for an audit, which only the holder of the key can tell before.
 
-    >>> [is_drawn_for_audit("a" * 40, TrustRules(audit_share=share)) for share in (1.0, 0.0)]
+    Another message or base does not draw again.
+
+    >>> [is_drawn_for_audit("a" * 64, b"key", TrustRules(audit_share=share)) for share in (1.0, 0.0)]
     [True, False]
     """
-    drawn = int.from_bytes(hashlib.sha256(head.encode()).digest()[:_DRAW_BYTES], "big")
-    return drawn < rules.audit_share * float(1 << 8 * _DRAW_BYTES)
+    digest = hmac.new(key, _DRAW_PURPOSE + patch.encode(), hashlib.sha256).digest()
+    return int.from_bytes(digest[:_DRAW_BYTES], "big") < rules.audit_share * float(1 << 8 * _DRAW_BYTES)
 
 
 def compute_merge_budget(trust: Trust, rules: TrustRules) -> int:

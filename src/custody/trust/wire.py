@@ -246,7 +246,8 @@ class LeftOutDecisions(msgspec.Struct, frozen=True):
 class AgentApproval(msgspec.Struct, frozen=True, kw_only=True):
     """One agent that wrote lines of a change: their number, its record, and the reasons against it.
 
-    ``budget`` is the number of lines that may merge without review in the budget window, ``budget_left`` the rest.
+    ``budget`` is the number of lines that may merge without review in the budget window, ``budget_left`` the rest. In a
+    verdict of the gate ``budget_left`` is null and the reasons leave out budget and audit, which are in ``local``.
     ``assurance`` is the lowest of the decisions in its favor that count; ``left_out`` are the others.
     """
 
@@ -258,7 +259,7 @@ class AgentApproval(msgspec.Struct, frozen=True, kw_only=True):
     tier: Tier
     samples: int
     budget: int
-    budget_left: int
+    budget_left: int | None
     approved: bool
     reasons: list[ReviewReasonReport]
     assurance: AssuranceWord

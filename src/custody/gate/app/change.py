@@ -12,7 +12,7 @@ from custody.core.paths import RepoPath, matches_path_pattern
 from custody.core.wire.canonical import dump_canonical_json, rule_value_to_json
 from custody.git import Comparison, NoWorkFile, Repository, Walk, WorkCommit
 from custody.workspace.change import NS, ChangeRange, list_change_additions, resolve_change_range
-from custody.workspace.rules_in_force import load_rules_at_commit, load_team_policy_at_commit
+from custody.workspace.rules_in_force import load_base_team_policy, load_rules_at_commit
 from custody.workspace.workspace import Workspace
 
 GUARDED = (TEAM_FILE, ".github/workflows/**", ".gitlab-ci.yml")
@@ -84,19 +84,13 @@ def read_base_policy(review: ChangeUnderReview) -> Policy:
     rules, sources = load_rules_at_commit(review.repository, review.change.base, {})
     read = tuple(source.name for source in sources if source.state == "read")
     changed = _list_policy_changes(review)
-    return Policy(rules, read, changed, _list_guarded_files(review, TEAM_FILE if changed else ""), _read_team(review))
-
-
-def _read_team(review: ChangeUnderReview) -> TeamPolicy:
-    """Return the stores and reviewers of the merge base, without those that the base has changed or dropped since."""
-    base, fork = review.change.base, review.change.fork
-    now = load_team_policy_at_commit(review.repository, base)
-    if fork == base:
-        return now
-    then = load_team_policy_at_commit(review.repository, fork)
-    stores = {name: store for name, store in then.stores.items() if store in now.stores.values()}
-    reviewers = {name: person for name, person in then.reviewers.items() if now.reviewers.get(name) == person}
-    return TeamPolicy(stores, reviewers)
+    return Policy(
+        rules,
+        read,
+        changed,
+        _list_guarded_files(review, TEAM_FILE if changed else ""),
+        load_base_team_policy(review.repository, review.change.base, review.change.fork),
+    )
 
 
 def _list_guarded_files(review: ChangeUnderReview, named: str) -> tuple[str, ...]:

@@ -30,8 +30,16 @@ from custody.gate.rules import GateRules
 from custody.ledger.records import list_recording_gaps
 from custody.ledger.verify import check_ledger_integrity
 from custody.trust import ChangeAuthor
-from custody.trust.app.approve import decide_approvals
-from custody.trust.app.authors import Operators, trust_author_from_answer
+from custody.trust.app.approval_decision import (
+    ApprovalQuestion,
+    ApprovalResult,
+    budget_place_from_rules,
+    decide_change_approval,
+    make_approval_query,
+    report_agent_approval,
+)
+from custody.trust.app.audit_key import open_audit_key
+from custody.trust.app.authors import AuthorLines, Operators, trust_author_from_answer
 from custody.trust.app.decision_assurance import DecisionPolicy
 from custody.trust.wire import AgentApproval
 from custody.workspace.change import Addition
@@ -46,21 +54,24 @@ NOT_INDEXED = "no change is indexed, gate.duplicates = when-indexed"
 class GatheredEvidence:
     """The evidence, the agents' approvals for the report, and the skipped checks with the reason.
 
-    ``edited`` has the attribution of the added lines, by path. Recordings in the ``believed`` chains are no claims.
+    ``edited`` has the attribution of the added lines, by path. ``question`` is what ``approval`` answers, None where no
+    agent wrote added lines. Recordings in the ``believed`` chains are no claims.
     """
 
     evidence: GateEvidence
     agents: tuple[AgentApproval, ...] = ()
+    question: ApprovalQuestion | None = None
+    approval: ApprovalResult | None = None
     edited: Mapping[str, Sequence[LineAnswer]] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
     believed: frozenset[StoreId] = frozenset()
 
 
 def gather_evidence(
-    workspace: Workspace, review: ChangeUnderReview, policy: Policy, description: bytes | None, now_ns: int
+    workspace: Workspace, review: ChangeUnderReview, policy: Policy, description: bytes | None
 ) -> GatheredEvidence:
     """Return the evidence for all checks that are on."""
-    gathered = _gather_attribution_evidence(workspace, review, policy, now_ns)
+    gathered = _gather_attribution_evidence(workspace, review, policy)
     rules = policy.rules.of(GateRules)
     skipped = {}
     duplicates = _gather_duplicates(workspace, review, policy, rules)
@@ -89,9 +100,7 @@ def gather_evidence(
     return replace(gathered, evidence=evidence, skipped=skipped)
 
 
-def _gather_attribution_evidence(
-    workspace: Workspace, review: ChangeUnderReview, policy: Policy, now_ns: int
-) -> GatheredEvidence:
+def _gather_attribution_evidence(workspace: Workspace, review: ChangeUnderReview, policy: Policy) -> GatheredEvidence:
     """Return who wrote the added lines, and the decisions about these agents."""
     change = review.change
     recorded = _read_gate_record_state(workspace)  # first: the queries below may create the store
@@ -125,7 +134,8 @@ def _gather_attribution_evidence(
             edited = {
                 path.display: answer for path, answer in answers.items() if not isinstance(answer, MissingEvidence)
             }
-            answered = _add_trust_answers(context, review, policy, evidence, now_ns)
+            question = _ask_about_trust(context, review, policy, evidence)
+            answered = _add_trust_answers(context.store, evidence, question)
             return replace(answered, edited=edited, believed=context.ratings.believed)
     except StoreError as error:
         unknown = MissingEvidence(f"was not checked: {error.message}", error.hint or ASK_DOCTOR)
@@ -191,21 +201,46 @@ def _gate_range_from_answer(
     )
 
 
-def _add_trust_answers(
-    context: AttributionContext, review: ChangeUnderReview, policy: Policy, evidence: GateEvidence, now_ns: int
-) -> GatheredEvidence:
-    """Return the evidence with the approval of each agent, computed from the records that were just verified."""
+def _ask_about_trust(
+    context: AttributionContext, review: ChangeUnderReview, policy: Policy, evidence: GateEvidence
+) -> ApprovalQuestion | None:
+    """Return the question whether the agents' records allow the change; None where no agent wrote added lines.
+
+    Lines of unknown authors belong to the attribution check.
+    """
     lines = Counter[ChangeAuthor]()
     for _, added_range in evidence.ranges:
         if added_range.author is not None:
             lines[added_range.author] += len(added_range.lines)
     if not lines:
-        return GatheredEvidence(evidence)
+        return None
     least = Assurance(policy.rules.of(GateRules).assurance_min)
-    believed = DecisionPolicy(policy.team, least, context.ratings, review.repository)
-    approvals = decide_approvals(context.store, review.change, lines, policy.rules, now_ns, believed)
-    answers = tuple(TrustAnswer(decided.case.author, decided.approval, decided.assurance) for decided, _ in approvals)
-    return GatheredEvidence(replace(evidence, trust=answers), tuple(agent for _, agent in approvals))
+    return ApprovalQuestion(
+        change=review.change,
+        by=AuthorLines(lines),
+        query=make_approval_query(policy.rules, context.workspace.now_ns()),
+        decisions=DecisionPolicy(policy.team, least, context.ratings, review.repository),
+        place=budget_place_from_rules(policy.rules),
+        audit_key=open_audit_key(context.workspace),
+    )
+
+
+def _add_trust_answers(store: Store, evidence: GateEvidence, question: ApprovalQuestion | None) -> GatheredEvidence:
+    """Return the evidence with the approval of each agent, computed from the records that were just verified."""
+    if question is None:
+        return GatheredEvidence(evidence)
+    approval = decide_change_approval(store, question)
+    agents = tuple(
+        report_agent_approval(answer, question.by.authors[answer.case.author], question.query.rules, is_portable=True)
+        for answer in approval.answers
+    )
+    evidence = replace(evidence, trust=list_trust_answers(approval))
+    return GatheredEvidence(evidence, agents, question, approval)
+
+
+def list_trust_answers(approval: ApprovalResult) -> tuple[TrustAnswer, ...]:
+    """Return the approval of each agent as evidence."""
+    return tuple(TrustAnswer(answer.case.author, answer.approval, answer.assurance) for answer in approval.answers)
 
 
 def _gather_duplicates(

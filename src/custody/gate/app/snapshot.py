@@ -29,7 +29,7 @@ class EvidenceBasis:
     """The heads of all chains, the chain that the store appends to, the index, and the number of gaps.
 
     ``owned`` are the chains that the store appends to or once did; others were imported. ``index`` is None where no
-    change is indexed, ``gaps`` where they cannot be read.
+    change is indexed, ``gaps`` where they cannot be read. ``withheld`` counts texts that other stores did not share.
     """
 
     chains: tuple[ChainTip, ...] = ()
@@ -37,6 +37,7 @@ class EvidenceBasis:
     owned: frozenset[StoreId] = frozenset()
     index: IndexExtentReport | None = None
     gaps: int | None = 0
+    withheld: int = 0
 
     @property
     def chain_head(self) -> str | None:
@@ -56,7 +57,9 @@ def read_verdict_basis(workspace: Workspace) -> EvidenceBasis:
         with open_attribution_store(workspace) as store, store.reading():
             chains = tuple(store.tables.chains())
             owned = store.tables.list_owned_chains() & {head.store for head in chains}
-            return EvidenceBasis(chains, store.own(), frozenset(owned), read_verdict_index_extent(store), gaps)
+            withheld = store.tables.withheld_count() if store.tables.list_pulled_chains() else 0
+            extent = read_verdict_index_extent(store)
+            return EvidenceBasis(chains, store.own(), frozenset(owned), extent, gaps, withheld)
     except StoreError:
         return EvidenceBasis(gaps=gaps)
 

@@ -31,6 +31,7 @@ from custody.gate.wire.report import (
     VerdictLevelName,
     VerdictReport,
     decode_verdict,
+    encode_portable_verdict,
     encode_statement,
     encode_statement_pae,
     encode_verdict_envelope,
@@ -186,7 +187,7 @@ def _compare_verdicts(verdict: GateReport, value: Mapping[str, Json], again: Gat
     if verdict.worktree and (again.base, again.head) != (verdict.base, verdict.head):
         raise RerunError("the work tree has changed since the verdict")
     now: dict[str, Json] = msgspec.to_builtins(again)
-    if dump_canonical_json(dict(value)) == dump_canonical_json(now):
+    if encode_portable_verdict(value) == encode_portable_verdict(now):
         return RerunResult("identical")
     if again.rules_digest != verdict.rules_digest:
         raise RerunError("the rules of its base differ here: the verdict was made by another version of custody")

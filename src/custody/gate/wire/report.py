@@ -5,8 +5,9 @@ import binascii
 import hashlib
 import re
 import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import msgspec
 
@@ -107,16 +108,65 @@ class IndexExtentReport(msgspec.Struct, frozen=True):
     last: str
 
 
+class BudgetLeft(msgspec.Struct, frozen=True, kw_only=True):
+    """The lines that an agent may merge without review in the budget window, and how many of them are left now."""
+
+    agent: str
+    operator: str | None
+    budget: int
+    left: int
+
+
+class BudgetReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the lines that an approval takes from the budgets.
+
+    ``state``: ``reserved`` now, ``known`` since the same patch was reserved before, ``dry`` where nothing is reserved,
+    ``refused`` and ``unverifiable`` where they could not be, ``none`` where the verdict does not rest on trust.
+    ``patch`` identifies the change whatever its message and base are. ``left`` is what is left after this change if its
+    lines are reserved.
+    """
+
+    place: Literal["store", "remote"]
+    state: Literal["reserved", "known", "dry", "refused", "unverifiable", "none"]
+    patch: str | None
+    lines: int
+    recorded: list[str]
+    left: list[BudgetLeft]
+    why: str | None = None
+
+
+class AuditReport(msgspec.Struct, frozen=True):
+    """Whether the change was selected for an audit; null where it needs a review anyway."""
+
+    drawn: bool | None
+
+
+class LocalReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What a verdict says about this machine and time; it is left out when verdicts are compared.
+
+    ``withheld`` counts texts that other stores did not share.
+    """
+
+    budget: BudgetReport
+    audit: AuditReport
+    withheld: int
+
+
+LOCAL_CODES = frozenset(("TRUST-BUDGET", "TRUST-AUDIT"))
+"""Codes of reasons that follow from ``local``."""
+
+
 class GateReport(Report, frozen=True, kw_only=True, tag="gate"):
     """The verdict on the lines that ``head`` adds since ``fork``, the point where it left ``base``.
 
     With ``worktree``, ``head`` is a temporary commit of the work tree. ``rules_from`` are the files that set rules.
     ``trust`` has the agents' scores and budgets as of ``as_of``. ``assurance`` is the lowest of the evidence in favor
-    of the change.
+    of the change. ``local`` depends on this machine and time.
 
     The verdict rests on the records of ``chains``; ``chain_head`` is the SHA-256 over their heads (null without
     chains). It also rests on the known ``gaps`` (null if unreadable), on the ``index`` of changes if it was searched,
-    and on the description with the digest ``description``. The same basis gives the same verdict.
+    and on the description with the digest ``description``. The same basis gives the same verdict, apart from ``local``
+    and the reasons that follow from it.
     """
 
     base: CommitId
@@ -139,6 +189,28 @@ class GateReport(Report, frozen=True, kw_only=True, tag="gate"):
     gaps: int | None
     description: str | None
     trust: list[AgentApproval]
+    local: LocalReport | None = None
+
+
+def encode_portable_verdict(value: Mapping[str, Json]) -> bytes:
+    """Encode a verdict without ``local`` and the reasons that follow from it: equal for the same basis anywhere."""
+    every = value.get("reasons")
+    reasons = [reason for reason in every if not _is_local_reason(reason)] if isinstance(every, list) else every
+    rest = {name: part for name, part in value.items() if name != "local"}
+    if reasons != every and isinstance(reasons, list):
+        level = _find_strictest_level(reasons)
+        rest |= {"reasons": reasons, "level": level, "outcome": "found" if level == "block" else "fine"}
+    return dump_canonical_json(rest)
+
+
+def _is_local_reason(reason: Json) -> bool:
+    return isinstance(reason, dict) and reason.get("code") in LOCAL_CODES
+
+
+def _find_strictest_level(reasons: Sequence[Json]) -> str:
+    order = get_args(VerdictLevelName)
+    levels = (str(reason.get("level")) for reason in reasons if isinstance(reason, dict))
+    return max((level for level in levels if level in order), key=order.index, default=str(order[0]))
 
 
 # The report of ``custody verify --verdict``: who signed a verdict, and whether it can be reproduced from its basis.

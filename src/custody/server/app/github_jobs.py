@@ -199,7 +199,8 @@ class PullRequestJudge:
         except GitError as error:
             return FetchDelayError(error.message, hint=error.hint)
         try:
-            return gate(self.workspace, GateRequest(change=f"{base}..{head}", description=description))
+            request = GateRequest(change=f"{base}..{head}", description=description, budget="reserve")
+            return gate(self.workspace, request)
         except (InputError, GitError) as error:
             return error
 

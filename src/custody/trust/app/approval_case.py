@@ -19,6 +19,7 @@ from custody.trust.app.acceptance import AcceptanceAccount, estimate_acceptance,
 from custody.trust.app.decision_assurance import DecisionPolicy, DecisionRater
 from custody.trust.app.decisions import TrustQuery, decision_entries_from_views
 from custody.trust.app.record import count_decision_lines, list_trust_areas
+from custody.trust.app.reservations import HEAD, Reservation, sum_reserved_lines
 from custody.trust.app.score_cache import Position, fold_agent_decisions, is_position_current
 from custody.trust.approval import (
     ApprovalCase,
@@ -27,6 +28,7 @@ from custody.trust.approval import (
     TouchedPath,
     budget_since_ns,
     decide_approval,
+    is_drawn_for_audit,
 )
 from custody.trust.assurance import CountingEntries, find_largest_reviewed_change, select_counting_entries
 from custody.trust.engine import can_override_decision, compute_trust, fold_entries, make_empty_fold, settle_score_state
@@ -65,7 +67,10 @@ class AuthorScore:
 
 
 class ApprovalQuery:
-    """The approval of one change; it can be decided again after more was recorded."""
+    """The approval of one change; it can be decided again after more was recorded.
+
+    Without ``audit_key`` every change that would pass is selected for an audit, if any are.
+    """
 
     def __init__(
         self,
@@ -75,6 +80,7 @@ class ApprovalQuery:
         *,
         unknown_lines: int = 0,
         policy: DecisionPolicy | None = None,
+        audit_key: bytes | None = None,
     ) -> None:
         self.query = query
         self._store = store
@@ -82,6 +88,7 @@ class ApprovalQuery:
         self._unknown_lines = unknown_lines
         self._policy = policy or DecisionPolicy()
         self._rater = DecisionRater(store, self._policy, query.now_ns)
+        self._audit_key = audit_key
 
     def read_author_score(self, author: ChangeAuthor) -> AuthorScore:
         """Fold the decisions about an author that count, without the cache; call it inside one read transaction."""
@@ -99,27 +106,51 @@ class ApprovalQuery:
             self.__dict__.pop(name, None)
         return self.read_author_score(known.author)
 
-    def case(self, known: AuthorScore, *, approver: str | None = None, damage: str | None = None) -> ApprovalCase:
-        """Return the evidence about the change and one of its authors; call it inside one read transaction."""
+    def case(
+        self,
+        known: AuthorScore,
+        *,
+        approver: str | None = None,
+        damage: str | None = None,
+        reserved: Sequence[Reservation] = (),
+    ) -> ApprovalCase:
+        """Return the evidence about the change and one of its authors; call it inside one read transaction.
+
+        ``reserved`` are reservations of other stores.
+        """
         author, rules = known.author, self.query.rules
         running = CurrentModel(author.model)
         known = self.refresh_author_score(known)
         agent, folded = AgentName(author.agent), known.position.folded
         state = settle_score_state(agent, folded, self.query.now_ns, rules, running=running)
         change = self.proposed_change()
+        newest_ns = max((change.newest_ns, *(reservation.at_ns for reservation in reserved)))
         return ApprovalCase(
-            change=change,
+            change=replace(change, newest_ns=newest_ns),
             author=author,
             trust=compute_trust(state, self.query.now_ns, rules),
             now_ns=self.query.now_ns,
-            spent=sum_budget_use(self._store, author, change, self.query),
+            spent=sum_budget_use(self._store, author, change, self.query, reserved),
             approver=approver,
             rejected_by=self._find_rejecting_reviewer(),
             reviewed_lines=find_largest_reviewed_change(agent, known.counting.entries),
             risk_objection=_find_risk_objection(known.acceptance, rules),
             erased=_count_erased_decisions(self._store, author, change.head, budget_since_ns(self.query.now_ns, rules)),
             damage=damage,
+            is_drawn=self._is_drawn,
         )
+
+    @cached_property
+    def _is_drawn(self) -> bool:
+        rules = self.query.rules
+        if self._audit_key is None:
+            return rules.audit_share > 0
+        return is_drawn_for_audit(self.patch, self._audit_key, rules)
+
+    @cached_property
+    def patch(self) -> str:
+        """Return the patch identity of the change."""
+        return compute_patch_identity(self._change.files) or ""
 
     def decide_author_approval(self, case: ApprovalCase) -> Approval:
         """Decide about the change as far as one author goes; imported decisions count only against it.
@@ -254,6 +285,7 @@ class ApprovalQuery:
         last_ns = 0 if change.period is None else change.period.last_ns
         return ProposedChange(
             head=change.head,
+            patch=self.patch,
             lines=count_approval_lines(change.files),
             touched=tuple(list_approval_paths(change.files)),
             areas=list_trust_areas(change.files, rules),
@@ -268,26 +300,37 @@ def _find_risk_objection(estimate: AcceptanceAccount | None, rules: TrustRules) 
     return None if estimate is None or estimate.control.seen < rules.chance_decisions_min else estimate.against
 
 
-def sum_budget_use(store: Store, author: ChangeAuthor, change: ProposedChange, query: TrustQuery) -> BudgetUse:
-    """Return the lines merged without review in the budget window, without this change; each merge counts once."""
-    since_ns, rules = budget_since_ns(query.now_ns, query.rules), query.rules
-    merged = [decision.view for decision in unreviewed_decisions(store, since_ns) if decision.view.head != change.head]
-    return BudgetUse(
-        agent=_sum_lines((view for view in merged if view.agent == author.agent), rules),
-        operator=_sum_lines((view for view in merged if view.operator == author.operator), rules),
-        areas={area: _sum_lines((view for view in merged if area in view.areas), rules) for area in change.areas},
-    )
+def sum_budget_use(
+    store: Store,
+    author: ChangeAuthor,
+    change: ProposedChange,
+    query: TrustQuery,
+    reserved: Iterable[Reservation] = (),
+) -> BudgetUse:
+    """Return the lines merged without review in the budget window, without this patch; ``reserved`` is counted too."""
+    here = list_reservations(store, budget_since_ns(query.now_ns, query.rules), query.rules)
+    return sum_reserved_lines((*here, *reserved), author, change.areas, frozenset((change.patch, HEAD + change.head)))
 
 
-def _sum_lines(merged: Iterable[Decision], rules: TrustRules) -> int:
-    """Return the lines of merged changes; a change by several agents counts once."""
-    heads: dict[str, int] = {}
-    for view in merged:
-        name = view.head or view.commit or view.id
+def list_reservations(store: Store, since_ns: int, rules: TrustRules | None = None) -> list[Reservation]:
+    """Return the approvals without review after a time that this store knows of."""
+    return [
+        _reservation_from_view(decision.view, rules or TrustRules())
+        for decision in unreviewed_decisions(store, since_ns)
+    ]
+
+
+def _reservation_from_view(view: Decision, rules: TrustRules) -> Reservation:
+    return Reservation(
+        patch=view.patch or HEAD + (view.head or view.commit or view.id),
+        agent=view.agent,
+        operator=view.operator,
+        areas=view.areas,
         # A change of unknown size may have been as large as any.
-        lines = rules.approve_lines_max if view.changed_lines is None else view.changed_lines
-        heads[name] = max(heads.get(name, 0), lines)
-    return sum(heads.values())
+        lines=rules.approve_lines_max if view.changed_lines is None else view.changed_lines,
+        at_ns=view.at_ns,
+        head=view.head,
+    )
 
 
 def _count_erased_decisions(store: Store, author: ChangeAuthor, head: str, since_ns: int) -> int:

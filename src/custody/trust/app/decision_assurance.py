@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from custody.config import TeamPolicy, TeamReviewer
+from custody.config import EffectiveRules, TeamPolicy, TeamReviewer
 from custody.core.assurance import Assurance
 from custody.core.identity import list_identities
 from custody.core.ids import CommitSha, RecordRef
@@ -21,11 +21,8 @@ from custody.store import ObservedView, Store
 from custody.trust.app.decision_signature import NAMESPACE, encode_signed_decision
 from custody.trust.app.decisions import EVENT_PREFIX, FolderWorkspace
 from custody.trust.assurance import DecisionBelief, DecisionVouching, rate_decision
-from custody.workspace.rules_in_force import (
-    load_rules_at_commit,
-    load_team_policy_at_commit,
-    load_workspace_team_policy,
-)
+from custody.workspace.change import ChangeRange
+from custody.workspace.rules_in_force import load_base_team_policy, load_workspace_team_policy
 from custody.workspace.workspace import Workspace, has_workspace_repository
 
 ASSURANCE_RULE = "gate.assurance_min"
@@ -56,12 +53,12 @@ def load_decision_policy(workspace: Workspace, store: Store) -> DecisionPolicy:
     return DecisionPolicy(team, ratings=rate_workspace_chains(workspace, store, team), repository=workspace.repository)
 
 
-def load_base_decision_policy(workspace: Workspace, store: Store, base: CommitSha) -> DecisionPolicy:
-    """Return who is believed about decisions, as ``base`` says: a change cannot choose its own judges."""
-    team = load_team_policy_at_commit(workspace.repository, base)
-    rules, _ = load_rules_at_commit(workspace.repository, base, {})
-    least = next(setting.value for setting in rules.settings if setting.rule.name == ASSURANCE_RULE)
-    ratings = rate_workspace_chains(workspace, store, team)
+def load_base_decision_policy(workspace: Workspace, change: ChangeRange, effective: EffectiveRules) -> DecisionPolicy:
+    """Return who is believed about decisions, as the base of a change says: a change cannot choose its own judges."""
+    team = load_base_team_policy(workspace.repository, change.base, change.fork)
+    least = next(setting.value for setting in effective.settings if setting.rule.name == ASSURANCE_RULE)
+    with workspace.reading() as store:
+        ratings = rate_workspace_chains(workspace, store, team)
     return DecisionPolicy(team, Assurance(least), ratings, workspace.repository)
 
 

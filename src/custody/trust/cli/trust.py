@@ -60,9 +60,9 @@ def approve(
     """Check whether a change may merge without review, and record the approval.
 
     The record of every agent that wrote lines of the change must allow it; each reason against it has a code. The
-    approval holds for this head only, by the rules in force and the records until now. It uses the budgets of the
-    agents, their operators and the areas. It counts for an agent once a person has reviewed the change, or after
-    trust.settle_days_min days without a revert. Exit status: 0 approved, 1 not.
+    rules of BASE decide, as in 'custody gate'. An approval reserves the lines in the budgets of the agents, their
+    operators and the areas; the same patch costs nothing again. It counts for an agent once a person has reviewed the
+    change, or after trust.settle_days_min days without a revert. Exit status: 0 approved, 1 not.
 
     \b
     Examples:
@@ -100,7 +100,8 @@ def render_agent_approval(agent: AgentApproval) -> str:
     by = f", run by {agent.operator}" if agent.operator else ""
     model = f" ({agent.model})" if agent.model else ""
     trust = f"trust {agent.score:.2f} ({agent.tier}), {count_noun(agent.samples, 'review')}"
-    budget = f"budget: {agent.budget_left:,} of {count_noun(agent.budget, 'line')} left"
+    lines = count_noun(agent.budget, "line")
+    budget = f"budget: {lines}" if agent.budget_left is None else f"budget: {agent.budget_left:,} of {lines} left"
     left_out = "".join(f"; not counted: {count_noun(left.decisions, 'decision')} {left.why}" for left in agent.left_out)
     return f"{agent.agent}{model}{by}: {trust}{left_out}; {budget}{_render_acceptance(agent)}"
 

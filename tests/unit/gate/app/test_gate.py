@@ -100,7 +100,7 @@ class TestVerdict:
         assert report.checks == ["integrity", "policy", "attribution", "trust", "citations"]
         (agent,) = report.trust
         assert (agent.agent, agent.tier, agent.samples, agent.lines) == ("claude-code", "verified", 12, 2)
-        assert (agent.budget, agent.budget_left, agent.approved) == (500, 500, True)
+        assert (agent.budget, agent.budget_left, agent.approved) == (500, None, True)
 
     def test_where_nothing_was_recorded_nobody_looked(self, world: World) -> None:
         report = world.said()
@@ -163,7 +163,9 @@ class TestTrust:
         )
         report = world.said()
         assert codes(report) == ["TRUST-BUDGET"] * 3
-        assert report.trust[0].budget_left == 1
+        assert report.local is not None
+        assert [agent.left for agent in report.local.budget.left] == [1]
+        assert (report.trust[0].approved, report.trust[0].reasons) == (True, []), "the record allows it"
 
     def test_an_erased_rejection_does_not_let_the_change_merge(self, world: World) -> None:
         world.edited()

@@ -25,8 +25,8 @@ SEEN = OLD + "alpha = beta(gamma)\n"
 NEW = SEEN + "delta = epsilon(zeta)\n"
 
 ROBOT = (
-    "claude-code: trust 0.50 (medium), 12 reviews; budget: 50 of 50 lines left; acceptance probability 0.61, at least"
-    " 0.25; risk target 1.00%, realized none yet"
+    "claude-code: trust 0.50 (medium), 12 reviews; budget: 50 lines; acceptance probability 0.61, at least 0.25;"
+    " risk target 1.00%, realized none yet\nbudget: claude-code 50 of 50 lines left"
 )
 UNINDEXED = "skipped: duplicates (no change is indexed, gate.duplicates = when-indexed), tool calls (gate.calls = off)"
 NOTHING_RECORDED = f"""\

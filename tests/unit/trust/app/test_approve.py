@@ -10,13 +10,13 @@ import pytest
 
 from custody.core.errors import InputError, StoreError
 from custody.ledger.records import list_newest_records, show_named_records
+from custody.trust.app import approve
 from custody.trust.app.approve import ApprovalRequest, trust_approve
+from custody.trust.app.audit_key import open_audit_key
 from custody.trust.app.record import DecisionRequest, record_commit_decision, record_revert
 from custody.trust.app.show import trust_list, trust_show, trust_why
 from custody.trust.app.verify import trust_verify
-from custody.trust.approval import is_drawn_for_audit
 from custody.trust.model import DecisionType
-from custody.trust.rules import TrustRules
 from custody.trust.wire import TrustApproveReport
 from tests.builders.hooks import home_of
 from tests.builders.repo import LINK, PROGRAM, SUBMODULE
@@ -86,14 +86,47 @@ class TestApproved:
         world.tell("prompt")
         other = asked(world, change, dry_run=True)
         assert (other.chain_head != one.chain_head, other.rules_digest == one.rules_digest) == (True, True)
-        world.rules(NO_AUDIT + "ema_alpha = 0.2\n")
-        assert asked(world, change, dry_run=True).rules_digest != one.rules_digest
         assert (one.head, one.as_of) == (world.head, other.as_of)
+        world.rules(NO_AUDIT + "ema_alpha = 0.2\n")
+        assert asked(world, change, dry_run=True).rules_digest == one.rules_digest, "the rules of its base decide"
+        assert asked(world, world.agent_wrote(5), dry_run=True).rules_digest != one.rules_digest
 
-    def test_a_head_that_is_drawn_needs_a_review(self, world: TrustWorld) -> None:
+    def test_a_patch_that_is_drawn_needs_a_review(self, world: TrustWorld) -> None:
         world.proven().rules("[trust]\naudit_share = 1.0\n")
         assert codes(asked(world, world.agent_wrote(5))) == ["TRUST-AUDIT"]
-        assert is_drawn_for_audit(world.head, TrustRules(audit_share=1.0))
+
+    def test_an_amended_message_does_not_draw_again(self, world: TrustWorld) -> None:
+        world.proven().rules("[trust]\naudit_share = 0.5\n")
+        base, changes = world.head, [world.agent_wrote(5)]
+        for _ in range(8):
+            world.head = base
+            world.later(hours=0.01)  # another time gives another commit of the same patch
+            changes.append(world.committed(world.files))
+        answers = [codes(asked(world, change, dry_run=True)) for change in changes]
+        assert (len(set(changes)), len(set(map(tuple, answers)))) == (9, 1)
+
+    def test_the_key_of_the_environment_must_be_long_enough(
+        self, world: TrustWorld, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("CUSTODY_AUDIT_KEY", "short")
+        with pytest.raises(InputError, match="CUSTODY_AUDIT_KEY has 5 bytes"):
+            asked(world.proven(), world.agent_wrote(5))
+
+    def test_without_a_key_every_change_is_drawn(self, world: TrustWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+        world.proven().rules("[trust]\naudit_share = 0.000001\n")
+        change = world.agent_wrote(5)
+        assert codes(asked(world, change, dry_run=True)) == []
+        monkeypatch.setattr(approve, "open_audit_key", lambda _: None)
+        assert codes(asked(world, change, dry_run=True)) == ["TRUST-AUDIT"]
+
+    def test_the_key_is_the_stores_own_unless_the_environment_has_one(self, world: TrustWorld) -> None:
+        world.proven()
+        key = open_audit_key(world.workspace, {})
+        assert key == (home_of(world.built.path) / "key").read_bytes() == open_audit_key(world.workspace, {})
+        given = "a key that CI holds for itself"
+        assert open_audit_key(world.workspace, {"CUSTODY_AUDIT_KEY": given}) == given.encode()
+        (home_of(world.built.path) / "key").write_bytes(b"")
+        assert open_audit_key(world.workspace, {}) is None
 
 
 class TestIdentity:

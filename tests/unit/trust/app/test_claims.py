@@ -68,10 +68,11 @@ def test_a_claim_does_not_show_who_wrote_a_change(world: TrustWorld) -> None:
 
 
 def test_a_claim_that_a_person_wrote_the_rest_leaves_it_unknown(world: TrustWorld) -> None:
-    world.proven().agent_wrote(2)
+    base = world.proven().head
+    world.agent_wrote(2)
     before = world.files[b"src/a.py"]
     world.committed({**world.files, b"src/a.py": before + ADDED})
-    change = f"{world.first}..{world.head}"
+    change = f"{base}..{world.head}"
     assert (codes(asked(world, change)), asked(world, change).unknown_lines) == ({"TRUST-UNKNOWN"}, 2)
     person = an_event(
         at=format_timestamp((world.at - 10) * NS),
