@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from custody.capture.hook.install import hook_argv, install_hook
+from custody.core.wire.time import format_timestamp, parse_timestamp
 from tests.builders.cli import Ran
 
 SESSION = "5d2f0c3e-1111-4222-8333-444455556666"
@@ -135,7 +136,8 @@ def a_recorded_edit(
         response |= {"oldString": before, "newString": after}
     else:
         wrote["content"], response["content"] = written, after
-    payload = {"tool_name": tool, "tool_use_id": call, "tool_input": wrote, "tool_response": response}
+    payload = {"tool_name": tool, "tool_input": wrote, "tool_response": response}
+    payload |= {} if call is None else {"tool_use_id": call}
     return a_recorded_event("PostToolUse", payload, at=at, id=id, call=call, root=root, **fields)
 
 
@@ -166,6 +168,7 @@ def recorded_edits(path: str, before: str | None, after: str | None, *, agent: s
             {
                 **{key: value for key, value in around.items() if value is not None},
                 "id": f"{name}-{phase}",
+                "at": given["at"] if phase == "after" else format_timestamp(parse_timestamp(given["at"]) - 10**9),
                 "phase": phase,
                 "files": [{"path": path, "gone": True} if text is None else {"path": path, "text": text}],
             }

@@ -168,7 +168,7 @@ def _find_weak_evidence_reasons(file_ranges: Sequence[FileRange], rules: GateRul
 
 def _describe_weakness(weak: Sequence[FileRange], rules: GateRules) -> str:
     if all(added_range.grade is Grade.CLAIMED for _, added_range in weak):
-        return "imported, not recorded live"
+        return "self-reported, not recorded live"
     return f"required: tier {rules.tier_max} or better, grade '{rules.grade_min}' or better"
 
 
@@ -324,11 +324,11 @@ def check_trust(evidence: GateEvidence, rules: GateRules) -> Iterator[Reason]:
     file_ranges = [(path, added_range) for path, added_range in evidence.ranges if added_range.whose.is_agent]
     if not file_ranges:
         return
+    yield from _find_unvouched_agent_reasons(file_ranges, rules)
     if isinstance(evidence.trust, MissingEvidence):
         yield rules.reason(ReasonCode.TRUST_UNKNOWN, evidence.trust.why, evidence.trust.remedy)
         return
     yield from _find_unanswered_trust_reasons(file_ranges, evidence.trust, rules)
-    yield from _find_unvouched_agent_reasons(file_ranges, rules)
     authors = {added_range.author for _, added_range in file_ranges}
     for answer in (trust_answer for trust_answer in evidence.trust if trust_answer.author in authors):
         for against in answer.approval.against:

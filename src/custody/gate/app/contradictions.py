@@ -143,9 +143,11 @@ class ContradictionCheck:
     def _records_of(self, answer: LineAnswer, trace: Trace) -> Iterator[ObservedView[_TextView]]:
         """Yield the views behind an answer that belong to its agent and session."""
         if answer.owner is LineOwner.PERSON:
+            own = self._list_own_edits(answer)
             for observed in list_session_edits(self._store, trace.session):
                 edit = observed.view
-                if edit.proposed is not None and (edit.agent, edit.call) == (trace.agent, answer.call):
+                is_same = edit.call == answer.call or edit.id in own
+                if edit.proposed is not None and edit.agent == trace.agent and is_same:
                     yield observed
             return
         for ref in sorted({ref for signal in answer.signals for ref in signal.records}):
@@ -154,6 +156,12 @@ class ContradictionCheck:
                 if isinstance(view, _TextView) and (view.agent, view.session) == (trace.agent, trace.session):
                     assert record is not None, "a view belongs to a record"
                     yield ObservedView(record, view, n)
+
+    def _list_own_edits(self, answer: LineAnswer) -> frozenset[str]:
+        """Return the ids of the edits in the record that an answer is from: another record may report one again."""
+        record = None if answer.story is None else self._store.tables.record(answer.story.record)
+        views = () if record is None else self._store.views.of(record)
+        return frozenset(view.id for view in views if isinstance(view, FileEdit))
 
 
 def _is_answer_contradicted(answer: LineAnswer, trace: Trace, agents: frozenset[str]) -> bool:

@@ -201,7 +201,7 @@ EVENTS: Mapping[str, Case] = {
     "imported-edit-of-another-commit": Case(unknown, events(edit(head="f" * 40)), "ATTR-WEAK"),
     "imported-edit-as-a-persons": Case(unknown, events(edit(proposed=OLD)), "ATTR-WEAK"),
     "imported-edit-as-a-persons-over-an-agents": Case(
-        newcomer, events(lambda world: world.event("edit", -40, **(world.an_edit() | {"proposed": OLD}))), "recorded 2"
+        newcomer, events(lambda world: world.event("edit", -40, **(world.an_edit() | {"proposed": OLD}))), "ATTR-WEAK"
     ),
     "imported-edit-with-a-grade": Case(unknown, events(edit(grade="attested")), "grade"),
     "imported-decisions": Case(newcomer, events(*(decision(n) for n in range(12))), "imported"),
@@ -489,7 +489,7 @@ def sql(*statements: str) -> Do:
     return forge
 
 
-EDIT = "(SELECT max(seq) FROM record WHERE kind = 'edit')"
+EDIT = "(SELECT max(seq) FROM record WHERE kind = 'hook')"
 BODY = f"(SELECT digest FROM record WHERE seq = {EDIT})"
 FIRST = "(SELECT digest FROM record WHERE seq = 1)"
 

@@ -147,7 +147,7 @@ class TestTrust:
         world.edited(number=2)
         report = world.said()
         assert (report.level, codes(report)) == ("review", ["TRUST-SAMPLES"])
-        assert report.reasons[0].sentence == "robot: the agent has 0 reviews, fewer than 10"
+        assert report.reasons[0].sentence == "claude-code: the agent has 0 reviews, fewer than 10"
 
     def test_the_gate_records_nothing_and_spends_nothing(self, world: World) -> None:
         world.edited()
@@ -169,7 +169,7 @@ class TestTrust:
 
     def test_an_erased_rejection_does_not_let_the_change_merge(self, world: World) -> None:
         world.edited()
-        refused = {"decision": "rejected", "commit": world.second, "agent": "claude-code"}
+        refused = {"decision": "rejected", "commit": world.second}
         spool_of(world.built.path).put(
             an_event("decision", agent=RECORDED_AGENT, id="no", at=format_timestamp(NOON * NS), **refused)
         )
@@ -183,9 +183,7 @@ class TestTrust:
     ) -> None:
         world.edited()
         landed = {"agent": "other", "unreviewed": True, "changed_lines": 1, "head": "c" * 40, "areas": ["."]}
-        spool_of(world.built.path).put(
-            an_event("decision", agent=RECORDED_AGENT, id="u", at=format_timestamp(at * NS), **landed)
-        )
+        spool_of(world.built.path).put(an_event("decision", id="u", at=format_timestamp(at * NS), **landed))
         assert codes(world.said()) == []
         erase_record_bodies(world.workspace, ["decision:other::decision:u"], who="ana", why="it named a person")
         assert codes(world.said()) == told
