@@ -185,7 +185,7 @@ def _wrong_functions(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def _may_omit_verb(method: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Return whether a method is read like a value: a property, a block of ``with``, a constructor (``RepoPath.of``)."""
+    """Return whether a method is read like a value: a property, a block of ``with``, a constructor."""
     decorators = " ".join(ast.unparse(decorator) for decorator in method.decorator_list)
     return any(kind in decorators for kind in ("property", "contextmanager", "classmethod"))
 
