@@ -21,6 +21,8 @@ PROGRAM = "ssh-keygen"
 SECONDS_MAX = 60.0
 """A key on a device may wait for a touch."""
 MESSAGE_CHARACTERS_MAX = 300
+PUBLIC_KEY_WORDS = 2
+"""The words of a public key that identify it: type and base64; a comment may follow."""
 ONE_KEY = "key"
 """The principal of a key that was passed without a name."""
 
@@ -52,6 +54,27 @@ def sign_message(message: bytes, key: Path, namespace: str) -> str:
             " 'ssh-keygen -t ed25519 -N \"\" -f FILE'",
         )
     return result.out.decode("ascii", "replace")
+
+
+def make_private_key(file: Path) -> None:
+    """Write a new Ed25519 key without a passphrase to ``file``, which must not exist; only its owner can read it."""
+    with _open_signing_folder() as folder:
+        result = _run_ssh_keygen(folder, b"", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(file.absolute()))
+    if not result.is_success:
+        raise SigningError(f"cannot make a key in '{file}': {result.message}", hint="check the owner of the folder")
+
+
+def derive_public_key(key: Path) -> str:
+    """Return the type and base64 of the public key of the private key in a file."""
+    with _open_signing_folder() as folder:
+        result = _run_ssh_keygen(folder, b"", "-y", "-P", "", "-f", str(key.absolute()))
+    words = result.out.decode("ascii", "replace").split()
+    if not result.is_success or len(words) < PUBLIC_KEY_WORDS:
+        raise InputError(
+            f"cannot read the key '{key}': {result.message}",
+            hint="it must be a private SSH key without a passphrase that only its owner can read",
+        )
+    return " ".join(words[:PUBLIC_KEY_WORDS])
 
 
 def find_signature_fault(message: bytes, signature: str, namespace: str) -> str | None:
