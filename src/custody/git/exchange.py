@@ -46,8 +46,8 @@ PREFIX = "custody-exchange-"
 OBJECT_BYTES_MAX = 256 << 20
 FILE = 0o100644
 
-_NAME = re.compile(r"refs/custody/[0-9a-f]{32}")
-_KNOWN = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64}) (refs/custody/[0-9a-f]{32})")
+_NAME = re.compile(r"refs/custody/([0-9a-f]{32}|witness|budget)")
+_KNOWN = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64}) (refs/custody/([0-9a-f]{32}|witness|budget))")
 _REJECTION = re.compile(r"^!\t[^\t]*\t\[([a-z ]+)\](?: \((.*)\))?", re.MULTILINE)
 
 
@@ -87,9 +87,9 @@ class Exchange:
         self._check_push(escape_git_lines(output), name)
         self._store_known_refs({name: commit})
 
-    def objects(self) -> ObjectReader[Object]:
-        """Return a reader of exchanged objects, for a ``with`` block."""
-        return ObjectReader(self._sealed, "--batch", partial(read_object, bytes_max=OBJECT_BYTES_MAX))
+    def objects(self, bytes_max: int = OBJECT_BYTES_MAX) -> ObjectReader[Object]:
+        """Return a reader of exchanged objects, for a ``with`` block; larger objects are reported as too large."""
+        return ObjectReader(self._sealed, "--batch", partial(read_object, bytes_max=bytes_max))
 
     def files(self, commit: str) -> dict[bytes, str]:
         """Return the files of an exchanged commit by path, with their blob ids."""
