@@ -82,9 +82,7 @@ def make_inclusion_proof(leaves: Sequence[TreeHash], index: int) -> list[TreeHas
     return [*make_inclusion_proof(leaves[split:], index - split), compute_tree_root(leaves[:split])]
 
 
-def verify_inclusion_proof(
-    leaf: TreeHash, index: int, size: int, proof: Sequence[TreeHash], root: TreeHash
-) -> bool:
+def verify_inclusion_proof(leaf: TreeHash, index: int, size: int, proof: Sequence[TreeHash], root: TreeHash) -> bool:
     """Return whether ``proof`` shows that ``leaf`` is at ``index`` (from 0) of the tree of ``size`` leaves."""
     if not 0 <= index < size:
         return False

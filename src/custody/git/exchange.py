@@ -42,10 +42,12 @@ from custody.git.refs import Ref, RemoteUrl
 
 REFS = "refs/custody/"
 """The references of evidence; a plain clone does not fetch them, and branch rules do not apply."""
+EVERY_REF = f"{REFS}*"
 PREFIX = "custody-exchange-"
 OBJECT_BYTES_MAX = 256 << 20
 FILE = 0o100644
 
+_CHAIN = re.compile(r"refs/custody/[0-9a-f]{32}")
 _NAME = re.compile(r"refs/custody/([0-9a-f]{32}|witness|budget)")
 _KNOWN = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64}) (refs/custody/([0-9a-f]{32}|witness|budget))")
 _REJECTION = re.compile(r"^!\t[^\t]*\t\[([a-z ]+)\](?: \((.*)\))?", re.MULTILINE)
@@ -63,11 +65,15 @@ class Exchange:
     object_format: str
     limits: ProcessLimits = USUAL
 
-    def fetch(self, url: RemoteUrl, names: Iterable[str] = (f"{REFS}*",)) -> list[Ref]:
-        """Fetch our references and their objects from a remote; return those that it has, by name."""
+    def fetch(self, url: RemoteUrl, names: Iterable[str] | None = None) -> list[Ref]:
+        """Fetch our references and their objects from a remote; return those that it has, by name.
+
+        Without ``names`` these are the references of chains, with the pattern ``EVERY_REF`` also those about chains.
+        """
+        wanted = _CHAIN if names is None else _NAME
         with self._git(url, "upload-pack") as (git, served):
-            output = git.run("ls-remote", "--refs", *served, "--", url.url, *names)
-            refs = [ref for ref in _parse_remote_refs(output) if _NAME.fullmatch(ref.name.decode("ascii", "replace"))]
+            output = git.run("ls-remote", "--refs", *served, "--", url.url, *(names or (EVERY_REF,)))
+            refs = [ref for ref in _parse_remote_refs(output) if wanted.fullmatch(ref.name.decode("ascii", "replace"))]
             if refs:
                 refspecs = [f"+{ref.name.decode()}:{ref.name.decode()}" for ref in refs]
                 options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance")

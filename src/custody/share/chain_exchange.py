@@ -434,7 +434,7 @@ def receive_chain_batch(workspace: Workspace, data: bytes) -> ChainReceipt:
     record_lines = [line for line in lines if b'"line":"origins"' not in line]
     with workspace.writing() as store:
         held = store.tables.head(manifest.head.store)
-        _refuse_own_chain(store, manifest.head.store)
+        refuse_own_chain(store, manifest.head.store)
         _refuse_chain_fork(store, manifest.head, held)
         reader = ChainReader(held, store)
         items = list(reader.read(record_lines))
@@ -463,7 +463,8 @@ def _merge_chain_origins(store: Store, chain: StoreId, lines: list[bytes], head:
     return {path: data for path, data in merged.items() if decode_line_origins(data).states}
 
 
-def _refuse_own_chain(store: Store, chain: StoreId) -> None:
+def refuse_own_chain(store: Store, chain: StoreId) -> None:
+    """Raise ``Conflict`` for a chain that the service itself appends to."""
     if chain in store.tables.owned():
         raise Conflict("this chain belongs to the service itself", hint="send events to /api/v1/evidence")
 

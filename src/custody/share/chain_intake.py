@@ -68,8 +68,8 @@ class ChainIntake:
         whole = (texts and tip.store in list_line_origin_chains(store)) or (
             offer.statement is not None and not is_covered
         )
-        known = [item.digest for _, item in find_owner_statements(store, tip.store)]
-        is_new = offer.signed is not None and offer.signed.digest not in known
+        known = [item for _, item in find_owner_statements(store, tip.store)]
+        is_new = offer.signed is not None and offer.signed not in known
         begin = empty_chain_tip(tip.store) if whole else held
         intake = cls(store, watch, offer, held, begin, texts, is_new)
         intake.notes += intake._describe_signature(fault)

@@ -55,6 +55,8 @@ REF = "refs/custody/"
 WITNESS_REF = "refs/custody/witness"
 PUSH_ATTEMPTS_MAX = 5
 """How often a push is repeated when another push came first."""
+HEX_DIGITS = 2 * HASH_BYTES
+OUTLINES_BYTES_MAX = CHUNK_RECORDS * (HEX_DIGITS + 2)
 FAULTS_MAX = 10
 """Invalid countersignatures that are named."""
 
@@ -120,12 +122,17 @@ def read_signed_head(exchange: Exchange, shared: SharedRef) -> tuple[SignedState
     with exchange.objects(HEAD_BYTES_MAX) as objects:
         data = read_shared_file(objects, shared.files[HEAD_FILE.encode()])
     signed = decode_statement_file(data, SignedStatement, bytes_max=HEAD_BYTES_MAX)
-    with exchange.objects(CHUNK_RECORDS * HASH_BYTES) as objects:
+    with exchange.objects(OUTLINES_BYTES_MAX) as objects:
         numbers = range(find_chain_chunk(shared.manifest.seq) + 1)
         names = [make_outlines_chunk_name(number) for number in numbers]
         if missing := [name for name in names if name not in shared.files]:
             raise InputError(f"'{missing[0].decode()}' is missing", hint="ask its owner to push again")
-        return signed, b"".join(read_shared_file(objects, shared.files[name]) for name in names)
+        lines = b"".join(read_shared_file(objects, shared.files[name]) for name in names).split()
+    try:
+        digests = b"".join(bytes.fromhex(line.decode("ascii")) for line in lines if len(line) == HEX_DIGITS)
+    except ValueError as error:
+        raise InputError("cannot read the digests of outlines", hint="ask its owner to push again") from error
+    return signed, digests
 
 
 def read_witness_entries(exchange: Exchange, commit: str) -> tuple[list[WitnessEntry], list[str]]:
@@ -244,7 +251,8 @@ def _write_signed_head(exchange: Exchange, offer: OfferedHead) -> Iterator[tuple
     size = CHUNK_RECORDS * HASH_BYTES
     for number in range(find_chain_chunk(int(offer.tip.seq)) + 1):
         digests = offer.outlines[number * size : (number + 1) * size]
-        yield make_outlines_chunk_name(number), exchange.keep(digests)
+        lines = (digests[start : start + HASH_BYTES].hex() for start in range(0, len(digests), HASH_BYTES))
+        yield make_outlines_chunk_name(number), exchange.keep("".join(f"{line}\n" for line in lines).encode())
 
 
 def _build_shared_origins(

@@ -226,6 +226,16 @@ def find_owner_statements(
     ]
 
 
+def find_stored_head(store: Store, tip: ChainTip) -> OfferedHead | None:
+    """Return the head of a chain with a stored statement of its owner about exactly this head."""
+    outlines = b"".join(store.tables.outline_digests(tip.store)[: int(tip.seq)])
+    found = [item for item in find_owner_statements(store, tip.store) if item[0].head == tip]
+    if not found or len(outlines) != int(tip.seq) * HASH_BYTES:
+        return None
+    statement, signed = max(found, key=lambda item: (item[0].at, item[1].key))
+    return OfferedHead(tip, signed, statement, outlines)
+
+
 # --- check ------------------------------------------------------------------------------------------------------------
 
 
@@ -238,16 +248,16 @@ class HeadFault(InputError):
 
 
 def check_owner_statement(signed: SignedStatement, chain: StoreId) -> ChainHeadStatement:
-    """Return the statement of a chain's owner; raise ``HeadFault`` unless it is about this chain and its key signed it."""
+    """Return the statement of a chain's owner; raise ``HeadFault`` if it is forged or about another chain."""
     try:
         statement = decode_statement(signed.data, ChainHeadStatement)
     except InputError as error:
-        raise _make_head_fault(chain, error.message) from error
+        raise make_head_fault(chain, error.message) from error
     if statement.store != chain:
-        raise _make_head_fault(chain, f"it is about chain {statement.store}")
+        raise make_head_fault(chain, f"it is about chain {statement.store}")
     allowed = allowed_signers_from_key(signed.key)
     if find_signer(signed.data, signed.signature, HEAD_NAMESPACE, allowed) is None:
-        raise _make_head_fault(chain, "its signature is invalid")
+        raise make_head_fault(chain, "its signature is invalid")
     return statement
 
 
@@ -278,17 +288,17 @@ def check_offered_head(
     try:
         fault = find_repository_fault(workspace, statement.repository)
     except InputError as error:
-        raise _make_head_fault(tip.store, error.message) from error
+        raise make_head_fault(tip.store, error.message) from error
     if fault is not None:
         return OfferedHead(tip), fault
     if statement.at > workspace.now_ns() + AHEAD_NS_MAX:
         what = f"it was signed at {format_timestamp(statement.at)}, later than now: compare the clocks of both machines"
-        raise _make_head_fault(tip.store, what)
+        raise make_head_fault(tip.store, what)
     if statement.seq > tip.seq or (statement.seq == tip.seq and statement.head != tip):
         what = f"it is about record {statement.seq} (link {statement.link[:8]}), not {describe_head(tip)}"
-        raise _make_head_fault(tip.store, what)
+        raise make_head_fault(tip.store, what)
     if len(outlines) != statement.seq * HASH_BYTES:
-        raise _make_head_fault(tip.store, f"it covers {count_noun(statement.seq, 'record')}, but outlines are missing")
+        raise make_head_fault(tip.store, f"it covers {count_noun(statement.seq, 'record')}, but outlines are missing")
     return OfferedHead(tip, signed, statement, outlines), None
 
 
@@ -298,7 +308,7 @@ def find_tree_damage(offer: OfferedHead, tree: ChainTree) -> Damage | None:
     if statement is None:
         return None
     if tree.link_at(statement.seq) != statement.head.link:
-        return _make_head_fault(offer.tip.store, f"record {statement.seq} has another link").damage
+        return make_head_fault(offer.tip.store, f"record {statement.seq} has another link").damage
     if tree.roots_at((statement.seq,))[statement.seq] != statement.tree_root:
         what = f"the outlines of chain {offer.tip.store} are not those that its owner signed"
         return Damage(DamageCode.OUTLINE_CHANGED, what)
@@ -331,7 +341,8 @@ def hash_remote_url(url: str) -> str:
     return sha256(url.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _make_head_fault(chain: StoreId, what: str) -> HeadFault:
+def make_head_fault(chain: StoreId, what: str) -> HeadFault:
+    """Return the error for a statement about a chain that cannot be believed."""
     return HeadFault(
         Damage(DamageCode.HEAD_SIGNATURE, f"the signed statement about chain {chain} cannot be used: {what}")
     )

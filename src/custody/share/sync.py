@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -13,7 +13,7 @@ from custody.core.ids import StoreId
 from custody.core.paths import RepoPath
 from custody.core.record import ChainTip, Damage, DamageCode, Record
 from custody.core.wire.report import IntegrityFinding
-from custody.git import Exchange, Object, ObjectReader, Ref, Remote, RemoteMoveError, RemoteUrl
+from custody.git import EVERY_REF, Exchange, Object, ObjectReader, Ref, Remote, RemoteMoveError, RemoteUrl
 from custody.share.chain_exchange import (
     UNREADABLE,
     check_shared_origins,
@@ -50,7 +50,7 @@ from custody.share.heads import (
 )
 from custody.share.remote import NamedRemote, RemoteBook
 from custody.share.wire import PullReport, PushReport, RemoteInfo, RemoteReport, SharedChain, ShareOutcome
-from custody.share.witness import HeadWatch, find_witness_key, open_head_watch
+from custody.share.witness import USUAL, HeadWatch, WitnessOptions, find_witness_key, open_head_watch
 from custody.store import Body, Store
 from custody.workspace.workspace import Workspace
 
@@ -76,23 +76,16 @@ def pull_chains(
     *,
     texts: bool = False,
     dry_run: bool = False,
-    countersign: bool = True,
-    accepted: Sequence[str] = (),
+    witness: WitnessOptions = USUAL,
 ) -> PullReport:
-    """Store the chains that others share; a git remote has the texts that their owners pushed.
-
-    The chains in ``accepted`` are stored as the remote has them, whatever was seen of them before.
-    """
-    chains = frozenset(map(StoreId, accepted))
+    """Store the chains that others share; a git remote has the texts that their owners pushed."""
     service = _find_service_remote(name)
     if service is not None:
         from custody.share.service_transport import pull_from_service  # loads the HTTP client
 
-        return pull_from_service(
-            workspace, service, texts=texts, dry_run=dry_run, countersign=countersign, accepted=chains
-        )
+        return pull_from_service(workspace, service, texts=texts, dry_run=dry_run, witness=witness)
 
-    return pull_from_git(workspace, name, dry_run=dry_run, countersign=countersign, accepted=chains)
+    return pull_from_git(workspace, name, dry_run=dry_run, witness=witness)
 
 
 def find_remote_service(name: str | None) -> NamedRemote:
@@ -309,19 +302,18 @@ def pull_from_git(
     name: str | None,
     *,
     dry_run: bool = False,
-    countersign: bool = True,
-    accepted: Collection[StoreId] = (),
+    witness: WitnessOptions = USUAL,
 ) -> PullReport:
     """Store every chain of the remote that is not written by this store, and countersign the heads that were seen."""
     remote = resolve_share_remote(workspace, name)
     exchange, url = open_share_exchange(workspace), workspace.repository.resolve_remote_url(remote.fetch)
-    refs = exchange.fetch(url)
+    refs = exchange.fetch(url, [EVERY_REF])
     shared = [ref for ref in refs if CHAIN_REF.fullmatch(ref.name.decode("ascii"))]
     workspace.progress.start("pulling", len(shared))
     chains: list[SharedChain] = []
     with workspace.writing() as store:
         watch = _open_git_watch(exchange, workspace, store, url, remote.fetch, refs)
-        watch.accepted = accepted
+        watch.accepted = witness.accepted
         for ref in shared:
             chains.append(_GitPull(exchange, store, watch, dry_run).take(ref))
             workspace.progress.step(1)
@@ -329,7 +321,7 @@ def pull_from_git(
         chains += [report_missing_chain(store, *missing) for missing in watch.find_missing_chains(store, offered)]
         store.catch_up()
         if not dry_run:
-            if countersign:
+            if witness.countersign:
                 push_url = workspace.repository.resolve_remote_url(remote.push)
                 _countersign_git_heads(exchange, push_url, store, watch)
             else:
@@ -408,9 +400,7 @@ class _GitPull:
             for lines in iterate_chunk_lines(objects, shared, int(intake.begin.seq)):
                 yield from reader.read(lines)
 
-    def _check(
-        self, shared: SharedRef, intake: ChainIntake
-    ) -> tuple[list[Damage], dict[RepoPath, bytes] | None]:
+    def _check(self, shared: SharedRef, intake: ChainIntake) -> tuple[list[Damage], dict[RepoPath, bytes] | None]:
         """Return the damages of a chain, and its origins if it has any."""
         with self.exchange.objects() as objects:
             reader = intake.open_reader()

@@ -6,6 +6,7 @@ rewritten, also in a fresh clone.
 """
 
 import os
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -42,8 +43,16 @@ from custody.share.heads import (
     find_repository_fault,
     find_store_key,
     list_repository_roots,
+    make_head_fault,
 )
-from custody.share.queries import SeenHead, forget_seen_heads, list_seen_heads, list_statements, put_seen_heads, put_statement
+from custody.share.queries import (
+    SeenHead,
+    forget_seen_heads,
+    list_seen_heads,
+    list_statements,
+    put_seen_heads,
+    put_statement,
+)
 from custody.signing import SigningError, allowed_signers_from_key, derive_public_key, find_signer, sign_message
 from custody.store import Store
 from custody.workspace.rules_in_force import load_workspace_team_policy
@@ -56,6 +65,8 @@ ENTRY_BYTES_MAX = 64 * 1024
 ENTRIES_MAX = 4096
 """Maximum countersignatures that are read from one remote."""
 NAME_DIGITS = 32
+SEVERAL = 2
+_STORE = re.compile(r"[0-9a-f]{32}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +151,24 @@ def countersign_head(offer: OfferedHead, repository: tuple[str, ...], key: Signi
     return WitnessEntry(1, SignedStatement(data.decode(), key.public, signature), offer.signed)
 
 
+@dataclass(frozen=True, slots=True)
+class WitnessOptions:
+    """Whether a pull countersigns what it saw, and the chains that it stores whatever was seen of them before."""
+
+    countersign: bool = True
+    accepted: frozenset[StoreId] = frozenset()
+
+
+USUAL = WitnessOptions()
+
+
+def check_store_id(text: str) -> StoreId:
+    """Return ``text`` if it is a store id; raise ``InputError`` otherwise."""
+    if not _STORE.fullmatch(text):
+        raise InputError(f"invalid store id {text[:80]!a}", hint="a store id has 32 lower-case hex digits")
+    return StoreId(text)
+
+
 # --- watch ------------------------------------------------------------------------------------------------------------
 
 
@@ -166,10 +195,10 @@ class HeadWatch:
         return self._checked[chain]
 
     def _check_entries(self, store: Store, chain: StoreId) -> Iterator[Countersignature]:
-        verified = {signed.digest for signed in list_statements(store, chain)}
+        verified = frozenset(list_statements(store, chain))
         for entry in self.entries.get(chain, ()):
             try:
-                if entry.seen.digest in verified and (entry.head is None or entry.head.digest in verified):
+                if entry.seen in verified and (entry.head is None or entry.head in verified):
                     yield _read_verified_entry(entry)
                     continue
                 found = check_witness_entry(entry)
@@ -221,9 +250,11 @@ class HeadWatch:
         missing = []
         for chain in sorted((set(self.memory) | set(self.entries)) - {*offered, *self.accepted}):
             known = [(seen, "this clone") for seen in (self.memory.get(chain),) if seen is not None]
-            for found in self.list_countersignatures(store, chain):
-                if found.head is not None or self._is_trusted(found.signer):
-                    known.append((found.as_seen_head, self._name_signer(found.signer)))
+            known += [
+                (found.as_seen_head, self._name_signer(found.signer))
+                for found in self.list_countersignatures(store, chain)
+                if found.head is not None or self._is_trusted(found.signer)
+            ]
             if known:
                 seen, who = max(known, key=lambda item: item[0].seq)
                 missing.append((chain, _make_rollback_damage(chain, "no records", seen, who)))
@@ -234,6 +265,17 @@ class HeadWatch:
         ours = read_store_public_key(self.workspace.home)
         signers = {found.signer for found in self.list_countersignatures(store, offer.tip.store)}
         return sorted(signers - {ours, offer.signer})
+
+    def choose_signer(self, store: Store, chain: StoreId, keys: Collection[str]) -> str | None:
+        """Return the key that counts if several signed a chain: the listed one, or the one that signed it before."""
+        listed = self.policy.find_store(chain, self.workspace.now_ns())
+        before = {signed.key for _, signed in find_owner_statements(store, chain)}
+        preferred = [key for key in ({listed.key} if listed is not None else before) if key in keys]
+        if preferred or len(keys) < SEVERAL:
+            return min(preferred or keys, default=None)
+        names = ", ".join(sorted(map(describe_key, keys)))
+        what = f"several keys signed it ({names}): list the right one under [stores] in custody.toml"
+        raise make_head_fault(chain, what)
 
     def accept(self, offer: OfferedHead) -> None:
         """Remember that a head was checked and accepted."""

@@ -429,9 +429,7 @@ class Tables:
                 found[Digest(bytes_from_sql(digest))] = RecordRef(store, Seq(integer_from_sql(seq)))
         return found
 
-    def put_record_outlines(
-        self, store: StoreId, after: int, outlines: Sequence[tuple[Digest, bytes | None]]
-    ) -> None:
+    def put_record_outlines(self, store: StoreId, after: int, outlines: Sequence[tuple[Digest, bytes | None]]) -> None:
         """Fix the outlines of the records after position ``after``: digests, and bytes if they are stored here."""
         rows: list[Row] = [
             (store, after + n, digest, None if outline is None else encode_stored_outline(outline))

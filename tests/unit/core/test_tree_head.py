@@ -61,7 +61,9 @@ def test_the_vectors_of_certificate_transparency() -> None:
 def test_a_leaf_covers_link_and_outline() -> None:
     link, outline = Link(bytes(range(32))), Digest(b"\xaa" * 32)
     assert hash_record_leaf(link, outline) == hashlib.sha256(b"\0" + link + outline).digest()
-    assert len({hash_record_leaf(link, outline), hash_record_leaf(link, NO_OUTLINE), hash_tree_node(link, outline)}) == 3
+    assert (
+        len({hash_record_leaf(link, outline), hash_record_leaf(link, NO_OUTLINE), hash_tree_node(link, outline)}) == 3
+    )
 
 
 @given(SIZES, st.data())
