@@ -74,11 +74,9 @@ def pull_command(
     ctx: click.Context,
     name: str | None,
     *,
-    with_text: bool,
-    dry_run: bool,
-    no_countersign: bool,
     accepted: tuple[str, ...],
     as_json: bool,
+    **flags: bool,
 ) -> int:
     """Fetch records from a git remote or a service.
 
@@ -98,8 +96,9 @@ def pull_command(
       custody pull upstream --dry-run
       custody pull --json
     """
-    options = WitnessOptions(not no_countersign, frozenset(map(check_store_id, accepted)))
-    report = pull_chains(open_command_workspace(ctx), name, texts=with_text, dry_run=dry_run, witness=options)
+    options = WitnessOptions(not flags["no_countersign"], frozenset(map(check_store_id, accepted)))
+    workspace = open_command_workspace(ctx)
+    report = pull_chains(workspace, name, texts=flags["with_text"], dry_run=flags["dry_run"], witness=options)
     return print_command_report(
         report, _render_sync(report, PULL_OUTCOMES, f"nothing to pull from '{report.remote}'"), as_json=as_json
     )

@@ -322,12 +322,21 @@ def _check_export_line(checked: _ExportCheck, line: ExportLine, *, first: bool) 
             checked.damages.extend(_check_record_bodies(checked, record_from_line(line)))
         case RecordLine():
             _check_chain_record(checked, record_from_line(line))
+        case _:
+            _check_closing_line(checked, line)
+
+
+def _check_closing_line(checked: _ExportCheck, line: ExportLine) -> None:
+    """Check a line that comes after the records of a chain."""
+    match line:
         case HeadLine():
             _check_head_line(checked, line)
         case PendingLine(event=event, data=data):
             checked.pending.append(arrival_from_bytes(EventId(event), data.encode()))
         case EndLine(digest=digest):
             checked.digest = digest
+        case _:
+            raise AssertionError("every other line was checked")
 
 
 def _check_outline_or_origins(checked: _ExportCheck, line: OutlineLine | OriginsLine) -> None:
@@ -352,7 +361,7 @@ def _check_head_line(checked: _ExportCheck, line: HeadLine) -> None:
         checked.damages.append(error.damage)
         return
     except SigningError as error:
-        fault = error.message
+        offer, fault = OfferedHead(tip), error.message
     if fault is not None:
         checked.workspace.talk(f"the signature of chain {chain} was not checked: {fault}")
         return

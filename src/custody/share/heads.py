@@ -266,8 +266,10 @@ def find_repository_fault(workspace: Workspace, repository: Sequence[str]) -> st
     if workspace.home is None:
         return None
     ours = list_repository_roots(workspace)
+    if not ours and workspace.repository.list_shallow_commits():
+        return "this clone is shallow: run 'git fetch --unshallow', then pull again"
     if not ours:
-        return "this clone has no complete history: run 'git fetch --unshallow', then pull again"
+        return "this repository has no commits yet"
     if not repository:
         return "it was signed before the repository had a commit"
     if not set(ours) & set(repository):
