@@ -132,7 +132,7 @@ class ChainIntake:
                 self.offer.tip, self.held, outcome, texts=self.texts, findings=report_chain_damages(damages)
             ),
             signed_by=None if self.offer.signer is None else describe_key(self.offer.signer),
-            countersigned_by=[describe_key(key) for key in others],
+            countersigned_by=sorted(map(describe_key, others)),
             notes=notes if outcome != "refused" else [],
         )
 

@@ -299,9 +299,9 @@ def check_offered_head(
     if statement.seq > tip.seq or (statement.seq == tip.seq and statement.head != tip):
         what = f"it is about record {statement.seq} (link {statement.link[:8]}), not {describe_head(tip)}"
         raise make_head_fault(tip.store, what)
-    if len(outlines) != statement.seq * HASH_BYTES:
+    if len(outlines) < statement.seq * HASH_BYTES:
         raise make_head_fault(tip.store, f"it covers {count_noun(statement.seq, 'record')}, but outlines are missing")
-    return OfferedHead(tip, signed, statement, outlines), None
+    return OfferedHead(tip, signed, statement, outlines[: statement.seq * HASH_BYTES]), None
 
 
 def find_tree_damage(offer: OfferedHead, tree: ChainTree) -> Damage | None:

@@ -170,10 +170,10 @@ def test_changed_or_missing_origins_are_refused_whole(team: Team, ana: Workspace
 
 def test_changed_outline_digests_are_refused(team: Team, ana: Workspace) -> None:
     def forge(files: dict[str, bytes]) -> None:
-        files["outlines/00000000"] = b"0" * 64 + files["outlines/00000000"][64:]
+        files["outlines/00000000"] = files["outlines/00000000"].replace(b"\n", b"\n" + b"1" * 64 + b"\n", 2)[: 10 * 65]
 
     replaced(team, team.ref(ana), forge)
-    assert codes(pull_from_git(team.clone("bob"), None)) == ["OUTLINE-CHANGED"]
+    assert set(codes(pull_from_git(team.clone("bob"), None))) == {"OUTLINE-CHANGED"}
 
 
 def test_a_head_of_another_repository_is_refused(team: Team, ana: Workspace) -> None:
@@ -300,9 +300,7 @@ def test_a_forged_outline_of_another_chain_does_not_reach_this_one(team: Team, a
         store.tables.put_outline(record.entry.digest, b"[]")
     assert only(pull_from_git(bob, None)).outcome == "taken"
     with bob.reading() as store, ana.reading() as there:
-        views = store.views.of(record)
-        assert views
-        assert [view.id for view in views] == [view.id for view in there.views.of(record)]  # type: ignore[union-attr]
+        assert len(store.views.of(record)) == len(there.views.of(record)) > 0
 
 
 # --- what others saw --------------------------------------------------------------------------------------------------
@@ -319,7 +317,7 @@ def test_a_roll_back_is_refused_by_whoever_saw_more(team: Team, ana: Workspace) 
     what = only(report).findings[0].what
     assert "record 10 (link" in what
     assert "record 12 (link" in what
-    assert "this clone saw at 2026-" in what
+    assert "which this clone saw at 20" in what
     carol = team.clone("carol")
     report = pull_from_git(carol, None)
     assert (codes(report), records_of(carol)) == (["HEAD-ROLLBACK"], 0), "a fresh clone learns it from others"
