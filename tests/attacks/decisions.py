@@ -32,14 +32,14 @@ def accept(target: Target, commit: str, actor: str = WHOEVER) -> None:
     target.run("trust", "record", ROBOT, "accepted", commit, "--actor", actor, "--review-seconds", "600")
 
 
-@BOOK.attack(A1, WayIn.CLI, does="accepts twelve empty commits in the name of a person")
+@BOOK.attack(A1, WayIn.CLI, does="accepts eleven empty commits in the name of a person")
 def empty_commits(target: Target) -> None:
     for number in range(DECISIONS):
         target.home.git("commit", "--quiet", "--allow-empty", "-m", f"step {number}")
         accept(target, target.home.head())
 
 
-@BOOK.attack(A1, WayIn.CLI, does="records twelve generic decisions about no commit")
+@BOOK.attack(A1, WayIn.CLI, does="records eleven generic decisions about no commit")
 def typed_decisions(target: Target) -> None:
     target.record(*(a_decision(ROBOT, None, id=f"typed-{n}", actor=WHOEVER) for n in range(DECISIONS)))
 
@@ -142,7 +142,7 @@ def future_decisions(target: Target) -> None:
 
 
 def _run_library(target: Target, folder: str) -> None:
-    """Run the document's own program twelve times on one commit."""
+    """Run the document's own program eleven times on one commit."""
     for _ in range(DECISIONS):
         manager = TrustLineageManager(target.home.path / folder)
         manager.record_decision(ROBOT, DecisionType.ACCEPTED, target.topic, 600_000, 60, ChangeComplexity.MODERATE)
@@ -155,7 +155,7 @@ def _check_library_counted_once(target: Target) -> None:
 
 
 @BOOK.attack(
-    A1, WayIn.LIBRARY, does="runs the library's example twelve times on one commit", check=_check_library_counted_once
+    A1, WayIn.LIBRARY, does="runs the library's example eleven times on one commit", check=_check_library_counted_once
 )
 def library_program(target: Target) -> None:
     _run_library(target, ".ai-git")
@@ -191,7 +191,7 @@ def recovered_by_itself(target: Target) -> None:
 
 
 @BOOK.attack(
-    A1, WayIn.CLI, does="waits: sets the clock a year forward after twelve rejections", prepare=_reject_robots_commits
+    A1, WayIn.CLI, does="waits: sets the clock a year forward after eleven rejections", prepare=_reject_robots_commits
 )
 def clock_past_the_rejections(target: Target) -> None:
     target.days = 400
@@ -272,7 +272,7 @@ for _way in (WayIn.CLI, WayIn.HOOK, WayIn.FILES, WayIn.LIBRARY, WayIn.SERVICE):
     )(_type_witness(_way))
 
 
-@BOOK.attack(A1, WayIn.CLI, WayIn.HOOK, does="splits its change over five agents that it accepts twelve times each")
+@BOOK.attack(A1, WayIn.CLI, WayIn.HOOK, does="splits its change over five agents that it accepts eleven times each")
 def sybil_agents(target: Target) -> None:
     from tests.attacks.authorship import claim_lines
 
@@ -286,7 +286,7 @@ def sybil_agents(target: Target) -> None:
 
 
 @BOOK.attack(
-    A1, WayIn.CLI, does="names a new model in its sessions after twelve rejections", prepare=_reject_robots_commits
+    A1, WayIn.CLI, does="names a new model in its sessions after eleven rejections", prepare=_reject_robots_commits
 )
 def renamed_model(target: Target) -> None:
     target.record(

@@ -12,7 +12,7 @@ from custody.core.wire.canonical import dump_canonical_json
 from custody.core.wire.time import format_timestamp
 from custody.workspace.workspace import Workspace
 from tests.attacks.keys import PersonKey
-from tests.attacks.model import Setting
+from tests.attacks.model import Judgment, Setting, Step
 from tests.builders.cli import spool_of
 from tests.builders.hooks import home_of
 from tests.builders.repo import Built, a_repository
@@ -23,7 +23,8 @@ GOOD, ROBOT = "claude-code", "robot"
 """An agent with a good record, and one without any."""
 ANA, BEN, OWNER = "Ana Ruiz <ana@example.com>", "Ben Li <ben@example.com>", "Olga Meier <olga@example.com>"
 """Reviewers of the policy with a device and with an ordinary key, and the author of the agents' commits."""
-DECISIONS = 12
+DECISIONS = 11
+"""One more than an agent needs to merge anything without review."""
 REVIEWED_LINES, CHANGED_LINES, LARGE_LINES = 60, 40, 110
 LARGE = tuple(f"large-{n}" for n in range(5))
 """Branches that together are larger than the budget of a day."""
@@ -60,6 +61,8 @@ class Ground:
     """Commits on main with lines of the other agent, which nobody decided about."""
     heads: dict[str, str] = field(default_factory=dict)
     """Branches on top of main, by name."""
+    judged: dict[Step, Judgment] = field(default_factory=dict)
+    """The judgment after each preparation: the same in every copy."""
 
     def __post_init__(self) -> None:
         self.built = a_repository(self.folder)
@@ -178,7 +181,7 @@ def a_decision(agent: str, commit: str | None, **fields: Any) -> dict[str, Any]:
         "areas": ["src"],
         "review_ms": 600_000,
     }
-    return an_event_of("decision", **facts, **({} if commit is None else {"commit": commit}), **fields)
+    return an_event_of("decision", **(facts | ({} if commit is None else {"commit": commit}) | fields))
 
 
 def signed(event: Mapping[str, Any], key: PersonKey, by: str) -> dict[str, Any]:

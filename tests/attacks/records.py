@@ -145,7 +145,7 @@ def typed_duplicate_answer(target: Target) -> None:
     check=_check_damage_blocks,
 )
 def rewritten_record(target: Target) -> None:
-    bodies = f"SELECT payload FROM record WHERE seq > {target.notes['last']}"
+    bodies = f"SELECT digest FROM record WHERE seq > {target.notes['last']}"
     _sql(target, f"UPDATE body SET codec = 'plain', bytes = CAST('{{}}' AS BLOB) WHERE digest IN ({bodies})")
 
 

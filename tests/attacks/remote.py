@@ -174,7 +174,7 @@ def mailed_export(target: Target) -> None:
 
 
 def _reject_after_sharing(target: Target) -> None:
-    """Share a good record, then twelve rejections; a clone saw both and judges the trusted change."""
+    """Share a good record, then eleven rejections; a clone saw both and judges the trusted change."""
     target.judge_branch("trusted")
     remote = target.share()
     target.push()

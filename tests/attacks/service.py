@@ -145,7 +145,7 @@ def review_by_the_author(target: Target) -> None:
 
 
 def _share_through_service(target: Target) -> None:
-    """Push a good record and twelve rejections to a service; a clone pulled both and judges the trusted change."""
+    """Push a good record and eleven rejections to a service; a clone pulled both and judges the trusted change."""
     target.judge_branch("trusted")
     served = Built(target.folder / "served")
     served.path.mkdir()

@@ -68,13 +68,13 @@ class Target:
         if ran.status not in (0, 1) or not ran.out:
             return Judgment("error", (ran.err.strip().partition("\n")[0],), None, "", is_granted=False)
         report = json.loads(ran.out)
-        text = self.run("gate", self.change, at=self.court)
+        text = self.run("gate", self.change, at=self.court).out if report["level"] == "approve" else ""
         granted = self.run("trust", "approve", self.change, "--approver", "ci", "--dry-run", "--json", at=self.court)
         return Judgment(
             report["level"],
             tuple(sorted({reason["code"] for reason in report["reasons"]})),
             report.get("assurance"),
-            next(iter(text.out.splitlines()), ""),
+            text.partition("\n")[0],
             is_granted=granted.status == 0,
         )
 
@@ -230,7 +230,7 @@ def carry_out(attack: Attack, ground: Ground, folder: Path) -> Outcome:
     """Judge the change, attack, judge again; return both judgments and everything that is wrong."""
     target = Target(ground, folder)
     attack.prepare(target)
-    before = target.judge()
+    before = ground.judged[attack.prepare] = ground.judged.get(attack.prepare) or target.judge()
     faults = [f"NOT JUDGED: before the attack the gate said {before}"] if before.level == "error" else []
     attack.perform(target)
     after = target.judge()
