@@ -16,6 +16,7 @@ from tests.attacks.model import Judgment, Setting, Step
 from tests.builders.cli import spool_of
 from tests.builders.hooks import home_of
 from tests.builders.repo import Built, a_repository
+from tests.builders.verdicts import a_key
 
 NS = 1_000_000_000
 HOUR, DAY = 3_600, 86_400
@@ -100,8 +101,8 @@ class Ground:
         tell(self.folder, "prompt", agent=GOOD, session="s-first", text="begin", at=stamp(self.now - 20 * DAY))
         with Workspace(self.folder).writing() as store:
             self.store = str(store.own())
-        key = home_of(self.folder) / "store_key.pub"
-        self.store_key = " ".join(key.read_text().split()[:2]) if key.is_file() else PersonKey(on_device=False).public
+        key = a_key(home_of(self.folder), "store_key")
+        self.store_key = " ".join(key.public.decode().split()[:2])
 
     def _make_history(self) -> None:
         self.files = {

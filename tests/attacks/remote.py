@@ -1,7 +1,6 @@
 """A colleague who may push, and the owner of the git remote."""
 
 import json
-import shutil
 from collections.abc import Callable
 from typing import Any
 
@@ -294,4 +293,3 @@ def removed_countersignatures(target: Target) -> None:
 def removed_chain(target: Target) -> None:
     target.share().git("update-ref", "-d", f"refs/custody/{target.ground.store}")
     target.pull(Built(target.court))
-    shutil.rmtree(target.folder / "fork")

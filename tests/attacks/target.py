@@ -2,9 +2,10 @@
 
 import json
 import shutil
+import sqlite3
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from unittest.mock import patch
 from custody.core.ids import CommitSha
 from custody.server.app.github_jobs import GitHubSettings
 from custody.server.app.tenancy import connect_control_tables
+from custody.store.seal import store_file_birth_ns
 from custody.workspace.workspace import Workspace
 from tests.attacks.ground import APP, OWNER, ROBOT, Ground, an_event_of, code_lines, put, stamp
 from tests.attacks.model import Attack, Judgment, Outcome
@@ -221,8 +223,12 @@ def install_nothing(clone: Built) -> None:
 
 
 def copy_repository(source: Path, target: Path) -> Built:
-    """Copy a repository with its store."""
+    """Copy a repository with its store, which does not notice that it was copied and continues its chain."""
     shutil.copytree(source, target, symlinks=True)
+    file = home_of(target) / "custody.db"
+    stamp = f"{file.stat().st_ino}-{store_file_birth_ns(file)}"
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("UPDATE setting SET value = ? WHERE name = 'stamp'", (stamp,))
     return Built(target)
 
 

@@ -8,8 +8,10 @@ import pytest
 from tests.attacks.catalog import ATTACKS
 from tests.attacks.ground import Ground
 from tests.attacks.model import Attack, Attacker, Setting, WayIn
+from tests.attacks.results import HINT, describe_attack, describe_outcome, load_results
 from tests.attacks.target import carry_out
 
+ATTACKS_MIN = 36
 CASES = [(attack, setting) for attack in ATTACKS.values() for setting in attack.settings]
 
 
@@ -28,6 +30,20 @@ def test_an_attack_gains_nothing(
             f"after:  {outcome.after}",
         )
     )
+
+    recorded = load_results().get(attack.name, {}).get("outcomes", {}).get(setting.value)
+    assert recorded == describe_outcome(outcome), f"results.json is outdated about {attack.name}; {HINT}"
+
+
+def test_the_committed_results_are_about_these_attacks() -> None:
+    recorded = {
+        name: {key: entry[key] for key in ("attacker", "ways", "does")} for name, entry in load_results().items()
+    }
+    wanted = {name: {**describe_attack(attack, {})} for name, attack in ATTACKS.items()}
+    assert recorded == {
+        name: {key: entry[key] for key in ("attacker", "ways", "does")} for name, entry in wanted.items()
+    }, HINT
+    assert len(ATTACKS) >= ATTACKS_MIN
 
 
 def test_every_attacker_and_way_in_is_tried() -> None:
