@@ -38,7 +38,7 @@ def empty_proposal(target: Target) -> None:
     claim_lines(target, ROBOT, OLD, target.topic_text, proposed="")
 
 
-@BOOK.attack(A1, WayIn.CLI, does="the same for lines that nobody recorded", prepare=propose_unseen)
+@BOOK.attack(A1, WayIn.CLI, does="records the same for lines without any record", prepare=propose_unseen)
 def empty_proposal_for_unseen_lines(target: Target) -> None:
     claim_lines(target, ROBOT, OLD, BACK_DOOR, proposed="")
 

@@ -64,7 +64,6 @@ def gate_and_approve_in_turn(target: Target) -> None:
 
 def _share_chain(target: Target) -> None:
     target.share()
-    target.push()
     _judge_last(target)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from custody.capture.hook.install import install_hook
+from custody.core.ids import CommitSha
 from custody.core.wire.canonical import dump_canonical_json
 from custody.core.wire.time import format_timestamp
 from custody.workspace.workspace import Workspace
@@ -15,6 +16,7 @@ from tests.attacks.keys import PersonKey
 from tests.attacks.model import Judgment, Setting, Step
 from tests.builders.cli import spool_of
 from tests.builders.hooks import home_of
+from tests.builders.in_process import custody
 from tests.builders.repo import Built, a_repository
 from tests.builders.verdicts import a_key
 
@@ -53,13 +55,13 @@ class Ground:
     """The files of the base."""
     store: str = field(init=False)
     store_key: str = field(init=False)
-    base: str = field(init=False)
-    person: str = field(init=False)
+    base: CommitSha = field(init=False)
+    person: CommitSha = field(init=False)
     """A commit of a person on main, without lines of agents."""
     good: list[str] = field(default_factory=list)
     """Commits on main with lines of the agent with a good record; Ana signed that she accepted each."""
     robots: list[str] = field(default_factory=list)
-    """Commits on main with lines of the other agent, which nobody decided about."""
+    """Commits on main with lines of the other agent, without a decision."""
     heads: dict[str, str] = field(default_factory=dict)
     """Branches on top of main, by name."""
     judged: dict[Step, Judgment] = field(default_factory=dict)
@@ -72,8 +74,12 @@ class Ground:
         self._make_history()
         self._make_branches()
         self._decide()
-        with Workspace(self.folder).reading():
-            pass  # every event is in the chain
+        self._share()
+
+    @property
+    def remote(self) -> Path:
+        """Return the bare repository in which the branches and the chain are shared."""
+        return self.folder.with_name(f"{self.folder.name}-remote.git")
 
     def policy(self) -> str:
         """Return ``custody.toml`` of the base branch."""
@@ -147,6 +153,14 @@ class Ground:
     def _wrote(self, agent: str, path: str, before: str | None, after: str, head: str, at: int) -> None:
         fields: dict[str, Any] = {"agent": agent, "session": f"s-{agent}", "path": path, "head": head}
         tell(self.folder, "edit", **fields, before=before or "", after=after, at=stamp(at))
+
+    def _share(self) -> None:
+        """Share the branches and the chain; by now every event is in it."""
+        a_repository(self.remote, bare=True)
+        self.built.git("remote", "add", "origin", f"file://{self.remote}")
+        self.built.git("push", "--quiet", "origin", "--all")
+        shared = custody(self.folder, "push", "origin")
+        assert shared.status == 0, shared.err
 
     def _decide(self) -> None:
         for number, commit in enumerate(self.good):

@@ -16,7 +16,7 @@ TOUCHED = 1
 
 @dataclass(frozen=True)
 class PersonKey:
-    """An Ed25519 key that signs as ``ssh-keygen -Y sign`` does; ``on_device`` as a FIDO token with a touch."""
+    """An Ed25519 key with signatures as of ``ssh-keygen -Y sign``; ``on_device`` as by a FIDO token with a touch."""
 
     on_device: bool = True
     private: Ed25519PrivateKey = field(default_factory=Ed25519PrivateKey.generate)

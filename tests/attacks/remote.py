@@ -24,7 +24,6 @@ def _push_branch(target: Target) -> None:
     files = {**target.files, APP.encode(): BACK_DOOR.encode()}
     target.judge_head(target.commit(files, ref="refs/heads/back-door"))
     target.share()
-    target.push()
     target.notes["colleague"] = target.clone("colleague")
 
 
@@ -112,7 +111,6 @@ def _edit_shared_files(target: Target, edit: Callable[[str, bytes], bytes]) -> N
 def _judge_in_fresh_clone(target: Target) -> None:
     """Share the owner's chain, and let a fresh clone that pulled it judge the unknown agent's change."""
     target.share()
-    target.push()
     _open_court(target, "ci")
 
 
@@ -176,7 +174,6 @@ def _reject_after_sharing(target: Target) -> None:
     """Share a good record, then eleven rejections; a clone saw both and judges the trusted change."""
     target.judge_branch("trusted")
     remote = target.share()
-    target.push()
     ref = f"refs/custody/{target.ground.store}"
     target.notes["early"] = remote.git("rev-parse", ref).decode().strip()
     copy_repository(target.home.path, target.folder / "fork")

@@ -12,7 +12,7 @@ HINT = "run: python -m tests.attacks --write, then make docs"
 
 
 def describe_outcome(outcome: Outcome) -> dict[str, Any]:
-    """Return what is committed about an outcome: both levels, the assurance of an approval, and if it gained anything."""
+    """Return what is committed about an outcome: levels, assurance of an approval, whether it gained."""
     assurance = outcome.after.assurance if outcome.after.level == "approve" else None
     return {
         "before": outcome.before.level,

@@ -34,14 +34,13 @@ def sign_reviews(target: Target, key: PersonKey, by: str, commits: list[str]) ->
 
 
 def _write_as_ana(target: Target) -> None:
-    commits = []
-    for number in range(DECISIONS):
-        commits.append(target.agent_commit(f"by_ana_{number}", REVIEWED_LINES, author=ANA))
-    target.notes["commits"] = commits
+    target.notes["commits"] = [
+        target.agent_commit(f"by_ana_{number}", REVIEWED_LINES, author=ANA) for number in range(DECISIONS)
+    ]
     target.judge_head(target.agent_commit("judged_of_ana", 40, author=ANA))
 
 
-@BOOK.attack(A1, WayIn.CLI, does="has the author of the changes sign that they are accepted", prepare=_write_as_ana)
+@BOOK.attack(A1, WayIn.CLI, does="presents signed decisions by the author of the changes", prepare=_write_as_ana)
 def signature_by_the_author(target: Target) -> None:
     target.record(*sign_reviews(target, DEVICE, "ana", target.notes["commits"]))
 
@@ -51,9 +50,7 @@ def _operated_by_ana(target: Target) -> None:
     put(target.home.path, an_event_of("session", agent=ROBOT, session=f"s-{ROBOT}", id="operator", **operator))
 
 
-@BOOK.attack(
-    A1, WayIn.CLI, does="has the operator of the agent sign that its changes are accepted", prepare=_operated_by_ana
-)
+@BOOK.attack(A1, WayIn.CLI, does="presents signed decisions by the operator of the agent", prepare=_operated_by_ana)
 def signature_by_the_operator(target: Target) -> None:
     target.record(*sign_reviews(target, DEVICE, "ana", target.ground.robots))
 

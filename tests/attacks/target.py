@@ -22,7 +22,7 @@ from tests.builders.cli import Ran
 from tests.builders.fake_github import REPOSITORY, FakeGitHub
 from tests.builders.hooks import home_of, run_hook
 from tests.builders.in_process import custody
-from tests.builders.repo import Built, Files, a_clone, a_repository
+from tests.builders.repo import Built, Files, a_clone
 from tests.builders.service import Asked, a_keeper, asked
 
 
@@ -46,6 +46,8 @@ class Target:
 
     def __post_init__(self) -> None:
         self.home = copy_repository(self.ground.folder, self.folder / "home")
+        configuration = self.home.path / ".git" / "config"
+        configuration.write_text(configuration.read_text().replace(str(self.ground.remote), str(self.remote)))
         self.court = self.home.path
         self.judge_branch("topic")
 
@@ -187,14 +189,16 @@ class Target:
     # --- other people -------------------------------------------------------------------------------------------------
 
     def share(self) -> Built:
-        """Return a bare remote with all branches, which the user's repository knows as origin."""
-        remote = self.folder / "remote.git"
-        if not remote.is_dir():
-            made = a_repository(remote, bare=True)
-            self.home.git("remote", "add", "origin", f"file://{remote}")
+        """Return the remote with every branch and the user's chain."""
+        if not self.remote.is_dir():
+            shutil.copytree(self.ground.remote, self.remote, symlinks=True)
             self.home.git("push", "--quiet", "origin", "--all")
-            return made
-        return Built(remote)
+        return Built(self.remote)
+
+    @property
+    def remote(self) -> Path:
+        """Return the path of the remote that the user's repository knows as origin."""
+        return self.folder / "remote.git"
 
     def clone(self, name: str) -> Built:
         """Return a fresh clone of the remote, with every branch."""
