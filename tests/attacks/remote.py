@@ -122,11 +122,14 @@ def _open_court(target: Target, name: str) -> Ran:
 
 
 def _rename_agent(name: str, data: bytes) -> bytes:
-    return (
-        data
-        if name == "about.json"
-        else data.replace(b'"robot"', b'"claude-code"').replace(b"s-robot", b"s-claude-code")
-    )
+    """Put the trusted agent in the place of the unknown one, in records and in outlines."""
+    if name == "about.json":
+        return data
+    text = data.decode()
+    for quote in ('"', '\\"'):
+        for own, others in ((ROBOT, GOOD), (f"s-{ROBOT}", f"s-{GOOD}")):
+            text = text.replace(f"{quote}{own}{quote}", f"{quote}{others}{quote}")
+    return text.encode()
 
 
 @BOOK.attack(
@@ -138,17 +141,22 @@ def forged_outlines(target: Target) -> None:
 
 
 def _change_origins(name: str, data: bytes) -> bytes:
-    """Make the first call the origin of every line."""
-    return json.dumps(_point_at_first_call(json.loads(data))).encode() if name.startswith("origins/") else data
+    """Make an edit of the trusted agent the origin of every line that the unknown one wrote."""
+    if not name.startswith("origins/"):
+        return data
+    origins = json.loads(data)
+    by_agent = {state["agent"]: state for state in origins["states"]}
+    if not {ROBOT, GOOD} <= set(by_agent):
+        return data
+    good = by_agent[GOOD]
+    text = json.dumps({**origins, "states": [_blame_on(good, state) for state in origins["states"]]})
+    return text.replace(f":{by_agent[ROBOT]['seq']}:0", f":{good['seq']}:0").encode()
 
 
-def _point_at_first_call(value: Any) -> Any:
-    """Return the origins with every reference to a call set to the first."""
-    if isinstance(value, dict):
-        return {name: _point_at_first_call(part) for name, part in value.items()}
-    if isinstance(value, list):
-        return [_point_at_first_call(part) for part in value]
-    return 1 if isinstance(value, int) and value > 1 else value
+def _blame_on(good: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
+    """Return a state of a file as if another session had made it."""
+    names = ("agent", "session", "observed")
+    return {**state, **{name: good[name] for name in names}} if state["agent"] == ROBOT else state
 
 
 @BOOK.attack(A2, WayIn.REMOTE, does="changes the origins of lines of a shared chain", prepare=_judge_in_fresh_clone)
@@ -242,8 +250,7 @@ def _fork_chain(target: Target) -> None:
     """Continue an older copy of the owner's store, and put that chain in place of the real one."""
     fork = Built(target.folder / "fork")
     put(fork.path, *(a_decision(GOOD, None, id=f"yes-{n}", actor="ana") for n in range(DECISIONS + 5)))
-    remote, ref = target.share(), f"refs/custody/{target.ground.store}"
-    remote.git("update-ref", "-d", ref)
+    _roll_back(target)
     target.push(fork)
 
 

@@ -33,8 +33,8 @@ def describe_attack(attack: Attack, outcomes: Mapping[Setting, Outcome]) -> dict
 
 
 def load_results() -> dict[str, Any]:
-    """Return the committed results by the name of the attack."""
-    results: dict[str, Any] = json.loads(FILE.read_text("utf-8"))
+    """Return the committed results by the name of the attack; none before the first run."""
+    results: dict[str, Any] = json.loads(FILE.read_text("utf-8")) if FILE.is_file() else {}
     return results
 
 
