@@ -23,6 +23,7 @@ from custody.git.diff import (
 from custody.git.exchange import (
     BRANCHES,
     BUDGET_REF,
+    EVERY_REF,
     PULLS,
     Exchange,
     Mirror,
@@ -41,6 +42,7 @@ __all__ = [
     "BRANCHES",
     "BRANCH_PREFIXES",
     "BUDGET_REF",
+    "EVERY_REF",
     "PULLS",
     "Ancestry",
     "AnswerStream",

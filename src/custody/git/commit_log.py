@@ -239,6 +239,13 @@ def read_commit_parents(
     return AnswerStream(git.start("rev-list", "--stdin", "--topo-order", "--parents", feed=feed), parse_commit_parents)
 
 
+def read_root_commits(git: Git, commits: Iterable[CommitSha]) -> list[CommitSha]:
+    """Return the ancestors of ``commits`` without parents, sorted."""
+    output = git.start("rev-list", "--stdin", "--max-parents=0", "--parents", feed=encode_commit_id_lines(commits))
+    with AnswerStream(output, parse_commit_parents) as roots:
+        return sorted(commit for commit, _ in roots)
+
+
 def find_ancestries(git: Git, pairs: Collection[Ancestry]) -> frozenset[Ancestry]:
     """Return the true ``pairs``, by three processes and one walk."""
     ids = sorted({check_full_object_id(sha) for pair in pairs for sha in (pair.ancestor, pair.descendant)})

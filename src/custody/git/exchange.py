@@ -42,15 +42,17 @@ from custody.git.refs import Ref, RemoteUrl
 
 REFS = "refs/custody/"
 """The references of evidence; a plain clone does not fetch them, and branch rules do not apply."""
+EVERY_REF = f"{REFS}*"
 PREFIX = "custody-exchange-"
 OBJECT_BYTES_MAX = 256 << 20
 FILE = 0o100644
 
 BUDGET_REF = f"{REFS}budget"
-"""The reference of the shared budget; only fetched by its name."""
+"""The reference of the shared budget."""
 
 _CHAIN = re.compile(r"refs/custody/[0-9a-f]{32}")
-_KNOWN = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64}) (refs/custody/(?:[0-9a-f]{32}|budget))")
+_NAME = re.compile(r"refs/custody/([0-9a-f]{32}|witness|budget)")
+_KNOWN = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64}) (refs/custody/([0-9a-f]{32}|witness|budget))")
 _REJECTION = re.compile(r"^!\t[^\t]*\t\[([a-z ]+)\](?: \((.*)\))?", re.MULTILINE)
 
 
@@ -66,12 +68,15 @@ class Exchange:
     object_format: str
     limits: ProcessLimits = USUAL
 
-    def fetch(self, url: RemoteUrl, names: Iterable[str] = (f"{REFS}*",)) -> list[Ref]:
-        """Fetch our references and their objects from a remote; return those that it has, by name."""
-        names = tuple(names)
+    def fetch(self, url: RemoteUrl, names: Iterable[str] | None = None) -> list[Ref]:
+        """Fetch our references and their objects from a remote; return those that it has, by name.
+
+        Without ``names`` these are the references of chains, with the pattern ``EVERY_REF`` also those about chains.
+        """
+        wanted = _CHAIN if names is None else _NAME
         with self._git(url, "upload-pack") as (git, served):
-            output = git.run("ls-remote", "--refs", *served, "--", url.url, *names)
-            refs = [ref for ref in _parse_remote_refs(output) if _is_wanted_ref(ref, names)]
+            output = git.run("ls-remote", "--refs", *served, "--", url.url, *(names or (EVERY_REF,)))
+            refs = [ref for ref in _parse_remote_refs(output) if wanted.fullmatch(ref.name.decode("ascii", "replace"))]
             if refs:
                 refspecs = [f"+{ref.name.decode()}:{ref.name.decode()}" for ref in refs]
                 options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance")
@@ -91,9 +96,9 @@ class Exchange:
         self._check_push(escape_git_lines(output), name)
         self._store_known_refs({name: commit})
 
-    def objects(self) -> ObjectReader[Object]:
-        """Return a reader of exchanged objects, for a ``with`` block."""
-        return ObjectReader(self._sealed, "--batch", partial(read_object, bytes_max=OBJECT_BYTES_MAX))
+    def objects(self, bytes_max: int = OBJECT_BYTES_MAX) -> ObjectReader[Object]:
+        """Return a reader of exchanged objects, for a ``with`` block; larger objects are reported as too large."""
+        return ObjectReader(self._sealed, "--batch", partial(read_object, bytes_max=bytes_max))
 
     def files(self, commit: str) -> dict[bytes, str]:
         """Return the files of an exchanged commit by path, with their blob ids."""

@@ -64,7 +64,7 @@ def show_named_records(workspace: Workspace, target: str) -> ShowReport:
 def _read_record_payload(store: Store, record: Record) -> Json:
     """Return a record's payload; the outline of one that was shared without texts."""
     payload = store.tables.payload(record)
-    outline = store.tables.outline(record.entry.digest) if payload is None else None
+    outline = store.tables.record_outline(record) if payload is None else None
     return payload if outline is None else {WITHHELD: parse_json_bytes(outline)}
 
 

@@ -22,6 +22,13 @@ from custody.core.wire.canonical import (
     encode_json_text,
     parse_json_bytes,
 )
+from custody.core.wire.head_statement import (
+    SignatureText,
+    SignedStatement,
+    SignedText,
+    StatementKey,
+    WitnessEntry,
+)
 from custody.core.wire.report import IntegrityFinding, Report
 
 # The export: JSON lines that carry chains verbatim, so that an import restores the same bytes.
@@ -113,7 +120,17 @@ class EndLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="end"
     digest: str
 
 
-ExportLine = Header | BodyLine | OutlineLine | OriginsLine | RecordLine | ForkLine | PendingLine | EndLine
+class HeadLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="head", tag_field="line"):
+    """The statement of a chain's owner about its head, after the chain; ``outlines`` are their digests in base64."""
+
+    store: StoreText
+    statement: SignedText
+    key: StatementKey
+    signature: SignatureText
+    outlines: str
+
+
+ExportLine = Header | BodyLine | OutlineLine | OriginsLine | RecordLine | HeadLine | ForkLine | PendingLine | EndLine
 
 
 def encode_export_line(line: ExportLine) -> bytes:
@@ -191,12 +208,32 @@ def record_from_line(line: RecordLine) -> Record:
     return Record(StoreId(line.store), Seq(line.seq), entry, Link(bytes.fromhex(line.link)))
 
 
+def make_head_line(store: StoreId, signed: SignedStatement, outlines: bytes) -> HeadLine:
+    """Return the line with the signed head of a chain."""
+    return HeadLine(store, signed.statement, signed.key, signed.signature, b64encode(outlines).decode())
+
+
+def head_from_line(line: HeadLine) -> tuple[SignedStatement, bytes]:
+    """Return the signed head of a chain and its outline digests."""
+    return SignedStatement(line.statement, line.key, line.signature), decode_outline_digests(line.outlines)
+
+
+def decode_outline_digests(text: str) -> bytes:
+    """Return the outline digests of a chain's records from base64."""
+    try:
+        return b64decode(text, validate=True)
+    except (Base64Error, ValueError) as error:
+        raise InputError(f"cannot decode the digests of outlines: {error}") from error
+
+
 # Chains between a store and a service: how a service describes the chains that it stores.
 
 
 NDJSON = "application/x-ndjson"
 BATCH_RECORDS_MAX = 1000
 """Maximum records in one answer."""
+WITNESS_ENTRIES_MAX = 4096
+"""Maximum countersignatures in one answer."""
 BATCH_BYTES_MAX = 8 * 1024 * 1024
 """Bytes after which no further record is sent in the same request."""
 
@@ -234,6 +271,32 @@ class ChainReceipt(msgspec.Struct, frozen=True):
     new: int
 
 
+class SharedHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The signed head of a chain; ``outlines`` are the digests of outlines after record ``after``, in base64."""
+
+    head: SignedStatement
+    after: Annotated[int, Meta(ge=0, le=2**63 - 1)]
+    outlines: Annotated[str, Meta(max_length=EVENT_BYTES_MAX)]
+
+
+class SharedHeads(msgspec.Struct, frozen=True):
+    """The signed heads of a chain: one for each key that signed it."""
+
+    heads: list[SharedHead]
+
+
+class WitnessEntries(msgspec.Struct, frozen=True):
+    """Countersignatures of heads."""
+
+    entries: Annotated[list[WitnessEntry], Meta(max_length=WITNESS_ENTRIES_MAX)]
+
+
+class WitnessReceipt(msgspec.Struct, frozen=True):
+    """The result of sending countersignatures: how many were new."""
+
+    new: int
+
+
 class OriginDigests(msgspec.Struct, frozen=True):
     """The files that a chain has origins for, each with the digest of its origins."""
 
@@ -265,6 +328,9 @@ ABOUT_BYTES_MAX = 1 << 20
 ABOUT = "about.json"
 CHAIN = "chain"
 ORIGINS = "origins"
+HEAD_FILE = "head.json"
+OUTLINES = "outlines"
+HEAD_BYTES_MAX = 64 * 1024
 
 
 class ShareManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -315,6 +381,15 @@ def make_chain_chunk_name(number: int) -> bytes:
     return b"%s/%08d.jsonl" % (CHAIN.encode(), number)
 
 
+def make_outlines_chunk_name(number: int) -> bytes:
+    """Return the name of the file with the outline digests of the records of a chunk.
+
+    >>> make_outlines_chunk_name(12)
+    b'outlines/00000012'
+    """
+    return b"%s/%08d" % (OUTLINES.encode(), number)
+
+
 def find_chain_chunk(seq: int) -> int:
     """Return the number of the chunk that holds the record at ``seq``.
 
@@ -331,7 +406,8 @@ class SharedChain(msgspec.Struct, frozen=True):
     """The result for one chain: how many records it has now and how many are new.
 
     ``outcome``: sent, taken (pulled), same (nothing new), own (written by this store, never pulled), behind (this store
-    has more), waits (dry run), refused (``findings`` say why).
+    has more), waits (dry run), refused (``findings`` say why). ``signed_by`` is the fingerprint of the key that signed
+    its head, ``countersigned_by`` are those of others who saw it, and ``notes`` say what that leaves open.
     """
 
     store: str
@@ -340,6 +416,9 @@ class SharedChain(msgspec.Struct, frozen=True):
     texts: bool
     outcome: ShareOutcome
     findings: list[IntegrityFinding] = []
+    signed_by: str | None = None
+    countersigned_by: list[str] = []
+    notes: list[str] = []
 
 
 class SyncReport(Report, frozen=True, kw_only=True):

@@ -304,7 +304,7 @@ class Projection:
 
     def _read_outline_views(self, record: Record) -> tuple[View, ...]:
         """Return the views of a record with withheld texts, from its store's outline; empty if erased."""
-        outline = self._tables.outline(record.entry.digest)
+        outline = self._tables.record_outline(record)
         if outline is None:
             return ()
         from custody.core.wire.body import decode_view_outline  # few stores have outlines

@@ -202,6 +202,7 @@ class Store:
                 head = chain_tip_from_record(record)
                 made.append(record)
                 self.db.run("UPDATE body SET bytes = NULL WHERE digest = ?", (digest,))
+                self.tables.drop_record_outlines(digest)
                 self.tables.put_erasure(digest, record.ref)
                 self.views.read_again(digest)
             self.views.read_on(head.store)

@@ -393,7 +393,62 @@ class Tables:
         if self.outline(digest) is None:
             return False
         self.db.run("UPDATE body SET bytes = NULL WHERE digest = ?", (digest,))
+        self.drop_record_outlines(digest)
         return True
+
+    def record_outline(self, record: Record) -> bytes | None:
+        """Return the outline of a record with a withheld body: the one that its owner signed, if that differs."""
+        shared = self.outline(record.entry.digest)
+        return shared if shared is None else self.own_outline(record.ref) or shared
+
+    def own_outline(self, ref: RecordRef) -> bytes | None:
+        """Return the outline that is stored for this record only."""
+        rows = self.db.rows(
+            "SELECT outline FROM record_outline WHERE store_id = ? AND seq = ? AND outline IS NOT NULL",
+            (ref.store, int(ref.seq)),
+        )
+        return decode_stored_outline(bytes_from_sql(rows[0][0])) if rows else None
+
+    def outline_digests(self, store: StoreId) -> list[Digest]:
+        """Return the fixed outline digests of a chain's first records, in order."""
+        rows = self.db.rows("SELECT digest FROM record_outline WHERE store_id = ? ORDER BY seq", (store,))
+        return [Digest(bytes_from_sql(row[0])) for row in rows]
+
+    def outline_digests_of(self, store: StoreId, payloads: Collection[Digest]) -> dict[Digest, RecordRef]:
+        """Return a record with a fixed outline for each of these payloads of a chain that has one."""
+        found: dict[Digest, RecordRef] = {}
+        for batch in split_row_batches(sorted(payloads), PAGE):
+            marks = ", ".join("?" * len(batch))
+            rows = self.db.rows(
+                "SELECT record.digest, min(record.seq) FROM record JOIN record_outline"
+                " ON record_outline.store_id = record.store_id AND record_outline.seq = record.seq"
+                f" WHERE record.store_id = ? AND record.digest IN ({marks}) GROUP BY record.digest",
+                (store, *batch),
+            )
+            for digest, seq in rows:
+                found[Digest(bytes_from_sql(digest))] = RecordRef(store, Seq(integer_from_sql(seq)))
+        return found
+
+    def put_record_outlines(self, store: StoreId, after: int, outlines: Sequence[tuple[Digest, bytes | None]]) -> None:
+        """Fix the outlines of the records after position ``after``: digests, and bytes if they are stored here."""
+        rows: list[Row] = [
+            (store, after + n, digest, None if outline is None else encode_stored_outline(outline))
+            for n, (digest, outline) in enumerate(outlines, 1)
+        ]
+        for batch in split_row_batches(rows, PAGE):
+            self.db.run_for_each(
+                "INSERT INTO record_outline (store_id, seq, digest, outline) VALUES (?, ?, ?, ?)"
+                " ON CONFLICT (store_id, seq) DO UPDATE SET digest = excluded.digest, outline = excluded.outline",
+                batch,
+            )
+
+    def drop_record_outlines(self, digest: Digest) -> None:
+        """Empty the outlines of all records with this payload; their digests stay."""
+        for record in self.records_where("digest = ?", (digest,)):
+            self.db.run(
+                "UPDATE record_outline SET outline = NULL WHERE store_id = ? AND seq = ?",
+                (record.store, int(record.seq)),
+            )
 
     def count_withheld_bodies(self) -> int:
         """Return the number of bodies with only an outline."""

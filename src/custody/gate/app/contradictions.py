@@ -160,7 +160,7 @@ class ContradictionCheck:
     def _list_own_edits(self, answer: LineAnswer) -> frozenset[str]:
         """Return the ids of the edits in the record that an answer is from: another record may report one again."""
         record = None if answer.story is None else self._store.tables.record(answer.story.record)
-        views = () if record is None else self._store.views.of(record)
+        views = () if record is None else self._store.views.read_views(record)
         return frozenset(view.id for view in views if isinstance(view, FileEdit))
 
 

@@ -29,6 +29,7 @@ from custody.gate.model import (
 from custody.gate.rules import GateRules
 from custody.ledger.records import list_recording_gaps
 from custody.ledger.verify import check_ledger_integrity
+from custody.store import Store
 from custody.trust import ChangeAuthor
 from custody.trust.app.approval_decision import (
     ApprovalQuestion,

@@ -57,7 +57,7 @@ def read_verdict_basis(workspace: Workspace) -> EvidenceBasis:
         with open_attribution_store(workspace) as store, store.reading():
             chains = tuple(store.tables.chains())
             owned = store.tables.list_owned_chains() & {head.store for head in chains}
-            withheld = store.tables.withheld_count() if store.tables.list_pulled_chains() else 0
+            withheld = store.tables.count_withheld_bodies() if store.tables.list_pulled_chains() else 0
             extent = read_verdict_index_extent(store)
             return EvidenceBasis(chains, store.own(), frozenset(owned), extent, gaps, withheld)
     except StoreError:
