@@ -101,7 +101,7 @@ def test_without_a_policy_every_chain_is_self_reported(team: Team) -> None:
 
 
 def test_a_listed_chain_is_enrolled_once_its_key_vouches_for_it(team: Team) -> None:
-    assert team.rated(team.policy()) == (ENROLLED, SELF), "nobody signed the other chain"
+    assert team.rated(team.policy()) == (ENROLLED, SELF), "the other chain is not signed"
     team.state(team.theirs)
     assert team.rated(team.policy()) == (ENROLLED, ENROLLED)
 

@@ -46,7 +46,7 @@ NOT_INDEXED = "no change is indexed, gate.duplicates = when-indexed"
 class GatheredEvidence:
     """The evidence, the agents' approvals for the report, and the skipped checks with the reason.
 
-    ``edited`` has the attribution of the added lines, by path. Recordings in the ``believed`` chains are no claims.
+    ``edited`` has the attribution of the added lines, by path. Recordings outside the ``believed`` chains are claims.
     """
 
     evidence: GateEvidence

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from custody.ledger.store_identity import describe_store
+from custody.workspace.store_identity import describe_store
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import custody
 from tests.builders.repo import a_repository

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from custody.config import parse_team_policy
-from custody.ledger.store_identity import describe_store
+from custody.workspace.store_identity import describe_store
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import custody
 from tests.builders.repo import Built, a_repository
@@ -49,7 +49,7 @@ def test_another_key_in_the_policy_is_named(tmp_path: Path) -> None:
     out = custody(built.path, "store").out
     assert out.startswith("Store laptop (not enrolled)\n")
     assert "lists it with another key, or its entry expired: ssh-ed25519 AAAA" in out
-    assert f'  laptop = {{ id = "{shown["id"]}", key = "{shown["key"]}" }}\n' in out
+    assert f'  laptop = {{ id = "STORE", key = "{shown["key"]}" }}\n' in out
 
 
 def test_outside_a_repository_there_is_no_store(tmp_path: Path) -> None:
