@@ -160,7 +160,7 @@ def recorded_edits(path: str, before: str | None, after: str | None, *, agent: s
     if agent == RECORDED_AGENT:
         return [a_recorded_edit(path, before, after, agent=agent, **fields)]
     given = {"at": fields["at"], "session": fields.get("session", "s1"), "head": fields.get("head")}
-    name, call = fields.get("id", "1"), fields.get("call") or fields.get("id", "1")
+    name, call = fields.get("id", "1"), fields["call"] if "call" in fields else fields.get("id", "1")
     around = {"custody": 1, "kind": "snapshot", "agent": agent, "call": call, **given}
     phases = (("before", before), ("after", after))
     return [

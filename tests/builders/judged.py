@@ -61,7 +61,8 @@ class Judged:
     def hook(self, event: str, at: int, payload: dict[str, Any], **fields: Any) -> None:
         """Record an event of the agent's hook."""
         moment = format_timestamp((self.noon + at) * NS)
-        self.put(a_recorded_event(event, payload, **({"root": self.built.path, "at": moment} | fields)))
+        given: dict[str, Any] = {"root": self.built.path, "at": moment} | fields
+        self.put(a_recorded_event(event, payload, **given))
 
     def put(self, event: bytes) -> None:
         """Add an event as a hook does."""

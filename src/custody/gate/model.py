@@ -373,7 +373,7 @@ class GateEvidence:
 
     @property
     def assurance(self) -> Assurance:
-        """Return the lowest assurance of the evidence that speaks for the change; nobody vouches for unknown lines.
+        """Return the lowest assurance of the evidence that speaks for the change; for unknown lines, self-reported.
 
         A change without added lines rests on nothing that was reported.
         """

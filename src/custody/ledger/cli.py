@@ -26,10 +26,10 @@ from custody.core.wire.report import (
 )
 from custody.ledger.records import erase_record_bodies, list_newest_records, preview_record_erasure, show_named_records
 from custody.ledger.sessions import list_session_log, shorten_session_ids, show_session_log
-from custody.ledger.store_identity import describe_store
 from custody.terminal.dates import format_duration, format_when
 from custody.terminal.frame import current_screen, json_option, open_command_workspace, print_command_report
 from custody.terminal.screen import Screen, StyledText, TextLine, escape_controls, text_columns
+from custody.workspace.store_identity import describe_store
 
 
 @click.command("store")

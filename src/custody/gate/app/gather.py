@@ -56,7 +56,7 @@ class GatheredEvidence:
     """The evidence, the agents' approvals for the report, and the skipped checks with the reason.
 
     ``edited`` has the attribution of the added lines, by path. ``question`` is what ``approval`` answers, None where no
-    agent wrote added lines. Recordings in the ``believed`` chains are no claims.
+    agent wrote added lines. Recordings outside the ``believed`` chains are claims.
     """
 
     evidence: GateEvidence

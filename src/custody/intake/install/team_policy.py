@@ -9,8 +9,8 @@ from custody.core.assurance import Assurance
 from custody.core.errors import InputError
 from custody.core.ids import StoreId
 from custody.core.wire.report import TeamPolicyReport
-from custody.ledger.store_identity import describe_store, find_enrolled_name, render_store_line, suggest_store_name
 from custody.workspace.machine import open_atomic_file
+from custody.workspace.store_identity import describe_store, find_enrolled_name, render_store_line, suggest_store_name
 from custody.workspace.workspace import Workspace
 
 ASSURANCE_LINE = f'assurance_min = "{Assurance.WITNESSED.value}"'

@@ -10,7 +10,7 @@ from custody.gate.app.gate import GateRequest, gate
 from custody.gate.wire.report import GateReport
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
-from tests.builders.hooks import a_recorded_call, a_recorded_edit
+from tests.builders.hooks import a_recorded_call, a_recorded_edit, recorded_edits
 from tests.builders.repo import NOON, a_repository
 
 NS = 1_000_000_000
@@ -42,19 +42,14 @@ class World:
         """Make these calls in a session; the last one changes the file."""
         self.session(name, *calls[:-1])
         call: dict[str, Any] = {"call": f"{name}-{len(calls) - 1}", **fields}
-        edit = a_recorded_edit(
-            self.file,
-            OLD,
-            NEW,
-            root=self.built.path,
-            id=f"{name}-edit",
-            at=format_timestamp((NOON + 60 + 10 * (len(calls) - 1)) * NS),
-            session=name,
-            head=self.base,
-            tool=calls[-1],
-            **call,
-        )
-        spool_of(self.built.path).put(edit)
+        call |= {"id": f"{name}-edit", "session": name, "head": self.base}
+        call["at"] = format_timestamp((NOON + 60 + 10 * (len(calls) - 1)) * NS)
+        if call["call"] is None:
+            edits = recorded_edits(self.file, OLD, NEW, agent="robot", **call)
+        else:
+            edits = [a_recorded_edit(self.file, OLD, NEW, root=self.built.path, tool=calls[-1], **call)]
+        for edit in edits:
+            spool_of(self.built.path).put(edit)
         workspace = Workspace(self.built.path, now_ns=lambda: (NOON + 9000) * NS)
         return gate(workspace, GateRequest(change=f"{self.base}..{self.head}"))
 

@@ -28,6 +28,7 @@ ROBOT = (
     "claude-code: trust 0.50 (medium), 12 reviews; budget: 50 lines; acceptance probability 0.61, at least 0.25;"
     " risk target 1.00%, realized none yet\nbudget: claude-code 50 of 50 lines left"
 )
+SELF_REPORTED = "CAN MERGE (self-reported evidence only)"
 UNINDEXED = "skipped: duplicates (no change is indexed, gate.duplicates = when-indexed), tool calls (gate.calls = off)"
 NOTHING_RECORDED = f"""\
 ! NEEDS REVIEW  HEAD~1..HEAD  +2
@@ -102,8 +103,7 @@ def test_what_is_known_is_approved(repository: Path) -> None:
     agents = "agents: claude-code 0.50 (medium, 12 reviews)"
     assert (ran.status, ran.out) == (
         0,
-        "✓ CAN MERGE (self-reported evidence only)  HEAD~1..HEAD  +2\n\n"
-        f"2 added lines: 2 agent\n{agents}\n{UNINDEXED}\n",
+        f"✓ {SELF_REPORTED}  HEAD~1..HEAD  +2\n\n2 added lines: 2 agent\n{agents}\n{UNINDEXED}\n",
     )
 
 
@@ -180,9 +180,8 @@ def test_the_verdict_has_a_color_and_plain_letters_without_unicode(repository: P
     report = gate(Workspace(repository), GateRequest(change="HEAD~1"))
     colored = Screen(columns=80, rows=24, is_terminal=True, has_color=True)
     plain = Screen(has_unicode=False)
-    title = "CAN MERGE (self-reported evidence only)"
-    assert colored.render(next(render_verdict(report, colored, "x"))) == f"\x1b[32m✓ {title}\x1b[0m  x  +2"
-    assert plain.render(next(render_verdict(report, plain, "x"))) == f"ok {title}  x  +2"
+    assert colored.render(next(render_verdict(report, colored, "x"))) == f"\x1b[32m✓ {SELF_REPORTED}\x1b[0m  x  +2"
+    assert plain.render(next(render_verdict(report, plain, "x"))) == f"ok {SELF_REPORTED}  x  +2"
 
 
 def test_a_reason_is_shown_once_with_few_of_its_places_and_without_control_characters(repository: Path) -> None:
