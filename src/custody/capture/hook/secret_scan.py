@@ -10,9 +10,6 @@ would redact gets past the scan:
 
 from __future__ import annotations
 
-from .secret_phrases import ESCAPED_WORDS, find_recovery_phrases, find_spoken_passwords
-from .secret_words import is_public_id
-
 TYPE_CHECKING = False  # importing typing takes longer than this module
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -205,6 +202,39 @@ def _count_part_odd_pairs(part: str) -> int:
     """Return the number of odd pairs in a part; -1 for a plain word and a public id."""
     count = _odd[part] = -1 if _is_plain_word(part) or is_public_id(part) else count_odd_letter_pairs(part)
     return count
+
+
+_CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
+ULID_LENGTH = 26
+_BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+_BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
+_BASE36 = "abcdefghijklmnopqrstuvwxyz0123456789"
+_CIDS = (
+    ("Qm", 46, _BASE58),
+    ("baf", 59, _BASE32),
+    ("baf", 61, _BASE32),
+    ("bah", 61, _BASE32),
+    ("k51", 62, _BASE36),
+    ("k2k4r8", 62, _BASE36),
+    ("zb2", 49, _BASE58),
+    ("zdj7W", 49, _BASE58),
+    ("12D3KooW", 52, _BASE58),
+)
+"""Prefix, length and alphabet of the content ids and peer ids of IPFS."""
+
+
+def is_public_id(part: str) -> bool:
+    """Return whether a word is an id that is public by its kind: a ULID, a content id of IPFS.
+
+    >>> [is_public_id(word) for word in ("01ARZ3NDEKTSV4RRFFQ69G5FAV", "Q" * 46, "JBSWY3DPEHPK3PXPJBSWY3DPEH")]
+    [True, False, False]
+    """
+    if len(part) == ULID_LENGTH and part[0] == "0" and part[1] in "1234567":
+        return (part.isupper() or part.islower()) and not part.lower().strip(_CROCKFORD)
+    return any(
+        len(part) == length and part.startswith(prefix) and not part.strip(alphabet)
+        for prefix, length, alphabet in _CIDS
+    )
 
 
 def _is_wordlike_token(segment: str) -> bool:
@@ -992,7 +1022,8 @@ def has_possible_secret(data: bytes) -> bool:
 
 def _has_secret_hint(data: bytes) -> bool:
     if b"\\u" in data:
-        if any(map(data.lower().__contains__, ESCAPED_WORDS)):
+        low = data.lower()
+        if any([low.find(word) >= 0 for word in _ESCAPED_STEMS]):
             return True  # redaction reads what follows these words
         if _has_plain_secret_hint(unescape_json_bytes(data, ODD)):
             return True  # a character outside ASCII may be part of a value or separate words: check both
@@ -1008,13 +1039,77 @@ def _has_plain_secret_hint(data: bytes) -> bool:
     if any(find_random_words(longer, text)):
         return True
     low = lower_ascii(text)
+    joined = " ".join(words).lower() + " "
     return (
-        any(find_secret_markers(" ".join(words).lower(), text))
+        any(find_secret_markers(joined, text))
         or (b"://" in data and b"@" in data and any(find_url_secrets(text)))
         or any(find_named_secret_values(text, low))
-        or any(find_spoken_passwords(text, low))
-        or any(find_recovery_phrases(text, low))
+        or (_has_password_word(joined, low) and _has_spoken_password(text, low))
+        or (_has_word_run(data) or _has_phrase_hint(joined, low))
+        and _has_recovery_phrase(text, low)
     )
+
+
+_PASSWORD_STEMS = (
+    *("passwor", "passwd", "passphr", "passcod", "passord", "passe ", "kennwort", "wachtwoord", "senha", "haslo"),
+    *("sifre", "salasana", "heslo", "contrase", "clave", "parola", "sandi "),
+)
+"""A word for a password contains one of these, or characters other than ASCII."""
+_ESCAPED_STEMS = tuple(
+    rb"""
+    \u015fifre \u03ba\u03c9\u03b4\u03b9\u03ba \u043f\u0430\u0440\u043e\u043b \u05e1\u05d9\u05e1\u05de
+    \u0643\u0644\u0645\u0629 \u092a\u093e\u0938\u0935\u0930\u094d\u0921 \u0e23\u0e2b\u0e31\u0e2a
+    \u30d1\u30b9\u30ef\u30fc\u30c9 \u53e3\u4ee4 \u5bc6\u7801 \u5bc6\u78bc \u6697\u8a3c\u756a\u53f7
+    \ube44\ubc00\ubc88\ud638 \uc554\ud638 \ud328\uc2a4\uc6cc\ub4dc has\u0142 jelsz\u00f3 l\u00f6senord m\u1eadt
+    """.split()
+)
+"""Words for a password with characters other than ASCII, as JSON escapes them."""
+_PHRASE_HINTS = ("mnemonic", "seed", "recovery", "phrase", "wallet", "bip39", "bip-39")
+_RUN_WORDS = 12
+_RUN = b"a" * 47
+"""The shape of the shortest recovery phrase."""
+_RUN_SHAPE = bytes([97 if 97 <= byte <= 122 or byte == 32 else 124 for byte in range(256)])
+_PROSE_WORDS = frozenset(
+    b"the and for are was has not but from with which your than how would could should may its being does get set new"
+    b" each some see out after through both def self import value line data null none class".split()
+)
+"""Frequent words that recovery phrases do not have: with them, most prose is passed over."""
+
+
+def _has_password_word(joined: str, low: str) -> bool:
+    return not low.isascii() or any([stem in joined for stem in _PASSWORD_STEMS])
+
+
+def _has_phrase_hint(joined: str, low: str) -> bool:
+    return "12. " in low or "12) " in low or any([hint in joined for hint in _PHRASE_HINTS])
+
+
+def _has_word_run(data: bytes) -> bool:
+    """Return whether there are twelve words of three to eight small letters, and nothing but spaces between them."""
+    shape = data.translate(_RUN_SHAPE)
+    at = shape.find(_RUN)
+    while at >= 0:
+        end = shape.find(b"|", at)
+        end = len(data) if end < 0 else end
+        run = 0
+        for word in data[at:end].split():
+            run = run + 1 if 2 < len(word) < 9 and word not in _PROSE_WORDS else 0
+            if run >= _RUN_WORDS:
+                return True
+        at = shape.find(_RUN, end)
+    return False
+
+
+def _has_spoken_password(text: str, low: str) -> bool:
+    from .secret_phrases import find_spoken_passwords  # few texts have a word for it
+
+    return any(find_spoken_passwords(text, low))
+
+
+def _has_recovery_phrase(text: str, low: str) -> bool:
+    from .secret_phrases import find_recovery_phrases  # few texts have a run of such words
+
+    return any(find_recovery_phrases(text, low))
 
 
 def split_token_candidates(data: bytes) -> set[str]:

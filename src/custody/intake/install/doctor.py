@@ -217,7 +217,11 @@ def _diagnose_rejected_files(state: CheckState, files: Sequence[RejectedFile]) -
             f"inspect it with: cat {path}{again}; remove it with: rm {path} (it stays a gap in the recording)",
         )
     if len(files) > SHOWN_MAX:
-        yield state, f"{count_noun(len(files) - SHOWN_MAX, 'more event file')} set aside", f"ls {quote(str(files[0].path.parent))}"
+        yield (
+            state,
+            f"{count_noun(len(files) - SHOWN_MAX, 'more event file')} set aside",
+            f"ls {quote(str(files[0].path.parent))}",
+        )
 
 
 def _diagnose_disk_space(workspace: Workspace) -> Iterator[HookCheckResult]:

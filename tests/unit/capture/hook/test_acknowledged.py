@@ -235,7 +235,9 @@ def test_a_refused_event_is_a_warning_with_a_remedy_and_comes_back(tmp_path: Pat
     assert len(list_recording_gaps(Workspace(repository))) == 1, "removing the file does not hide the loss"
 
 
-def test_an_event_that_cannot_be_read_is_a_warning_until_it_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_event_that_cannot_be_read_is_a_warning_until_it_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     repository = installed(a_git_folder(tmp_path / "repository"))
     run_hook(repository, an_edit(repository, "a.py", "", "one", "two"))
     with monkeypatch.context() as patch:
