@@ -132,6 +132,8 @@ def _find_in_sentence(text: str, at: int, *, is_named: bool) -> tuple[int, int] 
             if span is not None:
                 return span
         place += len(token)
+        if not token.strip(_WRAPPING):
+            continue  # a quotation mark between spaces, as in French
         before = token.lower() if token[-1:] not in (".", "?", "!", ";") else ""
         before = before or "."
     return None

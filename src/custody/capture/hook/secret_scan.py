@@ -978,8 +978,7 @@ MARKERS = (
     "wandb",
     "snyk",
     "ngrok",
-    "priv:",
-    "privateexponent",
+    "priv",
 )
 """Words, in lower case, that occur in every match of a rule over several words."""
 _COMPANIONS = {
@@ -996,8 +995,7 @@ _COMPANIONS = {
     "wandb": ("login",),
     "snyk": ("auth",),
     "ngrok": ("authtoken",),
-    "priv:": ("priv:",),
-    "privateexponent": ("privateExponent:",),
+    "priv": ("priv:", "privateExponent:"),
     "kind": ("kind: Secret", 'kind": "Secret"', 'kind":"Secret"'),
 }
 """Texts that must also occur for such a word."""
@@ -1022,9 +1020,9 @@ def has_possible_secret(data: bytes) -> bool:
 
 def _has_secret_hint(data: bytes) -> bool:
     if b"\\u" in data:
-        low = data.lower()
-        if any([low.find(word) >= 0 for word in _ESCAPED_STEMS]):
-            return True  # redaction reads what follows these words
+        decoded = decode_json_escapes(data)
+        if _has_spoken_password(decoded, lower_ascii(decoded)):
+            return True  # the words of other languages are known by their letters
         if _has_plain_secret_hint(unescape_json_bytes(data, ODD)):
             return True  # a character outside ASCII may be part of a value or separate words: check both
     return _has_plain_secret_hint(unescape_json_bytes(data) if b"\\" in data else data)
@@ -1055,15 +1053,6 @@ _PASSWORD_STEMS = (
     *("sifre", "salasana", "heslo", "contrase", "clave", "parola", "sandi "),
 )
 """A word for a password contains one of these, or characters other than ASCII."""
-_ESCAPED_STEMS = tuple(
-    rb"""
-    \u015fifre \u03ba\u03c9\u03b4\u03b9\u03ba \u043f\u0430\u0440\u043e\u043b \u05e1\u05d9\u05e1\u05de
-    \u0643\u0644\u0645\u0629 \u092a\u093e\u0938\u0935\u0930\u094d\u0921 \u0e23\u0e2b\u0e31\u0e2a
-    \u30d1\u30b9\u30ef\u30fc\u30c9 \u53e3\u4ee4 \u5bc6\u7801 \u5bc6\u78bc \u6697\u8a3c\u756a\u53f7
-    \ube44\ubc00\ubc88\ud638 \uc554\ud638 \ud328\uc2a4\uc6cc\ub4dc has\u0142 jelsz\u00f3 l\u00f6senord m\u1eadt
-    """.split()
-)
-"""Words for a password with characters other than ASCII, as JSON escapes them."""
 _PHRASE_HINTS = ("mnemonic", "seed", "recovery", "phrase", "wallet", "bip39", "bip-39")
 _RUN_WORDS = 12
 _RUN = b"a" * 47
@@ -1127,6 +1116,20 @@ def unescape_json_bytes(data: bytes, odd: bytes = b" ") -> bytes:
         data = data.replace(escape, plain)
     first, *parts = data.split(b"\\")
     return b"".join([first, *(_unescape_unicode(part, odd) if part[:1] == b"u" else b"\0" + part for part in parts)])
+
+
+def decode_json_escapes(data: bytes) -> str:
+    """Return JSON text without its escapes, with the characters that they stand for."""
+    first, *parts = data.replace(b"\\\\", b"\0").split(b"\\u")
+    pieces = [first.decode("utf-8", "surrogateescape")]
+    for part in parts:
+        digits = part[:4].decode("latin-1")
+        pieces.append(chr(int(digits, 16)) if len(digits) == 4 and not digits.strip(_HEX) else " ")
+        pieces.append(part[4:].decode("utf-8", "surrogateescape"))
+    text = "".join(pieces)
+    for escape, plain in _ESCAPED.items():
+        text = text.replace(escape.decode(), plain.decode())
+    return text
 
 
 def _unescape_unicode(part: bytes, odd: bytes) -> bytes:
