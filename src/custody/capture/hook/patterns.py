@@ -222,7 +222,7 @@ RULES: Final = (
     SecretPattern("command-token", "ngrok", r"ngrok\b[^\n|;&]{0,60}?authtoken\s{1,3}[\"']?([0-9A-Za-z_]{20,100})", 1),
     SecretPattern(
         "private-key",
-        "priv:  privateexponent",
+        "priv",
         r"(?:priv|privateExponent|prime[12]|exponent[12]|coefficient):\s{1,20}([0-9a-f:\s]{40,8000}[0-9a-f]{2})",
         1,
     ),

@@ -6,7 +6,6 @@ always exits 0, and names every loss on stderr and in ``gaps``.
 
 import os
 import sys
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -17,6 +16,8 @@ def report_uncaught(kind, error, trace):  # type: ignore[no-untyped-def]
     The library may be what is broken, so nothing of it is used. Each way out is tried, whatever became of the others.
     """
     try:
+        import time  # only for what never happens
+
         text = f"{kind.__name__}: {' '.join(str(error).split())[:200]}"
         base = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
         line = f"{time.time_ns()} {text}\n".encode("utf-8", "replace")

@@ -7,6 +7,7 @@ Redacting a text again does not change it.
 
 from __future__ import annotations
 
+from .document_ids import is_document_id
 from .fast_primitives import sha256
 from .secret_phrases import find_recovery_phrases, find_spoken_passwords
 from .secret_scan import (
@@ -30,7 +31,6 @@ from .secret_scan import (
     split_secret_name,
     split_token_candidates,
 )
-from .secret_words import is_document_id
 
 TYPE_CHECKING = False  # importing typing takes longer than this module
 if TYPE_CHECKING:

@@ -5,8 +5,6 @@ Built-ins only, like ``secret_scan``: every event pays for it. ``redact`` uses t
 
 from __future__ import annotations
 
-from .secret_words import is_password_like
-
 TYPE_CHECKING = False  # importing typing takes longer than this module
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,13 +57,6 @@ JOINED_WORDS = (
     "\u0e23\u0e2b\u0e31\u0e2a\u0e1c\u0e48\u0e32\u0e19",
 )
 """Words of languages without spaces between a word, its particle and the value."""
-ESCAPED_WORDS = tuple(
-    word.encode("ascii", "backslashreplace").replace(b"\\x", b"\\u00")
-    for word in (*OTHER_WORDS, *JOINED_WORDS)
-    if not word.isascii()
-)
-"""The same words as JSON writes them in ASCII, in small letters."""
-
 _LEADS = frozenset(
     "is was are now is: be currently still ist war lautet jetzt nun est sera maintenant es era ahora sar\u00e1 \u00e8"
     " adesso \u00e9 agora fica jest teraz brzmi to \u044d\u0442\u043e \u0442\u0435\u043f\u0435\u0440\u044c \u2014 \u2013"
@@ -141,6 +132,8 @@ def _find_in_sentence(text: str, at: int, *, is_named: bool) -> tuple[int, int] 
             if span is not None:
                 return span
         place += len(token)
+        if not token.strip(_WRAPPING):
+            continue  # a quotation mark between spaces, as in French
         before = token.lower() if token[-1:] not in (".", "?", "!", ";") else ""
         before = before or "."
     return None
@@ -159,6 +152,60 @@ def _take_value(text: str, start: int, token: str) -> tuple[int, int] | None:
         value = value.partition(end)[0]
     value = value.rstrip(_WRAPPING)
     return (start, start + len(value)) if is_password_like(value) else None
+
+
+_DIGITS = "0123456789"
+_SYMBOLS = frozenset("!#$%&*+=?@^~")
+LENGTH_MIN, LENGTH_MAX = 6, 128
+DIGITS_ALONE_MAX = 12
+_NOT_PASSWORDS = tuple(
+    "sha1 sha2 sha3 sha256 sha384 sha512 md5 md4 base64 base32 bcrypt argon2 pbkdf2 scrypt utf8 utf-8 utf16 oauth2 http"
+    " ipv4 ipv6 x509 pkcs aes128 aes256 aes rsa2048 rsa4096 ed25519 python2 python3 mysql5 win32 win64 int32 int64"
+    " uint8 hmac ntlm kdf crypt $".split()
+)
+"""Beginnings of names with digits that sentences about passwords contain."""
+
+
+def is_password_like(value: str) -> bool:
+    """Return whether a word of a sentence is no ordinary word: letters with digits, signs, or mixed capitals.
+
+    >>> [is_password_like(word) for word in ("Sommer2024!", "8-stellig", "erforderlich", "base64", "p@ssWorter")]
+    [True, False, False, False, True]
+    """
+    word = value.rstrip("!?")
+    if not LENGTH_MIN <= len(value) <= LENGTH_MAX or not word or word.lower().startswith(_NOT_PASSWORDS):
+        return False
+    if any(character in value for character in '()[]{}<>|\\/"') or "::" in value or ".." in value:
+        return False
+    if word[0] in "$%&-=#@" or (not word.isascii() and not any(map(word.__contains__, _DIGITS))):
+        return False
+    if word.isdigit():
+        return LENGTH_MIN <= len(word) <= DIGITS_ALONE_MAX
+    if not any(map(str.isalpha, word)):
+        return False
+    if any(map(word.__contains__, _DIGITS)):
+        return _mixes_letters_and_digits(word)
+    if not _SYMBOLS.isdisjoint(word):
+        return not ("@" in word and "." in word.rpartition("@")[2]) and "=" not in word
+    return len(word) >= 8 and word.isalpha() and _has_odd_capitals(word)
+
+
+def _mixes_letters_and_digits(word: str) -> bool:
+    """Return whether a part of a word has both, or a sign is beside them: not "8-stellig", "v1.2" or "page_3"."""
+    if not _SYMBOLS.isdisjoint(word) and "=" not in word:
+        return True
+    for sign in "-_.:,'":
+        word = word.replace(sign, " ")
+    parts = word.split()
+    return any(len(part) >= 5 and not part.isdigit() and any(map(part.__contains__, _DIGITS)) for part in parts)
+
+
+def _has_odd_capitals(word: str) -> bool:
+    """Return whether capitals stand where no language and no name of a program has them: "xKqLpWvZ"."""
+    if word.islower() or word.isupper() or word.istitle():
+        return False
+    runs = "".join([" " if character.isupper() else character for character in word]).split()
+    return sum([len(run) + 1 for run in runs if len(run) > 2]) * 2 < len(word)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -10,9 +10,6 @@ would redact gets past the scan:
 
 from __future__ import annotations
 
-from .secret_phrases import ESCAPED_WORDS, find_recovery_phrases, find_spoken_passwords
-from .secret_words import is_public_id
-
 TYPE_CHECKING = False  # importing typing takes longer than this module
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -205,6 +202,39 @@ def _count_part_odd_pairs(part: str) -> int:
     """Return the number of odd pairs in a part; -1 for a plain word and a public id."""
     count = _odd[part] = -1 if _is_plain_word(part) or is_public_id(part) else count_odd_letter_pairs(part)
     return count
+
+
+_CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
+ULID_LENGTH = 26
+_BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+_BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
+_BASE36 = "abcdefghijklmnopqrstuvwxyz0123456789"
+_CIDS = (
+    ("Qm", 46, _BASE58),
+    ("baf", 59, _BASE32),
+    ("baf", 61, _BASE32),
+    ("bah", 61, _BASE32),
+    ("k51", 62, _BASE36),
+    ("k2k4r8", 62, _BASE36),
+    ("zb2", 49, _BASE58),
+    ("zdj7W", 49, _BASE58),
+    ("12D3KooW", 52, _BASE58),
+)
+"""Prefix, length and alphabet of the content ids and peer ids of IPFS."""
+
+
+def is_public_id(part: str) -> bool:
+    """Return whether a word is an id that is public by its kind: a ULID, a content id of IPFS.
+
+    >>> [is_public_id(word) for word in ("01ARZ3NDEKTSV4RRFFQ69G5FAV", "Q" * 46, "JBSWY3DPEHPK3PXPJBSWY3DPEH")]
+    [True, False, False]
+    """
+    if len(part) == ULID_LENGTH and part[0] == "0" and part[1] in "1234567":
+        return (part.isupper() or part.islower()) and not part.lower().strip(_CROCKFORD)
+    return any(
+        len(part) == length and part.startswith(prefix) and not part.strip(alphabet)
+        for prefix, length, alphabet in _CIDS
+    )
 
 
 def _is_wordlike_token(segment: str) -> bool:
@@ -948,8 +978,7 @@ MARKERS = (
     "wandb",
     "snyk",
     "ngrok",
-    "priv:",
-    "privateexponent",
+    "priv",
 )
 """Words, in lower case, that occur in every match of a rule over several words."""
 _COMPANIONS = {
@@ -966,8 +995,7 @@ _COMPANIONS = {
     "wandb": ("login",),
     "snyk": ("auth",),
     "ngrok": ("authtoken",),
-    "priv:": ("priv:",),
-    "privateexponent": ("privateExponent:",),
+    "priv": ("priv:", "privateExponent:"),
     "kind": ("kind: Secret", 'kind": "Secret"', 'kind":"Secret"'),
 }
 """Texts that must also occur for such a word."""
@@ -992,8 +1020,9 @@ def has_possible_secret(data: bytes) -> bool:
 
 def _has_secret_hint(data: bytes) -> bool:
     if b"\\u" in data:
-        if any(map(data.lower().__contains__, ESCAPED_WORDS)):
-            return True  # redaction reads what follows these words
+        decoded = decode_json_escapes(data)
+        if _has_spoken_password(decoded, lower_ascii(decoded)):
+            return True  # the words of other languages are known by their letters
         if _has_plain_secret_hint(unescape_json_bytes(data, ODD)):
             return True  # a character outside ASCII may be part of a value or separate words: check both
     return _has_plain_secret_hint(unescape_json_bytes(data) if b"\\" in data else data)
@@ -1008,13 +1037,68 @@ def _has_plain_secret_hint(data: bytes) -> bool:
     if any(find_random_words(longer, text)):
         return True
     low = lower_ascii(text)
+    joined = " ".join(words).lower() + " "
     return (
-        any(find_secret_markers(" ".join(words).lower(), text))
+        any(find_secret_markers(joined, text))
         or (b"://" in data and b"@" in data and any(find_url_secrets(text)))
         or any(find_named_secret_values(text, low))
-        or any(find_spoken_passwords(text, low))
-        or any(find_recovery_phrases(text, low))
+        or (_has_password_word(joined, low) and _has_spoken_password(text, low))
+        or (_has_word_run(data) or _has_phrase_hint(joined, low))
+        and _has_recovery_phrase(text, low)
     )
+
+
+_PASSWORD_STEMS = (
+    *("passwor", "passwd", "passphr", "passcod", "passord", "passe ", "kennwort", "wachtwoord", "senha", "haslo"),
+    *("sifre", "salasana", "heslo", "contrase", "clave", "parola", "sandi "),
+)
+"""A word for a password contains one of these, or characters other than ASCII."""
+_PHRASE_HINTS = ("mnemonic", "seed", "recovery", "phrase", "wallet", "bip39", "bip-39")
+_RUN_WORDS = 12
+_RUN = b"a" * 47
+"""The shape of the shortest recovery phrase."""
+_RUN_SHAPE = bytes([97 if 97 <= byte <= 122 or byte == 32 else 124 for byte in range(256)])
+_PROSE_WORDS = frozenset(
+    b"the and for are was has not but from with which your than how would could should may its being does get set new"
+    b" each some see out after through both def self import value line data null none class".split()
+)
+"""Frequent words that recovery phrases do not have: with them, most prose is passed over."""
+
+
+def _has_password_word(joined: str, low: str) -> bool:
+    return not low.isascii() or any([stem in joined for stem in _PASSWORD_STEMS])
+
+
+def _has_phrase_hint(joined: str, low: str) -> bool:
+    return "12. " in low or "12) " in low or any([hint in joined for hint in _PHRASE_HINTS])
+
+
+def _has_word_run(data: bytes) -> bool:
+    """Return whether there are twelve words of three to eight small letters, and nothing but spaces between them."""
+    shape = data.translate(_RUN_SHAPE)
+    at = shape.find(_RUN)
+    while at >= 0:
+        end = shape.find(b"|", at)
+        end = len(data) if end < 0 else end
+        run = 0
+        for word in data[at:end].split():
+            run = run + 1 if 2 < len(word) < 9 and word not in _PROSE_WORDS else 0
+            if run >= _RUN_WORDS:
+                return True
+        at = shape.find(_RUN, end)
+    return False
+
+
+def _has_spoken_password(text: str, low: str) -> bool:
+    from .secret_phrases import find_spoken_passwords  # few texts have a word for it
+
+    return any(find_spoken_passwords(text, low))
+
+
+def _has_recovery_phrase(text: str, low: str) -> bool:
+    from .secret_phrases import find_recovery_phrases  # few texts have a run of such words
+
+    return any(find_recovery_phrases(text, low))
 
 
 def split_token_candidates(data: bytes) -> set[str]:
@@ -1032,6 +1116,20 @@ def unescape_json_bytes(data: bytes, odd: bytes = b" ") -> bytes:
         data = data.replace(escape, plain)
     first, *parts = data.split(b"\\")
     return b"".join([first, *(_unescape_unicode(part, odd) if part[:1] == b"u" else b"\0" + part for part in parts)])
+
+
+def decode_json_escapes(data: bytes) -> str:
+    """Return JSON text without its escapes, with the characters that they stand for."""
+    first, *parts = data.replace(b"\\\\", b"\0").split(b"\\u")
+    pieces = [first.decode("utf-8", "surrogateescape")]
+    for part in parts:
+        digits = part[:4].decode("latin-1")
+        pieces.append(chr(int(digits, 16)) if len(digits) == 4 and not digits.strip(_HEX) else " ")
+        pieces.append(part[4:].decode("utf-8", "surrogateescape"))
+    text = "".join(pieces)
+    for escape, plain in _ESCAPED.items():
+        text = text.replace(escape.decode(), plain.decode())
+    return text
 
 
 def _unescape_unicode(part: bytes, odd: bytes) -> bytes:
