@@ -168,6 +168,9 @@ def main() -> NoReturn:
     except click.exceptions.Abort:
         click.echo("stopped", err=True)
         sys.exit(130)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        sys.exit(error.exit_code)
     except click.ClickException as error:
         print_error(*usage_error_text(error))
         sys.exit(error.exit_code)
