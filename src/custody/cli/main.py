@@ -221,17 +221,25 @@ def _exit_with_bug_report(kind: type[BaseException], error: BaseException, trace
     """Print an unexpected error as a bug and exit with its status (the interpreter's own would be 1)."""
     import traceback  # slow to import, and rarely needed
 
-    traceback.print_exception(kind, error, trace)
+    for line in traceback.format_exception(kind, error, trace):
+        for part in line.splitlines():
+            click.echo(_escape_line(part), err=True)
     print_error(f"this is a bug in custody {__version__}; no acknowledged record is lost")
     sys.stdout.flush()
     os._exit(EXIT_BUG)
 
 
 def print_error(message: str, hint: str | None = None) -> None:
-    """Print an error and its hint, in the shape that all errors have."""
-    click.echo(f"error: {message}", err=True)
+    """Print an error and its hint, in the shape that all errors have; control characters are escaped."""
+    click.echo(f"error: {_escape_line(message)}", err=True)
     if hint:
-        click.echo(f"hint: {hint}", err=True)
+        click.echo(f"hint: {_escape_line(hint)}", err=True)
+
+
+def _escape_line(text: str) -> str:
+    from custody.terminal.screen import escape_controls  # a verb loads it; help and the version do without
+
+    return escape_controls(" ".join(line.strip() for line in text.splitlines()) if "\n" in text else text)
 
 
 def usage_error_text(error: click.ClickException) -> tuple[str, str | None]:

@@ -67,3 +67,33 @@ def test_a_reader_that_leaves_early_is_no_failure(committed: Path, verb: str) ->
     script = f"{sys.executable} -m custody {verb} | head -c 10; exit ${{PIPESTATUS[0]}}"
     ran = subprocess.run(["bash", "-c", script], cwd=committed, capture_output=True, check=False)
     assert (ran.returncode, ran.stderr) == (0, b"")
+
+
+EVIL = "\x1b[31mx\r\nhint: run this\u202e"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("log", EVIL),
+        (EVIL,),
+        ("log", f"--{EVIL}"),
+        ("trust", "show", EVIL),
+        ("blame", EVIL),
+        ("blame", "a.py", EVIL),
+        ("-C", EVIL, "log"),
+        ("log", "-n", EVIL),
+        ("help", EVIL),
+        ("import", EVIL),
+        ("show", EVIL),
+        ("--color", EVIL, "log"),
+        ("push", EVIL),
+    ],
+    ids=lambda words: " ".join(words).replace(EVIL, "EVIL"),
+)
+def test_control_characters_of_a_name_do_not_reach_the_terminal(committed: Path, words: tuple[str, ...]) -> None:
+    ran = custody(committed, *words)
+    printed = ran.out + ran.err
+    assert [letter for letter in printed if letter in "\x1b\r\u202e"] == []
+    assert [line for line in printed.splitlines() if line.startswith("hint: run this")] == []
+    assert printed
