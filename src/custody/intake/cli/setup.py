@@ -15,7 +15,7 @@ from custody.core.wire.report import (
     TeamPolicyReport,
     UninstallReport,
 )
-from custody.intake.cli.status import HOOK_STATES
+from custody.intake.cli.status import HOOK_STATES, list_tool_commands
 from custody.intake.install.doctor import run_doctor_checks
 from custody.intake.install.init import (
     TITLES,
@@ -26,6 +26,7 @@ from custody.intake.install.init import (
     list_purge_folders,
     uninstall_agent_hooks,
 )
+from custody.intake.install.repository_status import find_tools_to_import
 from custody.intake.install.team_policy import write_team_policy
 from custody.terminal.frame import json_option, open_command_workspace, print_command_report
 from custody.terminal.screen import Role, StyledText, TextLine
@@ -75,7 +76,10 @@ def init_command(
         return print_command_report(policy, "\n".join(_render_team_policy(policy)), as_json=as_json)
     requested = tuple(dict.fromkeys(agents)) or _choose_setup_agents(workspace, yes=yes, user=level["user"])
     report = install_agent_hooks(workspace, InitRequest(agents=requested, **level))
-    return print_command_report(report, _render_agent_setup(report, show_missing=not agents), as_json=as_json)
+    lines = [_render_agent_setup(report, show_missing=not agents)]
+    if not as_json:
+        lines += [f"hint: {command}" for command in list_tool_commands(find_tools_to_import(workspace))]
+    return print_command_report(report, "\n".join(lines), as_json=as_json)
 
 
 def _render_team_policy(report: TeamPolicyReport) -> Iterator[str]:
