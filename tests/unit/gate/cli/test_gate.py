@@ -17,7 +17,7 @@ from tests.builders.cli import spool_of
 from tests.builders.events import an_event
 from tests.builders.hooks import RECORDED_AGENT, a_recorded_edit
 from tests.builders.in_process import custody
-from tests.builders.repo import NOON, a_history, a_repository
+from tests.builders.repo import NOON, Built, a_history, a_repository
 
 NS = 1_000_000_000
 OLD = "one = first(1)\n"
