@@ -136,7 +136,7 @@ def test_a_rejection_by_anybody_lowers_a_score_and_is_no_review() -> None:
 
 
 def test_an_override_that_somebody_vouches_for_stands_for_itself() -> None:
-    reported = grounded(a_decision(day=1, id="d", stakes=ChangeStakes(None, 900)))
+    reported = replace(a_decision(day=1, id="d", stakes=ChangeStakes(None, 900)), patch=PATCH, agent_lines=5)
     stated = replace(an_override(reported, ACCEPTED), patch=PATCH, agent_lines=5, stakes=ChangeStakes(None, 7))
     for entries in ([stated], [reported, stated]):
         chosen = select_counting_entries(ROBOT, entries, believing([stated]))

@@ -9,7 +9,7 @@ import pytest
 
 from custody.config import TeamPolicy, TeamReviewer, TeamStore
 from custody.core.assurance import Assurance
-from custody.core.ids import EventId
+from custody.core.ids import CommitSha, EventId, StoreId
 from custody.core.wire.arrival import arrival_from_json
 from custody.core.wire.canonical import Json
 from custody.core.wire.time import format_timestamp
@@ -75,7 +75,7 @@ def rated(world: TrustWorld, team: TeamPolicy, **policy: Any) -> list[Assurance]
         return [rater.rate(decision) for decision in decisions_of_agent(store, AGENT)]
 
 
-def own_chain(world: TrustWorld) -> str:
+def own_chain(world: TrustWorld) -> StoreId:
     with world.workspace.reading() as store:
         own = store.own()
         assert own is not None
@@ -143,9 +143,12 @@ class TestSignatures:
     ) -> None:
         append(world, signed(a_decision_event(world), by_device(device)))
         checks: list[bytes] = []
-        monkeypatch.setattr(
-            "custody.trust.app.decision_assurance.find_signer", lambda *given: checks.append(given[0]) or "key"
-        )
+
+        def check(message: bytes, *_: object) -> str:
+            checks.append(message)
+            return "key"
+
+        monkeypatch.setattr("custody.trust.app.decision_assurance.find_signer", check)
         policy = DecisionPolicy(a_team(device.public), repository=world.workspace.repository)
         with world.workspace.reading() as store:
             rater, decisions = DecisionRater(store, policy, world.at * NS), decisions_of_agent(store, AGENT)
@@ -244,7 +247,7 @@ class TestApproval:
 
 
 class TestRejections:
-    def rejected(self, world: TrustWorld) -> str:
+    def rejected(self, world: TrustWorld) -> CommitSha:
         """Return the base of a change that was rejected."""
         base = world.proven().head
         world.agent_wrote(3)

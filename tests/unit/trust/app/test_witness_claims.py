@@ -70,9 +70,9 @@ def a_review(login: str, state: str = "APPROVED", *, commit: str = "a" * 40, ass
 
 
 def a_pull(author: str | None = "cara", merged_by: Login | None = None) -> Pull:
-    sides = {"head": PullRequestSide("a" * 40), "base": PullRequestSide("b" * 40)}
+    head, base = PullRequestSide("a" * 40), PullRequestSide("b" * 40)
     user = None if author is None else Login(author)
-    return Pull(number=1, state="closed", merged=True, user=user, merged_by=merged_by, **sides)
+    return Pull(number=1, state="closed", merged=True, user=user, merged_by=merged_by, head=head, base=base)
 
 
 @pytest.mark.parametrize(
