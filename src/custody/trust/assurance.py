@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from custody.core.assurance import Assurance, find_lowest_assurance
+from custody.core.identity import is_same_identity
 from custody.core.ids import AgentName, RecordRef
 from custody.trust.engine import decision_order_key, find_override_objection, find_valid_overrides, is_unreviewed
 from custody.trust.model import (
@@ -28,6 +29,7 @@ class Omission(Enum):
     """Why a decision in favor of an agent does not count when its changes may merge."""
 
     ASSURANCE = "below the required assurance"
+    OWN = "by the agent itself"
     UNREVIEWED = "merged without review"
     NO_COMMIT = "about no commit of this repository"
     NO_LINES = "about a change without lines of the agent"
@@ -232,11 +234,14 @@ class _StrictSelection:
 
     def _find_omission(self, entry: DecisionEntry) -> Omission | None:
         if not self._is_believed_review(entry):
+            if is_same_identity(entry.actor, self._agent):
+                return Omission.OWN
             return Omission.UNREVIEWED if is_unreviewed(entry) else Omission.ASSURANCE
         return _find_missing_ground(entry, self._belief)
 
     def _is_believed_review(self, entry: DecisionEntry) -> bool:
-        return self._belief.believes(entry) and not is_unreviewed(entry)
+        is_by_another = not is_same_identity(entry.actor, self._agent)
+        return self._belief.believes(entry) and is_by_another and not is_unreviewed(entry)
 
 
 def _decision_from_override(override: DecisionOverride) -> DecisionEntry:
