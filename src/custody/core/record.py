@@ -100,14 +100,21 @@ class DamageCode(Enum):
     HEAD_DIFFERS = "the chain has another record than its head file: the chain was recomputed"
     HEAD_MISSING = "a chain has no head file: it was deleted, and the end of the chain cannot be checked"
     HEAD_FORGED = "a head file was not written here, or was changed"
+    HEAD_SIGNATURE = "a signed statement about the head of a chain is invalid, missing or about another chain"
+    HEAD_ROLLBACK = "a remote has an earlier state of a chain than was seen there before"
+    OUTLINE_CHANGED = "an outline, or the origins of lines, differ from what the owner of the chain signed"
     FILE_DAMAGED = "the database reports a damaged file"
-    SPOOL_DAMAGED = "the file of a pending event was changed"
+    SPOOL_DAMAGED = "the file of a pending event was changed after it was acknowledged"
     VIEW_DIFFERS = "a view does not match its record; 'custody doctor --rebuild' rebuilds it"
 
     @property
     def label(self) -> str:
         """Return the printed code: ``CHAIN-GAP``."""
         return self.name.replace("_", "-")
+
+
+SPOOL_REFUSED = "SPOOL-REFUSED"
+"""Code of the warning about an acknowledged event that cannot be ingested: unchanged, so it is no damage."""
 
 
 @dataclass(frozen=True, slots=True)

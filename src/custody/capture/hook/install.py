@@ -25,6 +25,8 @@ LIBRARY = (
     "event_home.py",
     "place.py",
     "secret_removal.py",
+    "secret_words.py",
+    "secret_phrases.py",
     "secret_scan.py",
     "patterns.py",
     "redact.py",

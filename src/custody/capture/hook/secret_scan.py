@@ -10,6 +10,9 @@ would redact gets past the scan:
 
 from __future__ import annotations
 
+from .secret_phrases import ESCAPED_WORDS, find_recovery_phrases, find_spoken_passwords
+from .secret_words import is_public_id
+
 TYPE_CHECKING = False  # importing typing takes longer than this module
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -199,8 +202,8 @@ def _is_plain_word(part: str) -> bool:
 
 
 def _count_part_odd_pairs(part: str) -> int:
-    """Return the number of odd pairs in a part; -1 for a plain word."""
-    count = _odd[part] = -1 if _is_plain_word(part) else count_odd_letter_pairs(part)
+    """Return the number of odd pairs in a part; -1 for a plain word and a public id."""
+    count = _odd[part] = -1 if _is_plain_word(part) or is_public_id(part) else count_odd_letter_pairs(part)
     return count
 
 
@@ -271,12 +274,16 @@ DIGITS_ODD_MIN = 0.2
 """Share of odd pairs of a value beside a revealing name: with two digits in it, with more."""
 BARE_ODD_MIN = 0.5
 
-KEYWORDS = ("pass", "pw", "secret", "token", "key", "auth", "cred", "mnemonic", "bearer", "basic", "sig=", "signature=")
+KEYWORDS = (
+    *("pass", "pw", "secret", "token", "key", "auth", "cred", "mnemonic", "bearer", "basic", "sig=", "signature="),
+    *("kennwort", "wachtwoord", "senha", "haslo", "sifre", "contrasena", "salasana", "heslo", "mdp"),
+)
 """Every revealing name contains one of these."""
 
 _NAME_ENDINGS = (
     (("passphrase", "mnemonic"), PHRASE),
     (("password", "passwd", "passcode", "passwort", "pwd", "dbpass", "userpass", "keypass", "storepass"), PASSWORD),
+    (("kennwort", "wachtwoord", "senha", "haslo", "sifre", "contrasena", "salasana", "heslo", "motdepasse"), PASSWORD),
     (("secret", "token", "authorization"), SECRET),
     (("credential", "cred"), WEAK),
 )
@@ -284,6 +291,8 @@ _NAME_ENDINGS = (
 _WHOLE_NAMES = {
     "pass": PASSWORD,
     "pw": PASSWORD,
+    "passord": PASSWORD,
+    "mdp": PASSWORD,
     "bearer": SECRET,
     "basic": SECRET,
     "auth": WEAK,
@@ -409,6 +418,8 @@ def _rate_secret_word(word: str, before: str, name: str) -> int:
         before = word[:-3] or before
         is_strong = before.endswith(_STRONG_KEYS) or (name.isupper() and before and not before.endswith(_PLAIN_KEYS))
         return SECRET if is_strong else WEAK
+    if word == "passe" and before == "de":
+        return PASSWORD  # "mot_de_passe"
     if word == "auth" and name.strip("_") == "auth":
         return SECRET
     return _WHOLE_NAMES.get(word, NONE)
@@ -733,6 +744,8 @@ def is_possible_secret(value: str, says: int, form: str, name: str) -> bool:
         return False
     if len(value) < LENGTH_MIN[says]:
         return False
+    if is_colon_hex(value):
+        return says >= SECRET or _NOT_A_KEY.isdisjoint(split_secret_name(name))
     if says <= SECRET and " " in value:
         return form == QUOTED and _is_secret_passphrase(value, name)
     if is_secret_placeholder(value, form not in (BARE, ENV, PHRASED), name):
@@ -746,6 +759,17 @@ def is_possible_secret(value: str, says: int, form: str, name: str) -> bool:
     if form in (ENV, PHRASED):
         return True
     return _is_random_looking(value) or not _is_plain_name(value) or (value.isdigit() and len(value) > 5)
+
+
+_NOT_A_KEY = frozenset("public fingerprint host identifier serial subject issuer authority modulus mac".split())
+"""Words of names whose value is public even if it is as long as a key."""
+COLON_BYTES_MIN = 16
+
+
+def is_colon_hex(value: str) -> bool:
+    """Return whether ``value`` is at least 16 bytes in hexadecimal digits, separated by colons."""
+    parts = value.split(":")
+    return len(parts) >= COLON_BYTES_MIN and all([len(part) == 2 and not part.strip(_HEX) for part in parts])
 
 
 def _is_secret_passphrase(value: str, name: str) -> bool:
@@ -921,6 +945,11 @@ MARKERS = (
     "5432",
     "kind",
     "kty",
+    "wandb",
+    "snyk",
+    "ngrok",
+    "priv:",
+    "privateexponent",
 )
 """Words, in lower case, that occur in every match of a rule over several words."""
 _COMPANIONS = {
@@ -934,6 +963,11 @@ _COMPANIONS = {
     "openssl": ("pass:",),
     "redis-cli": (" -a",),
     "5432": (":5432:",),
+    "wandb": ("login",),
+    "snyk": ("auth",),
+    "ngrok": ("authtoken",),
+    "priv:": ("priv:",),
+    "privateexponent": ("privateExponent:",),
     "kind": ("kind: Secret", 'kind": "Secret"', 'kind":"Secret"'),
 }
 """Texts that must also occur for such a word."""
@@ -957,8 +991,11 @@ def has_possible_secret(data: bytes) -> bool:
 
 
 def _has_secret_hint(data: bytes) -> bool:
-    if b"\\u" in data and _has_plain_secret_hint(unescape_json_bytes(data, ODD)):
-        return True  # a character outside ASCII may be part of a value or separate words: check both
+    if b"\\u" in data:
+        if any(map(data.lower().__contains__, ESCAPED_WORDS)):
+            return True  # redaction reads what follows these words
+        if _has_plain_secret_hint(unescape_json_bytes(data, ODD)):
+            return True  # a character outside ASCII may be part of a value or separate words: check both
     return _has_plain_secret_hint(unescape_json_bytes(data) if b"\\" in data else data)
 
 
@@ -975,6 +1012,8 @@ def _has_plain_secret_hint(data: bytes) -> bool:
         any(find_secret_markers(" ".join(words).lower(), text))
         or (b"://" in data and b"@" in data and any(find_url_secrets(text)))
         or any(find_named_secret_values(text, low))
+        or any(find_spoken_passwords(text, low))
+        or any(find_recovery_phrases(text, low))
     )
 
 
