@@ -72,6 +72,7 @@ def push_command(ctx: click.Context, name: str | None, *, with_text: bool, dry_r
 @click.pass_context
 def pull_command(
     ctx: click.Context,
+    /,
     name: str | None,
     *,
     accepted: tuple[str, ...],

@@ -1,7 +1,7 @@
 """Heads of chains as their owners sign them when they share, and their check on arrival.
 
-May touch the store of the workspace that is passed in, its repository, and ``ssh-keygen``. Only a push or an export
-signs: a hook never waits for a signature.
+May touch the store of the workspace that is passed in, its repository, and ``ssh-keygen``. Heads are signed by
+a push or an export only: a hook never waits for a signature.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -95,7 +95,7 @@ class OfferedHead:
         return Digest(found) if len(found) == HASH_BYTES else None
 
 
-# --- sign -------------------------------------------------------------------------------------------------------------
+# --- signing ----------------------------------------------------------------------------------------------------------
 
 
 def find_store_key(workspace: Workspace) -> SigningKey | None:

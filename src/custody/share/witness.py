@@ -174,7 +174,7 @@ def check_store_id(text: str) -> StoreId:
 
 @dataclass(slots=True)
 class HeadWatch:
-    """What is known about the heads of one remote: by this store, and by those who countersigned them there."""
+    """The heads of one remote as this store and those who countersigned them there saw them."""
 
     workspace: Workspace
     remote: str

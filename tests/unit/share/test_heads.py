@@ -1,4 +1,4 @@
-"""Signed heads and countersignatures through a git remote: what the owner of a chain said is what arrives, or nothing."""
+"""Signed heads and countersignatures through a git remote: what the owner shared arrives, or nothing does."""
 
 import json
 from collections.abc import Callable
@@ -267,7 +267,6 @@ def test_an_outline_stays_what_it_was_when_it_was_signed(
     before = team.shared(team.ref(ana))["chain/00000000.jsonl"]
     monkeypatch.setattr(heads_module, "encode_view_outline", lambda _views: b"[]")
     second = a_repository(team.folder / "second.git", bare=True)
-    ana.repository  # opened
     a_repository(team.folder / "ana").git("remote", "add", "second", f"file://{second.path}")
     push_to_git(ana, "second")
     assert second.git("cat-file", "blob", f"{team.ref(ana)}:chain/00000000.jsonl") == before
@@ -329,9 +328,11 @@ def test_a_roll_back_is_refused_by_whoever_saw_more(team: Team, ana: Workspace) 
 
 def test_a_signature_that_was_removed_is_noticed(team: Team, ana: Workspace) -> None:
     pull_from_git(team.clone("bob"), None)
-    replaced(
-        team, team.ref(ana), lambda files: [files.pop(name) for name in ("head.json", "outlines/00000000")] and None
-    )
+
+    def strip(files: dict[str, bytes]) -> None:
+        del files["head.json"], files["outlines/00000000"]
+
+    replaced(team, team.ref(ana), strip)
     carol = team.clone("carol")
     assert (codes(pull_from_git(carol, None)), records_of(carol)) == (["HEAD-SIGNATURE"], 0)
 
@@ -397,7 +398,8 @@ def test_forked_and_rewritten_chains_are_refused(
 
 def test_two_countersignatures_at_once_both_arrive(team: Team, ana: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     bob, carol = team.clone("bob"), team.clone("carol")
-    push, first = Exchange.push, []
+    push = Exchange.push
+    first: list[str] = []
 
     def race(self: Exchange, url: object, name: str, commit: str, old: str | None) -> None:
         if name == WITNESS_REF and not first:

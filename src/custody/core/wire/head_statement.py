@@ -81,7 +81,7 @@ class ChainHeadStatement(Struct, frozen=True, forbid_unknown_fields=True):
 class HeadSighting(Struct, frozen=True, forbid_unknown_fields=True):
     """What a witness states about a head that it saw and that extends every head it saw before.
 
-    ``statement`` is the digest of the owner's statement and ``root`` the root of its tree; None if nobody signed it.
+    ``statement`` is the digest of the owner's statement and ``root`` the root of its tree; None for an unsigned head.
     """
 
     custody: Literal[1]
