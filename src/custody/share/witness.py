@@ -288,10 +288,12 @@ class HeadWatch:
         put_seen_heads(store, self.remote, [_make_seen_head(offer, now_ns) for offer in self.offers.values()])
         for chain, offer in self.offers.items():
             for found, entry in self._iterate_checked_entries(chain):
-                if found.signer != found.head_key and found.seen.seq <= offer.tip.seq:
+                # A statement by another key than the owner's is not stored: it would look as if the owner made it.
+                if found.head_key != offer.signer or found.seen.seq > offer.tip.seq or entry.head is None:
+                    continue
+                put_statement(store, chain, found.seen.seq, entry.head)
+                if found.signer != found.head_key:
                     put_statement(store, chain, found.seen.seq, entry.seen)
-                    if entry.head is not None:
-                        put_statement(store, chain, found.seen.seq, entry.head)
 
     def _iterate_checked_entries(self, chain: StoreId) -> Iterator[tuple[Countersignature, WitnessEntry]]:
         by_statement = {entry.seen.statement: entry for entry in self.entries.get(chain, ())}

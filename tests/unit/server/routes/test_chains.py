@@ -42,7 +42,7 @@ from tests.builders.cli import a_git_folder
 from tests.builders.events import an_event
 from tests.builders.lines import an_edit_event, moment
 from tests.builders.repo import a_repository
-from tests.builders.service import ALL, Asked, TestKeeper, a_keeper, asked, bearer, listening
+from tests.builders.service import ALL, OTHER, Asked, TestKeeper, a_keeper, asked, bearer, listening
 from tests.builders.team import NEW, SECRETS, Team, ana_of, answers, recorded
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
@@ -441,3 +441,21 @@ def test_several_keys_for_one_chain_need_a_policy(served: Served, ana: Workspace
     a_repository(bob.folder).commit({b"custody.toml": listed.encode()}, ref="refs/heads/main")
     (chain,) = pull_from_service(replace(bob), served.remote).chains
     assert (chain.outcome, chain.signed_by) == ("taken", format_key_fingerprint(key_of(ana)))
+
+
+def test_countersignatures_of_unknown_chains_and_keys_are_refused(served: Served, ana: Workspace) -> None:
+    push_to_service(ana, served.remote)
+    entries = list_witness_entries(served.workspace)
+    body = json.dumps(msgspec.to_builtins(entries)).encode()
+    with RemoteService(served.remote) as service:
+        assert json.loads(service.post("/api/v1/witness", body, "application/json")) == {"new": 0}
+        with served.workspace.writing() as store, store.writing():
+            store.db.run("DELETE FROM head_statement")
+        with pytest.raises(ServiceRefusal, match="unknown key of chain"):
+            service.post("/api/v1/witness", body, "application/json")
+    with (
+        RemoteService(replace(served.remote, token=OTHER)) as other,
+        pytest.raises(ServiceRefusal, match="unknown chain"),
+    ):
+        other.post("/api/v1/witness", body, "application/json")
+    assert list_witness_entries(served.workspace).entries == []
