@@ -14,7 +14,7 @@ from custody.core.wire.canonical import EVENT_BYTES_MAX
 from custody.core.wire.head_statement import (
     ChainHeadStatement,
     HeadSighting,
-    SignedStatement,
+    StatementEnvelope,
     WitnessEntry,
     decode_statement,
     decode_statement_file,
@@ -54,7 +54,7 @@ def read_chain_heads(workspace: Workspace, chain: StoreId, *, after: int) -> Sha
     """Return the latest signed head of a chain by each key, with the digests of outlines after record ``after``."""
     with workspace.reading() as store:
         digests, end = b"".join(store.tables.outline_digests(chain)), store.tables.head(chain).seq
-        latest: dict[str, tuple[ChainHeadStatement, SignedStatement]] = {}
+        latest: dict[str, tuple[ChainHeadStatement, StatementEnvelope]] = {}
         for statement, signed in find_owner_statements(store, chain):
             if statement.seq <= end:  # a countersignature may tell of a head that was lost here
                 latest.setdefault(signed.key, (statement, signed))

@@ -25,7 +25,7 @@ from custody.core.wire.head_statement import (
     WITNESS_NAMESPACE,
     ChainHeadStatement,
     HeadSighting,
-    SignedStatement,
+    StatementEnvelope,
     WitnessEntry,
     decode_statement,
     decode_statement_file,
@@ -148,7 +148,7 @@ def countersign_head(offer: OfferedHead, repository: tuple[str, ...], key: Signi
     )
     data = encode_statement(seen)
     signature = sign_message(data, key.file, WITNESS_NAMESPACE)
-    return WitnessEntry(1, SignedStatement(data.decode(), key.public, signature), offer.signed)
+    return WitnessEntry(1, StatementEnvelope(data.decode(), key.public, signature), offer.signed)
 
 
 @dataclass(frozen=True, slots=True)

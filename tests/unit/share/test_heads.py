@@ -16,7 +16,7 @@ from custody.core.wire.head_statement import (
     WITNESS_NAMESPACE,
     ChainHeadStatement,
     HeadSighting,
-    SignedStatement,
+    StatementEnvelope,
     WitnessEntry,
     decode_statement,
     decode_statement_file,
@@ -88,15 +88,15 @@ def replaced(team: Team, ref: str, change: Callable[[dict[str, bytes]], None]) -
     team.remote.commit({name.encode(): data for name, data in files.items()}, ref=ref)
 
 
-def signed_head(team: Team, ref: str) -> SignedStatement:
-    return decode_statement_file(team.shared(ref)["head.json"], SignedStatement, bytes_max=1 << 16)
+def signed_head(team: Team, ref: str) -> StatementEnvelope:
+    return decode_statement_file(team.shared(ref)["head.json"], StatementEnvelope, bytes_max=1 << 16)
 
 
 def signed_again(workspace: Workspace, statement: ChainHeadStatement) -> bytes:
     """Return a statement of the owner with other content."""
     assert workspace.home is not None
     data = encode_statement(statement)
-    signed = SignedStatement(
+    signed = StatementEnvelope(
         data.decode(), key_of(workspace), sign_message(data, workspace.home / KEY_FILE, HEAD_NAMESPACE)
     )
     return json.dumps(msgspec.to_builtins(signed)).encode()
@@ -455,7 +455,7 @@ def forged_entry(team: Team, ana: Workspace, **fields: object) -> tuple[str, byt
     statement = decode_statement(signed_head(team, team.ref(ana)).data, ChainHeadStatement)
     statement = msgspec.structs.replace(statement, **fields)
     data = encode_statement(statement)
-    head = SignedStatement(data.decode(), derive_public_key(key), sign_message(data, key, HEAD_NAMESPACE))
+    head = StatementEnvelope(data.decode(), derive_public_key(key), sign_message(data, key, HEAD_NAMESPACE))
     seen = HeadSighting(
         1,
         "head-seen",
@@ -468,7 +468,7 @@ def forged_entry(team: Team, ana: Workspace, **fields: object) -> tuple[str, byt
         statement.at,
     )
     data = encode_statement(seen)
-    signed = SignedStatement(data.decode(), head.key, sign_message(data, key, WITNESS_NAMESPACE))
+    signed = StatementEnvelope(data.decode(), head.key, sign_message(data, key, WITNESS_NAMESPACE))
     return name_witness_entry(statement.store, head.key), encode_witness_entry(WitnessEntry(1, signed, head))
 
 

@@ -17,7 +17,7 @@ from custody.core.record import chain_tip_from_record
 from custody.core.wire.head_statement import (
     HEAD_NAMESPACE,
     ChainHeadStatement,
-    SignedStatement,
+    StatementEnvelope,
     decode_statement,
     encode_statement,
     format_key_fingerprint,
@@ -383,7 +383,7 @@ def test_heads_that_do_not_fit_are_refused(served: Served, ana: Workspace) -> No
     ]
     for change in changes:
         data = encode_statement(msgspec.structs.replace(statement, **change))
-        signed = SignedStatement(
+        signed = StatementEnvelope(
             data.decode(), shared.head.key, sign_message(data, ana.home / KEY_FILE, HEAD_NAMESPACE)
         )
         body = json.dumps(msgspec.to_builtins(msgspec.structs.replace(shared, head=signed))).encode()
@@ -428,7 +428,9 @@ def test_several_keys_for_one_chain_need_a_policy(served: Served, ana: Workspace
     make_private_key(served.team.folder / "mallory")
     public = derive_public_key(served.team.folder / "mallory")
     data = shared.head.data
-    forged = SignedStatement(data.decode(), public, sign_message(data, served.team.folder / "mallory", HEAD_NAMESPACE))
+    forged = StatementEnvelope(
+        data.decode(), public, sign_message(data, served.team.folder / "mallory", HEAD_NAMESPACE)
+    )
     body = json.dumps(msgspec.to_builtins(msgspec.structs.replace(shared, head=forged))).encode()
     statement = decode_statement(data, ChainHeadStatement)
     with RemoteService(served.remote) as service:
