@@ -12,7 +12,7 @@ from custody.attribution.app.foreign_states import has_changed_line_origins, lis
 from custody.core.paths import RepoPath
 from custody.core.plural import count_noun
 from custody.core.record import ChainTip, Damage, Record, empty_chain_tip
-from custody.core.wire.head_statement import SignedStatement
+from custody.core.wire.head_statement import StatementEnvelope
 from custody.share.chain_exchange import (
     ChainReader,
     find_outline_rewrite,
@@ -58,7 +58,13 @@ class ChainIntake:
 
     @classmethod
     def open(
-        cls, store: Store, watch: HeadWatch, tip: ChainTip, signed: tuple[SignedStatement, bytes] | None, *, texts: bool
+        cls,
+        store: Store,
+        watch: HeadWatch,
+        tip: ChainTip,
+        signed: tuple[StatementEnvelope, bytes] | None,
+        *,
+        texts: bool,
     ) -> "ChainIntake":
         """Compare the head that a remote offers with the store; raise ``HeadFault`` if its statement is invalid."""
         offer, fault = _read_offer(watch, tip, signed)
@@ -154,7 +160,7 @@ class ChainIntake:
 
 
 def _read_offer(
-    watch: HeadWatch, tip: ChainTip, signed: tuple[SignedStatement, bytes] | None
+    watch: HeadWatch, tip: ChainTip, signed: tuple[StatementEnvelope, bytes] | None
 ) -> tuple[OfferedHead, str | None]:
     if signed is None:
         return OfferedHead(tip), None

@@ -20,7 +20,7 @@ from custody.core.wire.arrival import ERASED
 from custody.core.wire.canonical import dump_canonical_json
 from custody.core.wire.head_statement import (
     HeadSighting,
-    SignedStatement,
+    StatementEnvelope,
     WitnessEntry,
     decode_statement,
     decode_statement_file,
@@ -115,13 +115,13 @@ def iterate_chunk_lines(objects: ObjectReader[Object], shared: SharedRef, after:
         yield read_shared_file(objects, sha).splitlines(keepends=True)
 
 
-def read_signed_head(exchange: Exchange, shared: SharedRef) -> tuple[SignedStatement, bytes] | None:
+def read_signed_head(exchange: Exchange, shared: SharedRef) -> tuple[StatementEnvelope, bytes] | None:
     """Return the signed statement of a chain's owner and its outline digests; None if the head is not signed."""
     if not shared.is_signed:
         return None
     with exchange.objects(HEAD_BYTES_MAX) as objects:
         data = read_shared_file(objects, shared.files[HEAD_FILE.encode()])
-    signed = decode_statement_file(data, SignedStatement, bytes_max=HEAD_BYTES_MAX)
+    signed = decode_statement_file(data, StatementEnvelope, bytes_max=HEAD_BYTES_MAX)
     with exchange.objects(OUTLINES_BYTES_MAX) as objects:
         numbers = range(find_chain_chunk(shared.manifest.seq) + 1)
         names = [make_outlines_chunk_name(number) for number in numbers]

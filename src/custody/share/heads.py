@@ -1,7 +1,7 @@
 """Heads of chains as their owners sign them when they share, and their check on arrival.
 
-May touch the store of the workspace that is passed in, its repository, and ``ssh-keygen``. Only a push or an export
-signs: a hook never waits for a signature.
+May touch the store of the workspace that is passed in, its repository, and ``ssh-keygen``. Heads are signed by
+a push or an export only: a hook never waits for a signature.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ from custody.core.wire.body import VERBATIM, encode_view_outline, format_digest
 from custody.core.wire.head_statement import (
     HEAD_NAMESPACE,
     ChainHeadStatement,
-    SignedStatement,
+    StatementEnvelope,
     decode_statement,
     encode_statement,
     format_key_fingerprint,
@@ -80,7 +80,7 @@ class OfferedHead:
     """The head of a chain that a remote offers: its owner's statement, if it is signed, and the outline digests."""
 
     tip: ChainTip
-    signed: SignedStatement | None = None
+    signed: StatementEnvelope | None = None
     statement: ChainHeadStatement | None = None
     outlines: bytes = b""
 
@@ -95,7 +95,7 @@ class OfferedHead:
         return Digest(found) if len(found) == HASH_BYTES else None
 
 
-# --- sign -------------------------------------------------------------------------------------------------------------
+# --- signing ----------------------------------------------------------------------------------------------------------
 
 
 def find_store_key(workspace: Workspace) -> SigningKey | None:
@@ -129,7 +129,7 @@ def sign_chain_head(
         if encode_statement(statement) == encode_statement(_with_time(made, statement.at)):
             return OfferedHead(tip, signed, statement, tree.outlines)
     data = encode_statement(made)
-    signed = SignedStatement(data.decode(), key.public, sign_message(data, key.file, HEAD_NAMESPACE))
+    signed = StatementEnvelope(data.decode(), key.public, sign_message(data, key.file, HEAD_NAMESPACE))
     with store.writing():
         put_statement(store, tip.store, int(tip.seq), signed)
     return OfferedHead(tip, signed, made, tree.outlines)
@@ -219,7 +219,7 @@ def make_record_outline(store: Store, record: Record) -> bytes:
 
 def find_owner_statements(
     store: Store, chain: StoreId, key: str | None = None
-) -> list[tuple[ChainHeadStatement, SignedStatement]]:
+) -> list[tuple[ChainHeadStatement, StatementEnvelope]]:
     """Return the stored statements of a chain's owner, optionally by one key, the latest position first."""
     return [
         (decode_statement(signed.data, ChainHeadStatement), signed)
@@ -249,7 +249,7 @@ class HeadFault(InputError):
         self.damage = damage
 
 
-def check_owner_statement(signed: SignedStatement, chain: StoreId) -> ChainHeadStatement:
+def check_owner_statement(signed: StatementEnvelope, chain: StoreId) -> ChainHeadStatement:
     """Return the statement of a chain's owner; raise ``HeadFault`` if it is forged or about another chain."""
     try:
         statement = decode_statement(signed.data, ChainHeadStatement)
@@ -282,7 +282,7 @@ def find_repository_fault(workspace: Workspace, repository: Sequence[str]) -> st
 
 
 def check_offered_head(
-    workspace: Workspace, tip: ChainTip, signed: SignedStatement, outlines: bytes
+    workspace: Workspace, tip: ChainTip, signed: StatementEnvelope, outlines: bytes
 ) -> tuple[OfferedHead, str | None]:
     """Return the head that a remote offers, and why its statement does not count if it does not.
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from custody.core.ids import Link, StoreId
 from custody.core.tree_head import TreeHash
-from custody.core.wire.head_statement import SignedStatement
+from custody.core.wire.head_statement import StatementEnvelope
 from custody.store import Store
 from custody.store.tables import bytes_from_sql, integer_from_sql
 
@@ -29,7 +29,7 @@ class SeenHead:
     seen_ns: int
 
 
-def put_statement(store: Store, chain: StoreId, seq: int, signed: SignedStatement) -> None:
+def put_statement(store: Store, chain: StoreId, seq: int, signed: StatementEnvelope) -> None:
     """Store a verified statement about a chain, inside a write; it replaces an earlier one about the same position."""
     store.db.run(
         "INSERT INTO head_statement (store_id, seq, signer, statement, signature) VALUES (?, ?, ?, ?, ?)"
@@ -39,14 +39,14 @@ def put_statement(store: Store, chain: StoreId, seq: int, signed: SignedStatemen
     )
 
 
-def list_statements(store: Store, chain: StoreId) -> list[SignedStatement]:
+def list_statements(store: Store, chain: StoreId) -> list[StatementEnvelope]:
     """Return the statements about a chain, by its owner and by those who saw it, the latest positions first."""
     rows = store.db.rows(
         "SELECT statement, signer, signature FROM head_statement WHERE store_id = ? ORDER BY seq DESC, signer LIMIT ?",
         (chain, STATEMENTS_MAX),
     )
     return [
-        SignedStatement(bytes_from_sql(data).decode("utf-8", "surrogatepass"), str(key), str(signature))
+        StatementEnvelope(bytes_from_sql(data).decode("utf-8", "surrogatepass"), str(key), str(signature))
         for data, key, signature in rows
     ]
 

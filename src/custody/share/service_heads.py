@@ -14,7 +14,7 @@ from custody.core.wire.canonical import EVENT_BYTES_MAX
 from custody.core.wire.head_statement import (
     ChainHeadStatement,
     HeadSighting,
-    SignedStatement,
+    StatementEnvelope,
     WitnessEntry,
     decode_statement,
     decode_statement_file,
@@ -53,10 +53,11 @@ SIGNERS_MAX = 16
 def read_chain_heads(workspace: Workspace, chain: StoreId, *, after: int) -> SharedHeads:
     """Return the latest signed head of a chain by each key, with the digests of outlines after record ``after``."""
     with workspace.reading() as store:
-        digests = b"".join(store.tables.outline_digests(chain))
-        latest: dict[str, tuple[ChainHeadStatement, SignedStatement]] = {}
+        digests, end = b"".join(store.tables.outline_digests(chain)), store.tables.head(chain).seq
+        latest: dict[str, tuple[ChainHeadStatement, StatementEnvelope]] = {}
         for statement, signed in find_owner_statements(store, chain):
-            latest.setdefault(signed.key, (statement, signed))
+            if statement.seq <= end:  # a countersignature may tell of a head that was lost here
+                latest.setdefault(signed.key, (statement, signed))
         return SharedHeads(
             [
                 SharedHead(signed, after, b64encode(digests[after * HASH_BYTES : statement.seq * HASH_BYTES]).decode())
@@ -173,8 +174,9 @@ def receive_witness_entries(workspace: Workspace, data: bytes) -> WitnessReceipt
                     raise InputError(f"unknown chain {chain}", hint="send its records first")
                 if found.signer == found.head_key:
                     continue  # its own statement says as much
-                known = {signed.digest for signed in list_statements(store, chain)}
-                new += entry.seen.digest not in known
+                if found.head_key not in {signed.key for _, signed in find_owner_statements(store, chain)}:
+                    raise InputError(f"unknown key of chain {chain}", hint="send its signed head first")
+                new += entry.seen not in list_statements(store, chain)
                 put_statement(store, chain, found.seen.seq, entry.seen)
                 if entry.head is not None:
                     put_statement(store, chain, found.seen.seq, entry.head)

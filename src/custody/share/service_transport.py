@@ -24,7 +24,7 @@ from custody.core.wire.body import format_digest
 from custody.core.wire.canonical import EVENT_BYTES_MAX, dump_canonical_json
 from custody.core.wire.head_statement import (
     ChainHeadStatement,
-    SignedStatement,
+    StatementEnvelope,
     decode_statement,
     decode_statement_file,
 )
@@ -350,7 +350,7 @@ class _ServicePull:
         intake.store_all(items, origins)
         return intake.report_accepted(origins, dry_run=False)
 
-    def _choose_head(self, there: ChainTip) -> tuple[SignedStatement, bytes] | None:
+    def _choose_head(self, there: ChainTip) -> tuple[StatementEnvelope, bytes] | None:
         """Return the signed head by the key that the team lists, or that signed before, and all outline digests."""
         known = b"".join(self.store.tables.outline_digests(there.store))
         after = len(known) // HASH_BYTES

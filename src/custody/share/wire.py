@@ -23,10 +23,7 @@ from custody.core.wire.canonical import (
     parse_json_bytes,
 )
 from custody.core.wire.head_statement import (
-    SignatureText,
-    SignedStatement,
-    SignedText,
-    StatementKey,
+    StatementEnvelope,
     WitnessEntry,
 )
 from custody.core.wire.report import IntegrityFinding, Report
@@ -124,9 +121,7 @@ class HeadLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="hea
     """The statement of a chain's owner about its head, after the chain; ``outlines`` are their digests in base64."""
 
     store: StoreText
-    statement: SignedText
-    key: StatementKey
-    signature: SignatureText
+    head: StatementEnvelope
     outlines: str
 
 
@@ -208,14 +203,14 @@ def record_from_line(line: RecordLine) -> Record:
     return Record(StoreId(line.store), Seq(line.seq), entry, Link(bytes.fromhex(line.link)))
 
 
-def make_head_line(store: StoreId, signed: SignedStatement, outlines: bytes) -> HeadLine:
+def make_head_line(store: StoreId, signed: StatementEnvelope, outlines: bytes) -> HeadLine:
     """Return the line with the signed head of a chain."""
-    return HeadLine(store, signed.statement, signed.key, signed.signature, b64encode(outlines).decode())
+    return HeadLine(store, signed, b64encode(outlines).decode())
 
 
-def head_from_line(line: HeadLine) -> tuple[SignedStatement, bytes]:
+def head_from_line(line: HeadLine) -> tuple[StatementEnvelope, bytes]:
     """Return the signed head of a chain and its outline digests."""
-    return SignedStatement(line.statement, line.key, line.signature), decode_outline_digests(line.outlines)
+    return line.head, decode_outline_digests(line.outlines)
 
 
 def decode_outline_digests(text: str) -> bytes:
@@ -274,7 +269,7 @@ class ChainReceipt(msgspec.Struct, frozen=True):
 class SharedHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The signed head of a chain; ``outlines`` are the digests of outlines after record ``after``, in base64."""
 
-    head: SignedStatement
+    head: StatementEnvelope
     after: Annotated[int, Meta(ge=0, le=2**63 - 1)]
     outlines: Annotated[str, Meta(max_length=EVENT_BYTES_MAX)]
 

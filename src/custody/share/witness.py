@@ -25,7 +25,7 @@ from custody.core.wire.head_statement import (
     WITNESS_NAMESPACE,
     ChainHeadStatement,
     HeadSighting,
-    SignedStatement,
+    StatementEnvelope,
     WitnessEntry,
     decode_statement,
     decode_statement_file,
@@ -148,7 +148,7 @@ def countersign_head(offer: OfferedHead, repository: tuple[str, ...], key: Signi
     )
     data = encode_statement(seen)
     signature = sign_message(data, key.file, WITNESS_NAMESPACE)
-    return WitnessEntry(1, SignedStatement(data.decode(), key.public, signature), offer.signed)
+    return WitnessEntry(1, StatementEnvelope(data.decode(), key.public, signature), offer.signed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ def check_store_id(text: str) -> StoreId:
 
 @dataclass(slots=True)
 class HeadWatch:
-    """What is known about the heads of one remote: by this store, and by those who countersigned them there."""
+    """The heads of one remote as this store and those who countersigned them there saw them."""
 
     workspace: Workspace
     remote: str
@@ -288,10 +288,12 @@ class HeadWatch:
         put_seen_heads(store, self.remote, [_make_seen_head(offer, now_ns) for offer in self.offers.values()])
         for chain, offer in self.offers.items():
             for found, entry in self._iterate_checked_entries(chain):
-                if found.signer != found.head_key and found.seen.seq <= offer.tip.seq:
+                # A statement by another key than the owner's is not stored: it would look as if the owner made it.
+                if found.head_key != offer.signer or found.seen.seq > offer.tip.seq or entry.head is None:
+                    continue
+                put_statement(store, chain, found.seen.seq, entry.head)
+                if found.signer != found.head_key:
                     put_statement(store, chain, found.seen.seq, entry.seen)
-                    if entry.head is not None:
-                        put_statement(store, chain, found.seen.seq, entry.head)
 
     def _iterate_checked_entries(self, chain: StoreId) -> Iterator[tuple[Countersignature, WitnessEntry]]:
         by_statement = {entry.seen.statement: entry for entry in self.entries.get(chain, ())}

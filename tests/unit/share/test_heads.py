@@ -1,4 +1,4 @@
-"""Signed heads and countersignatures through a git remote: what the owner of a chain said is what arrives, or nothing."""
+"""Signed heads and countersignatures through a git remote: what the owner shared arrives, or nothing does."""
 
 import json
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from custody.core.wire.head_statement import (
     WITNESS_NAMESPACE,
     ChainHeadStatement,
     HeadSighting,
-    SignedStatement,
+    StatementEnvelope,
     WitnessEntry,
     decode_statement,
     decode_statement_file,
@@ -88,15 +88,15 @@ def replaced(team: Team, ref: str, change: Callable[[dict[str, bytes]], None]) -
     team.remote.commit({name.encode(): data for name, data in files.items()}, ref=ref)
 
 
-def signed_head(team: Team, ref: str) -> SignedStatement:
-    return decode_statement_file(team.shared(ref)["head.json"], SignedStatement, bytes_max=1 << 16)
+def signed_head(team: Team, ref: str) -> StatementEnvelope:
+    return decode_statement_file(team.shared(ref)["head.json"], StatementEnvelope, bytes_max=1 << 16)
 
 
 def signed_again(workspace: Workspace, statement: ChainHeadStatement) -> bytes:
     """Return a statement of the owner with other content."""
     assert workspace.home is not None
     data = encode_statement(statement)
-    signed = SignedStatement(
+    signed = StatementEnvelope(
         data.decode(), key_of(workspace), sign_message(data, workspace.home / KEY_FILE, HEAD_NAMESPACE)
     )
     return json.dumps(msgspec.to_builtins(signed)).encode()
@@ -267,7 +267,6 @@ def test_an_outline_stays_what_it_was_when_it_was_signed(
     before = team.shared(team.ref(ana))["chain/00000000.jsonl"]
     monkeypatch.setattr(heads_module, "encode_view_outline", lambda _views: b"[]")
     second = a_repository(team.folder / "second.git", bare=True)
-    ana.repository  # opened
     a_repository(team.folder / "ana").git("remote", "add", "second", f"file://{second.path}")
     push_to_git(ana, "second")
     assert second.git("cat-file", "blob", f"{team.ref(ana)}:chain/00000000.jsonl") == before
@@ -329,9 +328,11 @@ def test_a_roll_back_is_refused_by_whoever_saw_more(team: Team, ana: Workspace) 
 
 def test_a_signature_that_was_removed_is_noticed(team: Team, ana: Workspace) -> None:
     pull_from_git(team.clone("bob"), None)
-    replaced(
-        team, team.ref(ana), lambda files: [files.pop(name) for name in ("head.json", "outlines/00000000")] and None
-    )
+
+    def strip(files: dict[str, bytes]) -> None:
+        del files["head.json"], files["outlines/00000000"]
+
+    replaced(team, team.ref(ana), strip)
     carol = team.clone("carol")
     assert (codes(pull_from_git(carol, None)), records_of(carol)) == (["HEAD-SIGNATURE"], 0)
 
@@ -397,7 +398,8 @@ def test_forked_and_rewritten_chains_are_refused(
 
 def test_two_countersignatures_at_once_both_arrive(team: Team, ana: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     bob, carol = team.clone("bob"), team.clone("carol")
-    push, first = Exchange.push, []
+    push = Exchange.push
+    first: list[str] = []
 
     def race(self: Exchange, url: object, name: str, commit: str, old: str | None) -> None:
         if name == WITNESS_REF and not first:
@@ -453,7 +455,7 @@ def forged_entry(team: Team, ana: Workspace, **fields: object) -> tuple[str, byt
     statement = decode_statement(signed_head(team, team.ref(ana)).data, ChainHeadStatement)
     statement = msgspec.structs.replace(statement, **fields)
     data = encode_statement(statement)
-    head = SignedStatement(data.decode(), derive_public_key(key), sign_message(data, key, HEAD_NAMESPACE))
+    head = StatementEnvelope(data.decode(), derive_public_key(key), sign_message(data, key, HEAD_NAMESPACE))
     seen = HeadSighting(
         1,
         "head-seen",
@@ -466,7 +468,7 @@ def forged_entry(team: Team, ana: Workspace, **fields: object) -> tuple[str, byt
         statement.at,
     )
     data = encode_statement(seen)
-    signed = SignedStatement(data.decode(), head.key, sign_message(data, key, WITNESS_NAMESPACE))
+    signed = StatementEnvelope(data.decode(), head.key, sign_message(data, key, WITNESS_NAMESPACE))
     return name_witness_entry(statement.store, head.key), encode_witness_entry(WitnessEntry(1, signed, head))
 
 

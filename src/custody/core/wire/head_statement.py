@@ -81,7 +81,7 @@ class ChainHeadStatement(Struct, frozen=True, forbid_unknown_fields=True):
 class HeadSighting(Struct, frozen=True, forbid_unknown_fields=True):
     """What a witness states about a head that it saw and that extends every head it saw before.
 
-    ``statement`` is the digest of the owner's statement and ``root`` the root of its tree; None if nobody signed it.
+    ``statement`` is the digest of the owner's statement and ``root`` the root of its tree; None for an unsigned head.
     """
 
     custody: Literal[1]
@@ -100,7 +100,7 @@ class HeadSighting(Struct, frozen=True, forbid_unknown_fields=True):
         return ChainTip(StoreId(self.store), Seq(self.seq), Link(bytes.fromhex(self.link)))
 
 
-class SignedStatement(Struct, frozen=True, forbid_unknown_fields=True):
+class StatementEnvelope(Struct, frozen=True, forbid_unknown_fields=True):
     """A statement with its signature and the public key that made it."""
 
     statement: SignedText
@@ -122,12 +122,12 @@ class WitnessEntry(Struct, frozen=True, forbid_unknown_fields=True):
     """A countersignature, with the owner's statement that was seen; ``head`` is None for a chain without one."""
 
     custody: Literal[1]
-    seen: SignedStatement
-    head: SignedStatement | None
+    seen: StatementEnvelope
+    head: StatementEnvelope | None
 
 
 Statement = TypeVar("Statement", ChainHeadStatement, HeadSighting)
-Shape = TypeVar("Shape", bound=Struct)
+StatementShape = TypeVar("StatementShape", bound=Struct)
 
 
 def encode_statement(statement: ChainHeadStatement | HeadSighting) -> bytes:
@@ -143,7 +143,7 @@ def decode_statement(data: bytes, kind: type[Statement]) -> Statement:
     return statement
 
 
-def decode_statement_file(data: bytes, kind: type[Shape], *, bytes_max: int) -> Shape:
+def decode_statement_file(data: bytes, kind: type[StatementShape], *, bytes_max: int) -> StatementShape:
     """Decode JSON of exactly this shape; raise ``InputError`` for any other."""
     value = parse_json_bytes(data, bytes_max=bytes_max)
     try:

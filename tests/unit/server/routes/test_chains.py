@@ -17,7 +17,7 @@ from custody.core.record import chain_tip_from_record
 from custody.core.wire.head_statement import (
     HEAD_NAMESPACE,
     ChainHeadStatement,
-    SignedStatement,
+    StatementEnvelope,
     decode_statement,
     encode_statement,
     format_key_fingerprint,
@@ -42,7 +42,7 @@ from tests.builders.cli import a_git_folder
 from tests.builders.events import an_event
 from tests.builders.lines import an_edit_event, moment
 from tests.builders.repo import a_repository
-from tests.builders.service import ALL, Asked, TestKeeper, a_keeper, asked, bearer, listening
+from tests.builders.service import ALL, OTHER, Asked, TestKeeper, a_keeper, asked, bearer, listening
 from tests.builders.team import NEW, SECRETS, Team, ana_of, answers, recorded
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
@@ -383,7 +383,7 @@ def test_heads_that_do_not_fit_are_refused(served: Served, ana: Workspace) -> No
     ]
     for change in changes:
         data = encode_statement(msgspec.structs.replace(statement, **change))
-        signed = SignedStatement(
+        signed = StatementEnvelope(
             data.decode(), shared.head.key, sign_message(data, ana.home / KEY_FILE, HEAD_NAMESPACE)
         )
         body = json.dumps(msgspec.to_builtins(msgspec.structs.replace(shared, head=signed))).encode()
@@ -428,7 +428,9 @@ def test_several_keys_for_one_chain_need_a_policy(served: Served, ana: Workspace
     make_private_key(served.team.folder / "mallory")
     public = derive_public_key(served.team.folder / "mallory")
     data = shared.head.data
-    forged = SignedStatement(data.decode(), public, sign_message(data, served.team.folder / "mallory", HEAD_NAMESPACE))
+    forged = StatementEnvelope(
+        data.decode(), public, sign_message(data, served.team.folder / "mallory", HEAD_NAMESPACE)
+    )
     body = json.dumps(msgspec.to_builtins(msgspec.structs.replace(shared, head=forged))).encode()
     statement = decode_statement(data, ChainHeadStatement)
     with RemoteService(served.remote) as service:
@@ -441,3 +443,21 @@ def test_several_keys_for_one_chain_need_a_policy(served: Served, ana: Workspace
     a_repository(bob.folder).commit({b"custody.toml": listed.encode()}, ref="refs/heads/main")
     (chain,) = pull_from_service(replace(bob), served.remote).chains
     assert (chain.outcome, chain.signed_by) == ("taken", format_key_fingerprint(key_of(ana)))
+
+
+def test_countersignatures_of_unknown_chains_and_keys_are_refused(served: Served, ana: Workspace) -> None:
+    push_to_service(ana, served.remote)
+    entries = list_witness_entries(served.workspace)
+    body = json.dumps(msgspec.to_builtins(entries)).encode()
+    with RemoteService(served.remote) as service:
+        assert json.loads(service.post("/api/v1/witness", body, "application/json")) == {"new": 0}
+        with served.workspace.writing() as store, store.writing():
+            store.db.run("DELETE FROM head_statement")
+        with pytest.raises(ServiceRefusal, match="unknown key of chain"):
+            service.post("/api/v1/witness", body, "application/json")
+    with (
+        RemoteService(replace(served.remote, token=OTHER)) as other,
+        pytest.raises(ServiceRefusal, match="unknown chain"),
+    ):
+        other.post("/api/v1/witness", body, "application/json")
+    assert list_witness_entries(served.workspace).entries == []
