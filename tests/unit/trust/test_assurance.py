@@ -138,7 +138,8 @@ def test_a_rejection_by_anybody_lowers_a_score_and_is_no_review() -> None:
 def test_an_override_that_somebody_vouches_for_stands_for_itself() -> None:
     reported = replace(a_decision(day=1, id="d", stakes=ChangeStakes(None, 900)), patch=PATCH, agent_lines=5)
     stated = replace(an_override(reported, ACCEPTED), patch=PATCH, agent_lines=5, stakes=ChangeStakes(None, 7))
-    for entries in ([stated], [reported, stated]):
+    cases: list[list[Entry]] = [[stated], [reported, stated]]
+    for entries in cases:
         chosen = select_counting_entries(ROBOT, entries, believing([stated]))
         assert find_largest_reviewed_change(ROBOT, chosen.entries) == 7
         assert chosen.lowest is WITNESSED
