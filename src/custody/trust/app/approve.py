@@ -57,7 +57,7 @@ class AuthorApproval:
 
     @property
     def assurance(self) -> Assurance:
-        """Return the lowest assurance of the decisions in favor of the author; without any, nobody vouches for it."""
+        """Return the lowest assurance of the decisions in favor of the author; self-reported without any."""
         return self.counting.lowest or Assurance.SELF_REPORTED
 
 
