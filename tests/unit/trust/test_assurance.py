@@ -89,7 +89,7 @@ small = TrustRules(approve_samples_min=2, tier_lines_max=(0, 10, 50, 200, 500), 
 
 @st.composite
 def reports(draw: st.DrawFn, entries: Sequence[Entry]) -> list[Entry]:
-    """What anybody can report: about new changes, and about anything in ``entries``, under the same ids."""
+    """Draw what anybody can report: about new changes, and about anything in ``entries``, under the same ids."""
     made: list[Entry] = draw(st.lists(decisions | landings | recoveries, max_size=6))
     decided = [entry for entry in entries if isinstance(entry, DecisionEntry)]
     if decided:
@@ -138,8 +138,8 @@ def test_a_rejection_by_anybody_lowers_a_score_and_is_no_review() -> None:
 def test_an_override_that_somebody_vouches_for_stands_for_itself() -> None:
     reported = replace(a_decision(day=1, id="d", stakes=ChangeStakes(None, 900)), patch=PATCH, agent_lines=5)
     stated = replace(an_override(reported, ACCEPTED), patch=PATCH, agent_lines=5, stakes=ChangeStakes(None, 7))
-    cases: list[list[Entry]] = [[stated], [reported, stated]]
-    for entries in cases:
+    both: tuple[list[Entry], list[Entry]] = ([stated], [reported, stated])
+    for entries in both:
         chosen = select_counting_entries(ROBOT, entries, believing([stated]))
         assert find_largest_reviewed_change(ROBOT, chosen.entries) == 7
         assert chosen.lowest is WITNESSED
