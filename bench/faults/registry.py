@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from bench.faults import calls, chain, disk, hooks, kill, tamper
+from bench.faults import calls, chain, disk, hooks, kill, last_words, tamper
 from bench.faults.frame import Fault
 from bench.names import by_name
 
@@ -13,4 +13,5 @@ FAULTS: Mapping[str, Fault] = by_name(
     tamper.FAULTS,
     calls.FAULTS,
     hooks.FAULTS,
+    last_words.FAULTS,
 )

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 
+from bench.redaction_corpus import sentences
 from bench.redaction_corpus.draw import BASE62, BASE64, DIGITS, HEX, UPPER, Draw
 from bench.redaction_corpus.frame import Harmless, HarmlessKind
 from bench.redaction_corpus.installed import some_lines
@@ -311,4 +312,4 @@ TEXTS: tuple[Callable[[Draw], Harmless], ...] = (
     docstrings,
 )
 
-HARMLESS = tuple(HarmlessKind(text.__name__.replace("_", "-"), text) for text in TEXTS)
+HARMLESS = tuple(HarmlessKind(text.__name__.replace("_", "-"), text) for text in TEXTS) + sentences.HARMLESS

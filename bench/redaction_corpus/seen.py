@@ -3,6 +3,7 @@
 import base64
 import json
 
+from bench.redaction_corpus import sentences
 from bench.redaction_corpus.draw import BASE32, BASE36, BASE62, BASE64, BASE64URL, DIGITS, HEX, LOWER, UPPER, Draw
 from bench.redaction_corpus.frame import Kind, Sample, written
 from bench.redaction_corpus.places import PLACES
@@ -421,4 +422,5 @@ KINDS: tuple[Kind, ...] = (
     *DATABASE,
     *ASSIGNED,
     *BARE,
+    *sentences.KINDS,
 )

@@ -5,6 +5,7 @@ import json
 from bench.redaction_corpus.draw import BASE62, BASE64, DIGITS, HEX, LOWER, UPPER, Draw
 from bench.redaction_corpus.frame import Harmless, HarmlessKind
 from bench.redaction_corpus.installed import some_lines
+from bench.redaction_unseen import sentences
 
 UNSEEN_HALF = 1
 
@@ -291,32 +292,35 @@ def svg(draw: Draw) -> Harmless:
     return Harmless(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><path d="{steps}z"/></svg>\n')
 
 
-HARMLESS: tuple[HarmlessKind, ...] = tuple(
-    HarmlessKind(name.replace("_", "-"), text)
-    for name, text in {
-        "library": library,
-        "cargo-lock": cargo_lock,
-        "go-sum": go_sum,
-        "yarn-lock": yarn_lock,
-        "git-log": git_log,
-        "agent-events": agent_events,
-        "css": css,
-        "data-uri": data_uri,
-        "minified": minified,
-        "prose": prose,
-        "java-trace": java_trace,
-        "hexdump": hexdump,
-        "openapi": openapi,
-        "typescript": typescript,
-        "k8s-references": k8s_references,
-        "terraform": terraform,
-        "public-keys": public_keys,
-        "certificate": certificate,
-        "test-output": test_output,
-        "sql-schema": sql_schema,
-        "labels": labels,
-        "docker-output": docker_output,
-        "nix": nix,
-        "svg": svg,
-    }.items()
+HARMLESS: tuple[HarmlessKind, ...] = (
+    tuple(
+        HarmlessKind(name.replace("_", "-"), text)
+        for name, text in {
+            "library": library,
+            "cargo-lock": cargo_lock,
+            "go-sum": go_sum,
+            "yarn-lock": yarn_lock,
+            "git-log": git_log,
+            "agent-events": agent_events,
+            "css": css,
+            "data-uri": data_uri,
+            "minified": minified,
+            "prose": prose,
+            "java-trace": java_trace,
+            "hexdump": hexdump,
+            "openapi": openapi,
+            "typescript": typescript,
+            "k8s-references": k8s_references,
+            "terraform": terraform,
+            "public-keys": public_keys,
+            "certificate": certificate,
+            "test-output": test_output,
+            "sql-schema": sql_schema,
+            "labels": labels,
+            "docker-output": docker_output,
+            "nix": nix,
+            "svg": svg,
+        }.items()
+    )
+    + sentences.HARMLESS
 )

@@ -5,6 +5,7 @@ import json
 
 from bench.redaction_corpus.draw import BASE32, BASE36, BASE62, BASE64, BASE64URL, DIGITS, HEX, LOWER, UPPER, Draw
 from bench.redaction_corpus.frame import Kind, Sample, in_places, written
+from bench.redaction_unseen import sentences
 from bench.redaction_unseen.places import PLACES
 
 
@@ -611,4 +612,5 @@ KINDS: tuple[Kind, ...] = (
     *DATABASE,
     *ASSIGNED,
     *ALONE,
+    *sentences.KINDS,
 )

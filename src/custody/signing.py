@@ -4,6 +4,7 @@ May start ``ssh-keygen``, write a private temporary folder while it runs, and re
 prompts for a passphrase, and uses neither ssh-agent nor the user's own SSH files.
 """
 
+import base64
 import os
 import subprocess
 import tempfile
@@ -25,6 +26,14 @@ PUBLIC_KEY_WORDS = 2
 """The words of a public key that identify it: type and base64; a comment may follow."""
 ONE_KEY = "key"
 """The principal of a key that was passed without a name."""
+
+
+_PREAMBLE_BYTES = len(b"SSHSIG") + 4
+"""Magic bytes and version of a signature."""
+_LENGTH_BYTES = 4
+_FLAGS_BYTES = 1 + 4
+"""Flags and counter at the end of a signature by a device."""
+_USER_PRESENT = 1
 
 
 class SigningError(WorldError):
@@ -101,6 +110,33 @@ def find_signer(message: bytes, signature: str, namespace: str, allowed: bytes) 
 def allowed_signers_from_key(line: str) -> bytes:
     """Return the list of allowed signers for one public key, written as type and base64."""
     return f"{ONE_KEY} {line}\n".encode()
+
+
+def has_presence_flag(signature: str) -> bool:
+    """Return whether the device that made a signature says that a person touched it; False for other keys.
+
+    ``ssh-keygen`` accepts signatures that a device made without a touch. Its format is in OpenSSH's PROTOCOL.sshsig
+    and PROTOCOL.u2f: a signature by a key on a device ends with its flags and a counter.
+    """
+    try:
+        blob = base64.b64decode("".join(signature.strip().splitlines()[1:-1]), validate=True)
+        made = _split_ssh_strings(blob[_PREAMBLE_BYTES:])[-1]
+        kind, flags = _split_ssh_strings(made[:-_FLAGS_BYTES])[0], made[-_FLAGS_BYTES]
+    except (ValueError, IndexError):
+        return False
+    return kind.startswith(b"sk-") and bool(flags & _USER_PRESENT)
+
+
+def _split_ssh_strings(blob: bytes) -> list[bytes]:
+    """Split strings that are each preceded by their length in 4 bytes; a ``ValueError`` for anything else."""
+    strings = []
+    while blob:
+        end = _LENGTH_BYTES + int.from_bytes(blob[:_LENGTH_BYTES], "big")
+        if len(blob) < max(end, _LENGTH_BYTES):
+            raise ValueError
+        strings.append(blob[_LENGTH_BYTES:end])
+        blob = blob[end:]
+    return strings
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from custody.capture.hook.secret_scan import has_possible_secret
 from custody.core.errors import InputError, SpoolError
 from custody.core.ids import EventId
 from custody.core.platform import CLOEXEC, NOFOLLOW, NONBLOCK
-from custody.core.wire.arrival import Arrival, arrival_from_bytes
+from custody.core.wire.arrival import Arrival, arrival_from_bytes, arrival_from_json, drop_host_witness
 from custody.core.wire.canonical import EVENT_BYTES_MAX, dump_canonical_json, parse_json_bytes
 
 REFUSED = "refused"
@@ -52,10 +52,22 @@ class SpoolReceipt:
 
 @dataclass(frozen=True, slots=True)
 class RejectedFile:
-    """A spool file that is not an event, and why."""
+    """A spool file that cannot be ingested, where it is, and why.
+
+    ``is_damaged``: its bytes are not those that were acknowledged. Otherwise they are, but they are not a valid event.
+    """
 
     event: EventId
+    path: Path
     why: str
+    is_damaged: bool = False
+
+
+def format_rejected_gap(file: RejectedFile) -> str:
+    """Return the recording gap of a rejected file, with the time in its name."""
+    at, _, _ = file.event.partition("-")
+    text = f"the waiting event '{file.event}' was set aside: {file.why}"
+    return f"{at} {text}" if at.isascii() and at.isdigit() else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +165,7 @@ class Spool:
                 self._move(self.folder / name, aside / name)
 
     def list_rejected_files(self) -> list[RejectedFile]:
-        """Return the files that are not events, moved already or not, and why."""
+        """Return the files that cannot be ingested, moved already or not, and why."""
         folders = (self.folder / REFUSED, self.folder)
         files = (self._read(folder / name, name) for folder in folders for name in self._names(folder))
         return [wrong for wrong in files if isinstance(wrong, RejectedFile)]
@@ -175,17 +187,19 @@ class Spool:
             # Another process ingested and removed it between listing and reading.
             return None
         except OSError as error:
-            return RejectedFile(name, f"cannot be read: {error.strerror}")
+            # The file of a recorder that another user ran is unchanged; a planted link is not.
+            is_damaged = not isinstance(error, PermissionError)
+            return RejectedFile(name, path, f"cannot be read: {error.strerror}", is_damaged=is_damaged)
         data = unframe_spool_event(raw)
         if data is None:
-            return RejectedFile(name, "damaged: the digest in its first line does not match")
+            return RejectedFile(name, path, "damaged: the digest in its first line does not match", is_damaged=True)
         try:
             return [
-                arrival_from_bytes(event, self._clean(event_bytes))
+                arrival_from_json(event, drop_host_witness(parse_json_bytes(self._clean(event_bytes))))
                 for event, event_bytes in _split_spool_events(name, data)
             ]
         except InputError as error:
-            return RejectedFile(name, error.message)
+            return RejectedFile(name, path, error.message)
 
     def _clean(self, data: bytes) -> bytes:
         """Return the event redacted by the current rules, which may have grown since it was recorded."""

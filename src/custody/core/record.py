@@ -104,13 +104,17 @@ class DamageCode(Enum):
     HEAD_ROLLBACK = "a remote has an earlier state of a chain than was seen there before"
     OUTLINE_CHANGED = "an outline, or the origins of lines, differ from what the owner of the chain signed"
     FILE_DAMAGED = "the database reports a damaged file"
-    SPOOL_DAMAGED = "the file of a pending event was changed"
+    SPOOL_DAMAGED = "the file of a pending event was changed after it was acknowledged"
     VIEW_DIFFERS = "a view does not match its record; 'custody doctor --rebuild' rebuilds it"
 
     @property
     def label(self) -> str:
         """Return the printed code: ``CHAIN-GAP``."""
         return self.name.replace("_", "-")
+
+
+SPOOL_REFUSED = "SPOOL-REFUSED"
+"""Code of the warning about an acknowledged event that cannot be ingested: unchanged, so it is no damage."""
 
 
 @dataclass(frozen=True, slots=True)

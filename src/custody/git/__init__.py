@@ -22,6 +22,7 @@ from custody.git.diff import (
 )
 from custody.git.exchange import (
     BRANCHES,
+    BUDGET_REF,
     EVERY_REF,
     PULLS,
     Exchange,
@@ -40,6 +41,7 @@ from custody.git.work_tree_file import NoWorkFile, WorkFile, read_small_file, re
 __all__ = [
     "BRANCHES",
     "BRANCH_PREFIXES",
+    "BUDGET_REF",
     "EVERY_REF",
     "PULLS",
     "Ancestry",

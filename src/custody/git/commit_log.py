@@ -90,9 +90,9 @@ def parse_commit_log(chunks: Iterable[bytes]) -> Iterator[Commit]:
     """Yield the commits of ``git rev-list`` with ``LOG_OPTIONS``, with or without ``--parents``, in git's order."""
     reader = ChunkReader(chunks)
     while not reader.is_at_end():
-        reader.until(b"\0")
-        yield _commit_from_fields([reader.until(b"\0") for _ in _FIELDS])
-        if end := reader.until(b"\n"):
+        reader.read_until(b"\0")
+        yield _commit_from_fields([reader.read_until(b"\0") for _ in _FIELDS])
+        if end := reader.read_until(b"\n"):
             raise make_git_output_error("expected the end of a commit", end)
 
 

@@ -47,6 +47,9 @@ PREFIX = "custody-exchange-"
 OBJECT_BYTES_MAX = 256 << 20
 FILE = 0o100644
 
+BUDGET_REF = f"{REFS}budget"
+"""The reference of the shared budget."""
+
 _CHAIN = re.compile(r"refs/custody/[0-9a-f]{32}")
 _NAME = re.compile(r"refs/custody/([0-9a-f]{32}|witness|budget)")
 _KNOWN = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64}) (refs/custody/([0-9a-f]{32}|witness|budget))")
@@ -83,7 +86,7 @@ class Exchange:
 
     def push(self, url: RemoteUrl, name: str, commit: str, old: str | None) -> None:
         """Set the remote's reference to ``commit`` if it still is ``old`` (None: absent); else ``RemoteMoveError``."""
-        assert _NAME.fullmatch(name), "a reference of ours"
+        assert name == BUDGET_REF or _CHAIN.fullmatch(name), "a reference of ours"
         lease = f"--force-with-lease={name}:{'' if old is None else check_full_object_id(old)}"
         with self._git(url, "receive-pack") as (git, served):
             options = ("--porcelain", "--no-verify", "--no-follow-tags", lease)
@@ -121,6 +124,10 @@ class Exchange:
             raise WorldError(f"cannot read '{self.folder}': {error.strerror}") from error
         matches = (_KNOWN.fullmatch(line) for line in lines)
         return {match[2].decode(): match[1].decode() for match in matches if match is not None}
+
+    def note_ref(self, name: str, commit: str) -> None:
+        """Remember a commit as the last known one of a reference, whatever the remote has now."""
+        self._store_known_refs({name: check_full_object_id(commit)})
 
     @property
     def _sealed(self) -> Git:
@@ -186,6 +193,11 @@ class Exchange:
 
     def _keep(self, kind: str, content: bytes) -> str:
         return write_loose_object(self._make_folder() / "objects", self.object_format, kind, content)
+
+
+def _is_wanted_ref(ref: Ref, names: Sequence[str]) -> bool:
+    name = ref.name.decode("ascii", "replace")
+    return _CHAIN.fullmatch(name) is not None or (name == BUDGET_REF and name in names)
 
 
 def escape_git_lines(output: bytes) -> list[str]:

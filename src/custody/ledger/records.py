@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from custody.capture.hook.event_home import read_capture_gaps
+from custody.capture.spool import format_rejected_gap
 from custody.core.errors import InputError, StoreError
 from custody.core.ids import Digest, RecordRef, Seq, StoreId
 from custody.core.plural import count_noun
@@ -12,6 +13,7 @@ from custody.core.record import Record, RecordingGap, parse_recording_gap
 from custody.core.wire.arrival import SYSTEM_KINDS
 from custody.core.wire.body import format_digest, list_payload_digests
 from custody.core.wire.canonical import Json, parse_json_bytes
+from custody.core.wire.event import GENERIC
 from custody.core.wire.report import EraseReport, RecordsReport, RecordSummary, ShowReport
 from custody.core.wire.time import format_timestamp
 from custody.store import RecordFilter, Store
@@ -155,6 +157,9 @@ IMPORT_EVENT = "import"
 """The prefix of event names that were not recorded live."""
 IMPORTED_KINDS = frozenset(("transcript", "trace", "trace_link"))
 """The kinds of records that only imports create."""
+GENERIC_KINDS = frozenset(str(event.__struct_config__.tag) for event in GENERIC)
+"""The kinds of generic events: any program can record one under any agent's name."""
+CLAIM_KINDS = IMPORTED_KINDS | GENERIC_KINDS
 
 
 def is_imported_record(record: Record, owned: Collection[StoreId]) -> bool:
@@ -162,19 +167,14 @@ def is_imported_record(record: Record, owned: Collection[StoreId]) -> bool:
     return record.entry.event.startswith(IMPORT_EVENT) or record.store not in owned
 
 
-def is_claim_record(record: Record, owned: Collection[StoreId]) -> bool:
-    """Return whether a record was added afterwards: imported, or a line of another program's file."""
-    return record.entry.kind in IMPORTED_KINDS or is_imported_record(record, owned)
+def is_claim_record(record: Record, believed: Collection[StoreId]) -> bool:
+    """Return whether a record is only a claim: imported, generic, or in a chain that is not among the believed."""
+    return record.entry.kind in CLAIM_KINDS or is_imported_record(record, believed)
 
 
-def list_trusted_chains(store: Store) -> set[StoreId]:
-    """Return the chains whose records count as recorded: the store's own, and those pulled from the team's remote."""
-    return store.tables.owned() | store.tables.pulled()
-
-
-def make_recorded_only_filter(store: Store) -> RecordFilter:
-    """Return a filter that excludes claims."""
-    return RecordFilter(IMPORT_EVENT, tuple(sorted(IMPORTED_KINDS)), tuple(sorted(list_trusted_chains(store))))
+def make_recorded_only_filter(believed: Collection[StoreId]) -> RecordFilter:
+    """Return a filter that excludes claims: only records of agents' hooks in the believed chains match."""
+    return RecordFilter(IMPORT_EVENT, tuple(sorted(CLAIM_KINDS)), tuple(sorted(believed)))
 
 
 FILE = "gaps"
@@ -188,7 +188,9 @@ def list_recording_gaps(workspace: Workspace) -> list[RecordingGap]:
     lines = [
         line for folder in workspace.gap_folders if _has_recording_gaps(folder) for line in read_capture_gaps(folder)
     ]
-    gaps = [parse_recording_gap(line) for line in dict.fromkeys((*_read_chained_gaps(workspace), *lines))]
+    chained = _read_chained_gaps(workspace)
+    rejected = _list_unchained_rejections(workspace, chained)
+    gaps = [parse_recording_gap(line) for line in dict.fromkeys((*chained, *rejected, *lines))]
     until_ns = workspace.until_ns
     return [gap for gap in gaps if until_ns is None or gap.at_ns is None or gap.at_ns <= until_ns]
 
@@ -198,11 +200,17 @@ def _read_chained_gaps(workspace: Workspace) -> list[str]:
         return []
     try:
         with workspace.reading() as store:
-            payloads = store.tables.payloads(store.tables.records_lost())
+            payloads = store.tables.payloads(store.tables.list_gap_records())
     except StoreError:
         return []  # verification reports the damage
     values = (payload.get("what") for payload in payloads.values() if isinstance(payload, dict))
     return [what for what in values if isinstance(what, str)]
+
+
+def _list_unchained_rejections(workspace: Workspace, chained: Sequence[str]) -> list[str]:
+    """Return the gaps of rejected event files that the chain does not have yet, as when the store is read-only."""
+    files = [file for spool in workspace.spools for file in spool.list_rejected_files()]
+    return [format_rejected_gap(file) for file in files if not any(file.event in line for line in chained)]
 
 
 def _has_recording_gaps(folder: Path) -> bool:

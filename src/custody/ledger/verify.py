@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from custody.capture.spool import RejectedFile
 from custody.core.ids import PENDING, Digest, RecordRef, Seq, StoreId, digest_from_bytes
 from custody.core.record import (
+    SPOOL_REFUSED,
     ChainTip,
     Damage,
     DamageCode,
@@ -17,7 +19,7 @@ from custody.core.record import (
 from custody.core.wire.arrival import ERASED
 from custody.core.wire.body import format_digest, list_payload_digests
 from custody.core.wire.canonical import parse_json_bytes
-from custody.core.wire.report import Chain, VerifyReport, finding_from_damage
+from custody.core.wire.report import Chain, IntegrityFinding, VerifyReport, finding_from_damage
 from custody.store import Body, DamagedStoreError, KeptHead, Store, erased_digest_from_payload, split_row_batches
 from custody.workspace.workspace import Workspace
 
@@ -63,9 +65,10 @@ def verify_ledger_store(workspace: Workspace, store: Store) -> VerifyReport:
         records=records,
         bodies=store.tables.body_count(),
         erased=len(erasures),
-        withheld=store.tables.withheld_count(),
+        withheld=store.tables.count_withheld_bodies(),
         pending=int(pending),
         findings=[finding_from_damage(damage) for damage in damages],
+        warnings=warn_of_refused_events(workspace),
     )
 
 
@@ -109,7 +112,7 @@ def _read_intact_bodies(store: Store, digests: Sequence[Digest]) -> dict[Digest,
 def _is_erasure_recorded(store: Store, digest: Digest, erasures: Erasures) -> bool:
     """Return whether a body may be empty: own records need an erasure in an own chain, copied ones in any chain."""
     erasing = erasures.get(digest, set())
-    owned = store.tables.owned()
+    owned = store.tables.list_owned_chains()
     using = {record.store for record in store.tables.records_holding(digest)}
     return bool(erasing & owned) or (bool(erasing) and not using & owned)
 
@@ -140,7 +143,7 @@ def find_missing_body_damage(store: Store, records: Sequence[Record]) -> Iterato
         record.ref: {record.entry.digest} | _list_intact_text_digests(readable.get(record.entry.digest))
         for record in records
     }
-    stored = store.tables.held(set().union(*needed.values()))
+    stored = store.tables.find_stored_bodies(set().union(*needed.values()))
     for ref, digests in needed.items():
         for digest in sorted(digests - stored):
             yield Damage(
@@ -158,7 +161,7 @@ def _list_intact_text_digests(body: Body | None) -> frozenset[Digest]:
 
 def find_head_damage(store: Store, heads: Sequence[ChainTip]) -> Iterator[Damage]:
     """Yield the problems of head files, and the chains without one."""
-    files = store.heads.all() if store.heads else []
+    files = store.heads.read_all() if store.heads else []
     here = {head.store for head in heads}
     for file in files:
         yield from _find_head_file_damage(file, here)
@@ -197,17 +200,30 @@ def _describe_fork(store: Store, record: Record) -> str:
 
 def _find_view_damage(store: Store) -> Iterator[Damage]:
     try:
-        for ref in store.views.wrong():
+        for ref in store.views.find_mismatched_records():
             yield Damage(DamageCode.VIEW_DIFFERS, f"the views of record {ref.seq} of chain {ref.store} differ", ref)
     except DamagedStoreError:
         return  # views are built from bodies, and the damaged body is reported
 
 
 def find_spool_damage(workspace: Workspace) -> Iterator[Damage]:
-    """Yield the pending events that were set aside."""
-    for spool in workspace.spools:
-        for file in spool.list_rejected_files():
+    """Yield the event files that were changed after they were acknowledged."""
+    for file in _list_rejected_files(workspace):
+        if file.is_damaged:
             yield Damage(DamageCode.SPOOL_DAMAGED, f"the pending event '{file.event}' was set aside: {file.why}")
+
+
+def warn_of_refused_events(workspace: Workspace) -> list[IntegrityFinding]:
+    """Return a warning for each acknowledged event that cannot be ingested; its gap counts where gaps count."""
+    return [
+        IntegrityFinding(SPOOL_REFUSED, f"the pending event '{file.event}' was set aside: {file.why}")
+        for file in _list_rejected_files(workspace)
+        if not file.is_damaged
+    ]
+
+
+def _list_rejected_files(workspace: Workspace) -> list[RejectedFile]:
+    return [file for spool in workspace.spools for file in spool.list_rejected_files()]
 
 
 # A store that was verified completely is sealed. While the seal is valid, only custody has written to it, and only
@@ -225,9 +241,9 @@ def check_ledger_integrity(workspace: Workspace, *, seals: bool = True) -> Verif
 
 def _verify_since_seal(workspace: Workspace, store: Store, *, seals: bool) -> VerifyReport:
     heads = [head for head in store.tables.chains() if head.store != PENDING]
-    since = store.sealed_positions()
+    since = store.read_sealed_positions()
     if since is not None and not any(_find_damage_since_seal(workspace, store, heads, since)):
-        report = _make_intact_verify_report(store, heads)
+        report = _make_intact_verify_report(workspace, store, heads)
     else:
         report = verify_ledger_store(workspace, store)
     if seals and not report.findings:
@@ -246,7 +262,7 @@ def _find_damage_since_seal(
         yield Damage(DamageCode.CHAIN_CUT, f"chain {missing} is missing")
     for head in heads:
         yield from _find_chain_damage_since(store, head, since.get(head.store, 0))
-    for ref in store.views.wrong(since):
+    for ref in store.views.find_mismatched_records(since):
         yield Damage(DamageCode.VIEW_DIFFERS, f"the views of record {ref.seq} of chain {ref.store} differ", ref)
 
 
@@ -284,7 +300,7 @@ def _find_head_mismatch_damage(store: Store, remembered: ChainTip | None) -> Ite
         yield Damage(DamageCode.HEAD_DIFFERS, f"record {record.seq} of chain {record.store} was replaced", record.ref)
 
 
-def _make_intact_verify_report(store: Store, heads: list[ChainTip]) -> VerifyReport:
+def _make_intact_verify_report(workspace: Workspace, store: Store, heads: list[ChainTip]) -> VerifyReport:
     own = store.own()
     return VerifyReport(
         outcome="fine",
@@ -294,4 +310,5 @@ def _make_intact_verify_report(store: Store, heads: list[ChainTip]) -> VerifyRep
         erased=0,
         pending=int(store.tables.head(PENDING).seq),
         findings=[],
+        warnings=warn_of_refused_events(workspace),
     )

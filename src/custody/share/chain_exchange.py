@@ -221,7 +221,7 @@ class ChainReader:
             needed |= named
             self._erased |= erased
         for digest in sorted(needed):
-            if digest not in self._recent and not self._tables.held([digest]):
+            if digest not in self._recent and not self._tables.find_stored_bodies([digest]):
                 what = f"record {record.seq} of chain {record.store} names {format_digest(digest)}, which is missing"
                 yield Damage(DamageCode.BODY_MISSING, what, record.ref)
 
@@ -243,7 +243,7 @@ def read_shared_payload(payload: bytes, kind: str, *, hint: str) -> tuple[frozen
 
 def list_own_chain_tips(store: Store) -> list[ChainTip]:
     """Return the tips of the non-empty chains that this store appends to or once appended to."""
-    return [head for head in map(store.tables.head, sorted(store.tables.owned())) if head.seq > 0]
+    return [head for head in map(store.tables.head, sorted(store.tables.list_owned_chains())) if head.seq > 0]
 
 
 def summarize_share_outcome(chains: Iterable[SharedChain]) -> Literal["fine", "found"]:
@@ -375,7 +375,7 @@ class Conflict(InputError):
 def list_chain_states(workspace: Workspace) -> ChainStates:
     """List every stored chain."""
     with workspace.reading() as store:
-        owned, origin_lists = store.tables.owned(), list_line_origin_chains(store)
+        owned, origin_lists = store.tables.list_owned_chains(), list_line_origin_chains(store)
         heads = [head for head in store.tables.chains() if head.store != PENDING]
         return ChainStates(
             [_report_chain_state(head, owned=head.store in owned, origin_lists=origin_lists) for head in heads]
@@ -465,7 +465,7 @@ def _merge_chain_origins(store: Store, chain: StoreId, lines: list[bytes], head:
 
 def refuse_own_chain(store: Store, chain: StoreId) -> None:
     """Raise ``Conflict`` for a chain that the service itself appends to."""
-    if chain in store.tables.owned():
+    if chain in store.tables.list_owned_chains():
         raise Conflict("this chain belongs to the service itself", hint="send events to /api/v1/evidence")
 
 

@@ -118,7 +118,7 @@ def _sign_exported_heads(workspace: Workspace) -> dict[StoreId, OfferedHead]:
             others = (
                 find_stored_head(store, tip)
                 for tip in store.tables.chains()
-                if tip.store not in store.tables.owned() and tip.store != PENDING
+                if tip.store not in store.tables.list_owned_chains() and tip.store != PENDING
             )
             return {offer.tip.store: offer for offer in (*own, *others) if offer is not None}
     except (StoreUnwritable, SpoolError) as error:
@@ -191,10 +191,11 @@ def _list_export_text_digests(store: Store, payload: Digest) -> frozenset[Digest
 def import_chain_export(workspace: Workspace, path: Path) -> ImportReport:
     """Copy every chain of an export into the store; if one chain does not verify, nothing is imported."""
     with _make_export_rereadable(path) as file:
-        return _import_export_file(workspace, file, str(path))
+        return import_export_file(workspace, file, str(path))
 
 
-def _import_export_file(workspace: Workspace, file: Path, path: str) -> ImportReport:
+def import_export_file(workspace: Workspace, file: Path, path: str) -> ImportReport:
+    """Copy every chain of a file that can be read twice; messages call it ``path``."""
     checked = _check_export_file(workspace, file, path)
     if checked.damages:
         findings = report_chain_damages(checked.damages)
@@ -223,7 +224,7 @@ def _prepare_imported_heads(store: Store, checked: "_ExportCheck") -> list[Offer
     heads = []
     for offer in checked.heads:
         chain = offer.tip.store
-        if chain in store.tables.owned() or find_outline_rewrite(store, offer) is not None:
+        if chain in store.tables.list_owned_chains() or find_outline_rewrite(store, offer) is not None:
             continue  # its own statements count, or the owner signed other outlines before
         replaced = {}
         for seq, payload in enumerate(checked.payloads[chain], 1):
@@ -237,7 +238,7 @@ def _prepare_imported_heads(store: Store, checked: "_ExportCheck") -> list[Offer
 
 def _store_imported_origins(store: Store, checked: "_ExportCheck") -> None:
     """Store the origins of the chains that are here without texts; call it inside a write."""
-    ours = store.tables.owned()
+    ours = store.tables.list_owned_chains()
     for chain, files in checked.origins.items():
         if chain not in ours:
             put_line_origins(store, chain, check_shared_origins(files, checked.reached[chain]))

@@ -212,7 +212,9 @@ def _choose_record_outline(
 def make_record_outline(store: Store, record: Record) -> bytes:
     """Return the outline of a record with its texts: the signed one, or a new one."""
     fixed = store.tables.own_outline(record.ref)
-    return fixed or encode_view_outline(tuple(shorten_tool_call_command(view) for view in store.views.of(record)))
+    return fixed or encode_view_outline(
+        tuple(shorten_tool_call_command(view) for view in store.views.read_views(record))
+    )
 
 
 def find_owner_statements(

@@ -58,7 +58,7 @@ def list_stated_chains(store: Store) -> list[StoreId]:
 
 def put_seen_heads(store: Store, remote: str, heads: Iterable[SeenHead]) -> None:
     """Store the heads that were seen at a remote, inside a write."""
-    store.db.many(
+    store.db.run_for_each(
         "INSERT INTO head_seen (remote, store_id, seq, link, root, signed_ns, signer, seen_ns)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (remote, store_id) DO UPDATE SET seq = excluded.seq,"
         " link = excluded.link, root = excluded.root, signed_ns = excluded.signed_ns, signer = excluded.signer,"

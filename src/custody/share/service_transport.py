@@ -313,7 +313,7 @@ class _ServicePull:
         """Store a chain, or report why it was refused."""
         there, here = state.head, self.store.tables.head(state.head.store)
         fork = find_chain_fork(self.store, there)
-        if there.store in self.store.tables.owned():
+        if there.store in self.store.tables.list_owned_chains():
             damage = fork or self.watch.find_later_head(self.store, OfferedHead(there))
             if damage is None:
                 return SharedChain(there.store, int(here.seq), 0, texts=True, outcome="own")
@@ -452,7 +452,7 @@ def open_remote_cache(workspace: Workspace, remote: NamedRemote) -> CacheWorkspa
             if head.store != PENDING:
                 _copy_own_chain(own, copy, head)
         copy.catch_up()
-        ours = own.tables.owned()
+        ours = own.tables.list_owned_chains()
     _report_skipped_chains(
         workspace, pull_from_service(cached, remote, ours=ours, witness=WitnessOptions(countersign=False))
     )
@@ -469,7 +469,7 @@ def _copy_own_chain(own: Store, copy: Store, head: ChainTip) -> None:
         lines = list(iterate_chain_lines(own, head.store, after=after, until=until, texts=True))
         copy.copy(list(reader.read(lines)))
     with copy.writing():
-        if head.store in own.tables.owned() or head.store in own.tables.pulled():
+        if head.store in own.tables.list_owned_chains() or head.store in own.tables.list_pulled_chains():
             copy.tables.mark_pulled(head.store)
         if files := read_chain_line_origins(own, head.store):
             put_line_origins(copy, head.store, files)

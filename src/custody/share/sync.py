@@ -128,6 +128,11 @@ def _find_service_remote(name: str | None) -> NamedRemote | None:
     return NamedRemote(stored.name, stored.url, os.environ.get(TOKEN_VARIABLE) or stored.token)
 
 
+def find_added_service(name: str) -> NamedRemote | None:
+    """Return the service that the user added under this name; None if there is none."""
+    return _find_service_remote(name)
+
+
 # Which remote a name means: a service that the user added, or a git remote of the repository.
 
 
@@ -347,7 +352,7 @@ class _GitPull:
         chain = StoreId(name.rpartition("/")[2])
         try:
             shared = read_shared_ref(self.exchange, name, ref.id)
-            if chain in self.store.tables.owned():
+            if chain in self.store.tables.list_owned_chains():
                 return self._compare_own(shared)
             return self._take_shared(shared)
         except HeadFault as error:

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from custody.core.errors import InputError
-from custody.core.ids import Digest, EventId, Link, NaturalKey, Seq, StoreId
+from custody.core.ids import Digest, EventId, Link, NaturalKey, Seq, StoreId, digest_from_bytes
 from custody.core.record import ChainTip, Record, RecordDraft
 from custody.core.wire.body import format_digest, parse_digest
 from custody.core.wire.canonical import (
@@ -445,3 +445,65 @@ class RemoteReport(Report, frozen=True, kw_only=True, tag="remote"):
     """The services that the user added."""
 
     remotes: list[RemoteInfo]
+
+
+# Reservations of lines that merge without review: one JSON object each, and their list at a service.
+
+
+RESERVATION_LINES_MAX = 2**31 - 1
+RESERVATIONS_MAX = 100
+"""Reservations in one request: one for each agent of a change."""
+ShortName = Annotated[str, Meta(min_length=1, max_length=1000)]
+
+
+class ReservationLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Lines of one agent's change, taken from the budgets of the agent, its operator and the areas of the change."""
+
+    patch: Annotated[str, Meta(min_length=1, max_length=1100)]
+    agent: ShortName
+    lines: Annotated[int, Meta(ge=0, le=RESERVATION_LINES_MAX)]
+    at: str
+    operator: ShortName | None = None
+    areas: Annotated[list[ShortName], Meta(max_length=1000)] = msgspec.field(default_factory=list)
+    head: Annotated[str, Meta(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$(?!\n)")] | None = None
+
+
+class ReservationList(msgspec.Struct, frozen=True, kw_only=True):
+    """The reservations after a time, and their version: a digest, which changes with every reservation."""
+
+    reservations: list[ReservationLine]
+    version: str
+
+
+class ReservationBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Reservations to add, if those after ``since`` still have the ``version`` that was read."""
+
+    since: str
+    version: Annotated[str, Meta(max_length=100)]
+    reservations: Annotated[list[ReservationLine], Meta(min_length=1, max_length=RESERVATIONS_MAX)]
+
+
+def encode_reservation(line: ReservationLine) -> bytes:
+    """Encode one reservation; the same reservation gives the same bytes."""
+    return dump_canonical_json(msgspec.to_builtins(line))
+
+
+def decode_reservation(data: bytes) -> ReservationLine:
+    """Decode a file of the shared budget; an ``InputError`` if it is not a reservation."""
+    try:
+        return msgspec.convert(parse_json_bytes(data), ReservationLine)
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        raise InputError(
+            f"invalid reservation in the shared budget: {describe_conversion_error(error)}",
+            hint="another program wrote it; ask who administers the remote to remove it",
+        ) from error
+
+
+def encode_reservation_body(body: ReservationBody) -> bytes:
+    """Encode a request to reserve lines."""
+    return dump_canonical_json(msgspec.to_builtins(body))
+
+
+def digest_reservation_lines(lines: Sequence[ReservationLine]) -> str:
+    """Return the version of a list."""
+    return format_digest(digest_from_bytes(b"\n".join(map(encode_reservation, lines))))

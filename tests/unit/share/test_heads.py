@@ -299,7 +299,7 @@ def test_a_forged_outline_of_another_chain_does_not_reach_this_one(team: Team, a
         store.tables.put_outline(record.entry.digest, b"[]")
     assert only(pull_from_git(bob, None)).outcome == "taken"
     with bob.reading() as store, ana.reading() as there:
-        assert len(store.views.of(record)) == len(there.views.of(record)) > 0
+        assert len(store.views.read_views(record)) == len(there.views.read_views(record)) > 0
 
 
 # --- what others saw --------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 
 from .durable import make_durable_folder, new_spool_name, sync_folder, write_spool_event
@@ -60,9 +61,12 @@ def spool_hook_event(home: str, data: bytes, environment: dict[str, str]) -> str
 
 
 def record_capture_gap(home: str, text: str, environment: dict[str, str]) -> None:
-    """Count an event that could not be recorded, where ``custody doctor`` reads it."""
+    """Count an event that could not be recorded, where ``custody doctor`` reads it; else print it.
+
+    The user's own folder is the last one: its gaps count in every repository, so none is lost.
+    """
     line = f"{time.time_ns()} {' '.join(text.split())[:GAP_WORDS_MAX]}\n".encode("utf-8", "backslashreplace")
-    for folder in (home, locate_event_fallback(home, environment)):
+    for folder in (home, locate_event_fallback(home, environment), find_user_state_folder(environment)):
         try:
             make_durable_folder(folder)
             handle = os.open(
@@ -79,6 +83,16 @@ def record_capture_gap(home: str, text: str, environment: dict[str, str]) -> Non
             continue
         finally:
             os.close(handle)
+    print_last_words(text)
+
+
+def print_last_words(text: str) -> None:
+    """Print one line on standard error, if anybody reads it."""
+    try:
+        sys.stderr.write(f"custody: {text}\n")
+        sys.stderr.flush()
+    except (AttributeError, OSError, ValueError):
+        return  # closed: the gap is counted all the same
 
 
 def read_capture_gaps(folder: str | os.PathLike[str]) -> list[str]:

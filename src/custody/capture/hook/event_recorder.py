@@ -61,6 +61,9 @@ REPEATED = frozenset(
 )
 """Events that may occur several times in one prompt, so the prompt does not name them."""
 
+GENERIC_NAMES = ("kind", "agent", "session", "id", "at")
+"""Names in a generic event: its kind, and what replaces the fields of the envelope."""
+
 CLAUDE_CODE = "claude-code"
 GEMINI = "gemini"
 CURSOR = "cursor"
@@ -89,7 +92,8 @@ class HookArguments:
     """
 
     def __init__(self, arguments: list[str]) -> None:
-        self.agent = _read_hook_option(arguments, "--agent") or "unknown"
+        agent = _read_hook_option(arguments, "--agent") or ""
+        self.agent = agent if agent.isprintable() and agent else "unknown"
         self.event = _read_hook_option(arguments, "--event")
         self.receipt = "--receipt" in arguments
         self.user = "--user" in arguments
@@ -202,6 +206,9 @@ def record_hook_event(
     options: HookArguments, hook_input: HookInput, fields: HookFields | None, home: str
 ) -> str | None:
     """Record one event; return its name once it is durable, or None after counting a gap."""
+    if fields is not None and is_generic_event(fields) and (problem := find_generic_event_problem(fields)):
+        report_capture_gap(home, f"{options.agent}: not recorded: {problem}")
+        return None
     if hook_input.unended and fields is None:
         report_capture_gap(
             home, f"{options.agent}: the input was never closed, and {hook_input.size} bytes are not a complete event"
@@ -221,7 +228,7 @@ def record_hook_event(
 def encode_hook_event(options: HookArguments, hook_input: HookInput, fields: HookFields | None, home: str) -> bytes:
     """Return the event's bytes, redacted."""
     folder = find_agent_folder(fields)
-    if fields is not None and "custody" in fields and "kind" in fields:
+    if fields is not None and is_generic_event(fields):
         return _redact_within_limit(
             {**_make_event_envelope(options, fields, folder, home), **_drop_null_fields(fields)}, home
         )
@@ -241,6 +248,24 @@ def encode_hook_event(options: HookArguments, hook_input: HookInput, fields: Hoo
         return _redact_within_limit({**around, "payload": fields}, home)
     # No secret found: store the agent's own bytes unchanged.
     return b'%s,"payload":%s}' % (encode_hook_json(around)[:-1], hook_input.data.strip())
+
+
+def is_generic_event(fields: HookFields) -> bool:
+    """Return whether a recorder sent custody's own format, and not an agent its hook's."""
+    return "custody" in fields and "kind" in fields
+
+
+def find_generic_event_problem(fields: HookFields) -> str | None:
+    """Return why no version could ingest a generic event; None if one may. The store checks the rest."""
+    if type(fields["custody"]) is not int and fields["custody"] is not None:
+        return "'custody' is not a version"
+    if fields["kind"] is None:
+        return "'kind' is missing"
+    for name in GENERIC_NAMES:
+        value = fields.get(name)
+        if value is not None and not (isinstance(value, str) and value and value.isprintable()):
+            return f"'{name}' is not a text"
+    return None
 
 
 def _drop_null_fields(fields: HookFields) -> HookFields:

@@ -26,6 +26,8 @@ LIBRARY = (
     "place.py",
     "secret_removal.py",
     "secret_scan.py",
+    "secret_phrases.py",
+    "document_ids.py",
     "patterns.py",
     "redact.py",
     "snapshot.py",

@@ -215,6 +215,17 @@ RULES: Final = (
         1,
     ),
     SecretPattern("command-password", "openssl", r"pass:([^\s\"':]{3,200})", 1),
+    SecretPattern("command-token", "wandb", r"wandb\s{1,3}login\b[^\n|;&]{0,120}?[\s=\"']([0-9A-Za-z_-]{40,120})", 1),
+    SecretPattern(
+        "command-token", "snyk", r"snyk\s{1,3}auth\s{1,3}[\"']?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})", 1
+    ),
+    SecretPattern("command-token", "ngrok", r"ngrok\b[^\n|;&]{0,60}?authtoken\s{1,3}[\"']?([0-9A-Za-z_]{20,100})", 1),
+    SecretPattern(
+        "private-key",
+        "priv",
+        r"(?:priv|privateExponent|prime[12]|exponent[12]|coefficient):\s{1,20}([0-9a-f:\s]{40,8000}[0-9a-f]{2})",
+        1,
+    ),
     SecretPattern(
         "sql-password",
         "identified",

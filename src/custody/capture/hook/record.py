@@ -1,7 +1,7 @@
 """The launcher that an agent runs at each of its hooks, copied beside the store.
 
 It prints nothing on stdout, because agents pass that to the model; only Cursor gets the answer that it waits for. It
-always exits 0, and counts every loss in ``gaps``.
+always exits 0, and names every loss on stderr and in ``gaps``.
 """
 
 import os
@@ -11,14 +11,45 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def report_uncaught(kind, error, trace):  # type: ignore[no-untyped-def]
-    """Count an uncaught error where ``custody doctor`` reads it, print one line, and exit 0."""
+    """Print one line, count an uncaught error where ``custody doctor`` reads it, and exit 0.
+
+    The library may be what is broken, so nothing of it is used. Each way out is tried, whatever became of the others.
+    """
     try:
+        import time  # only for what never happens
+
         text = f"{kind.__name__}: {' '.join(str(error).split())[:200]}"
-        handle = os.open(os.path.join(os.path.dirname(HERE), "gaps"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        os.write(handle, f"{text}\n".encode("utf-8", "replace"))
-        sys.stderr.write(f"custody: not recorded: {text}\n")
+        base = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+        line = f"{time.time_ns()} {text}\n".encode("utf-8", "replace")
+        for leave in (_print_last_words, _count_in_home, _count_in_user_folder):
+            try:
+                if leave(text, line, base):
+                    break
+            except Exception:  # noqa: BLE001, S112 - the next way out may work
+                continue
     finally:
         os._exit(0)
+
+
+def _print_last_words(text, line, base):  # type: ignore[no-untyped-def]
+    sys.stderr.write(f"custody: not recorded: {text}\n")
+    sys.stderr.flush()
+    return False  # agents may discard it: it is counted too
+
+
+def _count_in_home(text, line, base):  # type: ignore[no-untyped-def]
+    return _append_gap(os.path.dirname(HERE), line)
+
+
+def _count_in_user_folder(text, line, base):  # type: ignore[no-untyped-def]
+    folder = os.path.join(base, "custody")
+    os.makedirs(folder, 0o700, exist_ok=True)
+    return _append_gap(folder, line)
+
+
+def _append_gap(folder, line):  # type: ignore[no-untyped-def]
+    handle = os.open(os.path.join(folder, "gaps"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    return os.write(handle, line) > 0
 
 
 if __name__ == "__main__":

@@ -7,7 +7,9 @@ Redacting a text again does not change it.
 
 from __future__ import annotations
 
+from .document_ids import is_document_id
 from .fast_primitives import sha256
+from .secret_phrases import find_recovery_phrases, find_spoken_passwords
 from .secret_scan import (
     MARKERS,
     PASSWORD,
@@ -321,6 +323,8 @@ def _find_secret_spans(text: str, look: SecretCandidates) -> list[TextSpan]:
     matches = list(_find_private_keys(text)) if "-----begin" in markers else []
     matches += _find_pattern_secrets(text, markers | look.tokens)
     matches += [(start, end, _choose_redaction_rule(says)) for start, end, says in find_named_secret_values(text, low)]
+    matches += [(start, end, "password") for start, end in find_spoken_passwords(text, low)]
+    matches += [(start, end, "recovery-phrase") for start, end in find_recovery_phrases(text, low)]
     if "://" in text and "@" in text:
         matches += [(start, end, "address") for start, end in find_url_secrets(text)]
     if "private-lines" in markers:
@@ -452,6 +456,7 @@ def _is_harmless_random_word(text: str, start: int, end: int, public: list[tuple
     if (
         is_hash_context(text, start)
         or is_known_not_secret(text, start)
+        or is_document_id(text, start)
         or any(first < start < last for first, last in public)
     ):
         return True

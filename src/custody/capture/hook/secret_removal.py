@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 
-from .event_home import load_redaction_key, record_capture_gap
+from .event_home import load_redaction_key, print_last_words, record_capture_gap
 from .fast_primitives import encode_hook_json, sha256
 from .secret_scan import has_possible_secret
 
@@ -46,6 +45,6 @@ def drop_event(event: EventFields, data: bytes, home: str, why: str) -> bytes:
 
 
 def report_capture_gap(home: str, text: str) -> None:
-    """Count a gap, and print one line."""
+    """Print one line, which needs no disk, and count a gap."""
+    print_last_words(text)
     record_capture_gap(home, text, dict(os.environ))
-    sys.stderr.write(f"custody: {text}\n")

@@ -199,9 +199,42 @@ def _is_plain_word(part: str) -> bool:
 
 
 def _count_part_odd_pairs(part: str) -> int:
-    """Return the number of odd pairs in a part; -1 for a plain word."""
-    count = _odd[part] = -1 if _is_plain_word(part) else count_odd_letter_pairs(part)
+    """Return the number of odd pairs in a part; -1 for a plain word and a public id."""
+    count = _odd[part] = -1 if _is_plain_word(part) or is_public_id(part) else count_odd_letter_pairs(part)
     return count
+
+
+_CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
+ULID_LENGTH = 26
+_BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+_BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
+_BASE36 = "abcdefghijklmnopqrstuvwxyz0123456789"
+_CIDS = (
+    ("Qm", 46, _BASE58),
+    ("baf", 59, _BASE32),
+    ("baf", 61, _BASE32),
+    ("bah", 61, _BASE32),
+    ("k51", 62, _BASE36),
+    ("k2k4r8", 62, _BASE36),
+    ("zb2", 49, _BASE58),
+    ("zdj7W", 49, _BASE58),
+    ("12D3KooW", 52, _BASE58),
+)
+"""Prefix, length and alphabet of the content ids and peer ids of IPFS."""
+
+
+def is_public_id(part: str) -> bool:
+    """Return whether a word is an id that is public by its kind: a ULID, a content id of IPFS.
+
+    >>> [is_public_id(word) for word in ("01ARZ3NDEKTSV4RRFFQ69G5FAV", "Q" * 46, "JBSWY3DPEHPK3PXPJBSWY3DPEH")]
+    [True, False, False]
+    """
+    if len(part) == ULID_LENGTH and part[0] == "0" and part[1] in "1234567":
+        return (part.isupper() or part.islower()) and not part.lower().strip(_CROCKFORD)
+    return any(
+        len(part) == length and part.startswith(prefix) and not part.strip(alphabet)
+        for prefix, length, alphabet in _CIDS
+    )
 
 
 def _is_wordlike_token(segment: str) -> bool:
@@ -271,12 +304,16 @@ DIGITS_ODD_MIN = 0.2
 """Share of odd pairs of a value beside a revealing name: with two digits in it, with more."""
 BARE_ODD_MIN = 0.5
 
-KEYWORDS = ("pass", "pw", "secret", "token", "key", "auth", "cred", "mnemonic", "bearer", "basic", "sig=", "signature=")
+KEYWORDS = (
+    *("pass", "pw", "secret", "token", "key", "auth", "cred", "mnemonic", "bearer", "basic", "sig=", "signature="),
+    *("kennwort", "wachtwoord", "senha", "haslo", "sifre", "contrasena", "salasana", "heslo", "mdp"),
+)
 """Every revealing name contains one of these."""
 
 _NAME_ENDINGS = (
     (("passphrase", "mnemonic"), PHRASE),
     (("password", "passwd", "passcode", "passwort", "pwd", "dbpass", "userpass", "keypass", "storepass"), PASSWORD),
+    (("kennwort", "wachtwoord", "senha", "haslo", "sifre", "contrasena", "salasana", "heslo", "motdepasse"), PASSWORD),
     (("secret", "token", "authorization"), SECRET),
     (("credential", "cred"), WEAK),
 )
@@ -284,6 +321,8 @@ _NAME_ENDINGS = (
 _WHOLE_NAMES = {
     "pass": PASSWORD,
     "pw": PASSWORD,
+    "passord": PASSWORD,
+    "mdp": PASSWORD,
     "bearer": SECRET,
     "basic": SECRET,
     "auth": WEAK,
@@ -409,6 +448,8 @@ def _rate_secret_word(word: str, before: str, name: str) -> int:
         before = word[:-3] or before
         is_strong = before.endswith(_STRONG_KEYS) or (name.isupper() and before and not before.endswith(_PLAIN_KEYS))
         return SECRET if is_strong else WEAK
+    if word == "passe" and before == "de":
+        return PASSWORD  # "mot_de_passe"
     if word == "auth" and name.strip("_") == "auth":
         return SECRET
     return _WHOLE_NAMES.get(word, NONE)
@@ -733,6 +774,8 @@ def is_possible_secret(value: str, says: int, form: str, name: str) -> bool:
         return False
     if len(value) < LENGTH_MIN[says]:
         return False
+    if is_colon_hex(value):
+        return says >= SECRET or _NOT_A_KEY.isdisjoint(split_secret_name(name))
     if says <= SECRET and " " in value:
         return form == QUOTED and _is_secret_passphrase(value, name)
     if is_secret_placeholder(value, form not in (BARE, ENV, PHRASED), name):
@@ -746,6 +789,17 @@ def is_possible_secret(value: str, says: int, form: str, name: str) -> bool:
     if form in (ENV, PHRASED):
         return True
     return _is_random_looking(value) or not _is_plain_name(value) or (value.isdigit() and len(value) > 5)
+
+
+_NOT_A_KEY = frozenset("public fingerprint host identifier serial subject issuer authority modulus mac".split())
+"""Words of names whose value is public even if it is as long as a key."""
+COLON_BYTES_MIN = 16
+
+
+def is_colon_hex(value: str) -> bool:
+    """Return whether ``value`` is at least 16 bytes in hexadecimal digits, separated by colons."""
+    parts = value.split(":")
+    return len(parts) >= COLON_BYTES_MIN and all([len(part) == 2 and not part.strip(_HEX) for part in parts])
 
 
 def _is_secret_passphrase(value: str, name: str) -> bool:
@@ -921,6 +975,10 @@ MARKERS = (
     "5432",
     "kind",
     "kty",
+    "wandb",
+    "snyk",
+    "ngrok",
+    "priv",
 )
 """Words, in lower case, that occur in every match of a rule over several words."""
 _COMPANIONS = {
@@ -934,6 +992,10 @@ _COMPANIONS = {
     "openssl": ("pass:",),
     "redis-cli": (" -a",),
     "5432": (":5432:",),
+    "wandb": ("login",),
+    "snyk": ("auth",),
+    "ngrok": ("authtoken",),
+    "priv": ("priv:", "privateExponent:"),
     "kind": ("kind: Secret", 'kind": "Secret"', 'kind":"Secret"'),
 }
 """Texts that must also occur for such a word."""
@@ -957,8 +1019,12 @@ def has_possible_secret(data: bytes) -> bool:
 
 
 def _has_secret_hint(data: bytes) -> bool:
-    if b"\\u" in data and _has_plain_secret_hint(unescape_json_bytes(data, ODD)):
-        return True  # a character outside ASCII may be part of a value or separate words: check both
+    if b"\\u" in data:
+        decoded = decode_json_escapes(data)
+        if _has_spoken_password(decoded, lower_ascii(decoded)):
+            return True  # the words of other languages are known by their letters
+        if _has_plain_secret_hint(unescape_json_bytes(data, ODD)):
+            return True  # a character outside ASCII may be part of a value or separate words: check both
     return _has_plain_secret_hint(unescape_json_bytes(data) if b"\\" in data else data)
 
 
@@ -971,11 +1037,68 @@ def _has_plain_secret_hint(data: bytes) -> bool:
     if any(find_random_words(longer, text)):
         return True
     low = lower_ascii(text)
+    joined = " ".join(words).lower() + " "
     return (
-        any(find_secret_markers(" ".join(words).lower(), text))
+        any(find_secret_markers(joined, text))
         or (b"://" in data and b"@" in data and any(find_url_secrets(text)))
         or any(find_named_secret_values(text, low))
+        or (_has_password_word(joined, low) and _has_spoken_password(text, low))
+        or (_has_word_run(data) or _has_phrase_hint(joined, low))
+        and _has_recovery_phrase(text, low)
     )
+
+
+_PASSWORD_STEMS = (
+    *("passwor", "passwd", "passphr", "passcod", "passord", "passe ", "kennwort", "wachtwoord", "senha", "haslo"),
+    *("sifre", "salasana", "heslo", "contrase", "clave", "parola", "sandi "),
+)
+"""A word for a password contains one of these, or characters other than ASCII."""
+_PHRASE_HINTS = ("mnemonic", "seed", "recovery", "phrase", "wallet", "bip39", "bip-39")
+_RUN_WORDS = 12
+_RUN = b"a" * 47
+"""The shape of the shortest recovery phrase."""
+_RUN_SHAPE = bytes([97 if 97 <= byte <= 122 or byte == 32 else 124 for byte in range(256)])
+_PROSE_WORDS = frozenset(
+    b"the and for are was has not but from with which your than how would could should may its being does get set new"
+    b" each some see out after through both def self import value line data null none class".split()
+)
+"""Frequent words that recovery phrases do not have: with them, most prose is passed over."""
+
+
+def _has_password_word(joined: str, low: str) -> bool:
+    return not low.isascii() or any([stem in joined for stem in _PASSWORD_STEMS])
+
+
+def _has_phrase_hint(joined: str, low: str) -> bool:
+    return "12. " in low or "12) " in low or any([hint in joined for hint in _PHRASE_HINTS])
+
+
+def _has_word_run(data: bytes) -> bool:
+    """Return whether there are twelve words of three to eight small letters, and nothing but spaces between them."""
+    shape = data.translate(_RUN_SHAPE)
+    at = shape.find(_RUN)
+    while at >= 0:
+        end = shape.find(b"|", at)
+        end = len(data) if end < 0 else end
+        run = 0
+        for word in data[at:end].split():
+            run = run + 1 if 2 < len(word) < 9 and word not in _PROSE_WORDS else 0
+            if run >= _RUN_WORDS:
+                return True
+        at = shape.find(_RUN, end)
+    return False
+
+
+def _has_spoken_password(text: str, low: str) -> bool:
+    from .secret_phrases import find_spoken_passwords  # few texts have a word for it
+
+    return any(find_spoken_passwords(text, low))
+
+
+def _has_recovery_phrase(text: str, low: str) -> bool:
+    from .secret_phrases import find_recovery_phrases  # few texts have a run of such words
+
+    return any(find_recovery_phrases(text, low))
 
 
 def split_token_candidates(data: bytes) -> set[str]:
@@ -993,6 +1116,20 @@ def unescape_json_bytes(data: bytes, odd: bytes = b" ") -> bytes:
         data = data.replace(escape, plain)
     first, *parts = data.split(b"\\")
     return b"".join([first, *(_unescape_unicode(part, odd) if part[:1] == b"u" else b"\0" + part for part in parts)])
+
+
+def decode_json_escapes(data: bytes) -> str:
+    """Return JSON text without its escapes, with the characters that they stand for."""
+    first, *parts = data.replace(b"\\\\", b"\0").split(b"\\u")
+    pieces = [first.decode("utf-8", "surrogateescape")]
+    for part in parts:
+        digits = part[:4].decode("latin-1")
+        pieces.append(chr(int(digits, 16)) if len(digits) == 4 and not digits.strip(_HEX) else " ")
+        pieces.append(part[4:].decode("utf-8", "surrogateescape"))
+    text = "".join(pieces)
+    for escape, plain in _ESCAPED.items():
+        text = text.replace(escape.decode(), plain.decode())
+    return text
 
 
 def _unescape_unicode(part: bytes, odd: bytes) -> bytes:

@@ -38,7 +38,10 @@ class Chain(msgspec.Struct, frozen=True):
 
 
 class VerifyReport(Report, frozen=True, kw_only=True, tag="verify"):
-    """The result of a verification; ``withheld`` bodies were not included by the stores that shared their chains."""
+    """The result of a verification; ``withheld`` bodies were not included by the stores that shared their chains.
+
+    ``warnings`` are acknowledged events that cannot be ingested: unchanged, set aside, and each a gap in the recording.
+    """
 
     chains: list[Chain]
     records: int
@@ -47,6 +50,7 @@ class VerifyReport(Report, frozen=True, kw_only=True, tag="verify"):
     pending: int
     findings: list[IntegrityFinding]
     withheld: int = 0
+    warnings: list[IntegrityFinding] = []
 
 
 class DoctorCheck(msgspec.Struct, frozen=True):
@@ -220,6 +224,31 @@ class EraseReport(Report, frozen=True, kw_only=True, tag="erase"):
 
     erased: list[str]
     records: list[str]
+
+
+class StoreReport(Report, frozen=True, kw_only=True, tag="store"):
+    """This store: its name, the id of its chain and its public key.
+
+    ``enrolled``: the policy of HEAD lists it with this key; ``listed_key`` is the key that it lists. ``line`` belongs
+    into the table ``[stores]`` of custody.toml.
+    """
+
+    name: str
+    id: str
+    key: str
+    enrolled: bool
+    listed_key: str | None
+    line: str
+
+
+class TeamPolicyReport(Report, frozen=True, kw_only=True, tag="team-policy"):
+    """What ``custody init --team`` added to custody.toml, and what it left as it was."""
+
+    file: str
+    added: list[str]
+    kept: list[str]
+    dry_run: bool
+    text: str
 
 
 class RecordSummary(msgspec.Struct, frozen=True):

@@ -2,16 +2,19 @@
 
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from shlex import quote
 from types import MappingProxyType
 
 from custody.capture.hook.event_home import read_capture_gaps
 from custody.capture.hook.install import AGENTS, hook_argv, is_hook_installed
+from custody.capture.spool import RejectedFile
 from custody.core.ids import PENDING
 from custody.core.plural import count_noun, noun_for_count
 from custody.core.wire.report import AgentHook, DoctorCheck, DoctorReport, HookReport
 from custody.intake.install.agent_status import (
+    CheckState,
     HookCheckResult,
     check_agent_hooks,
     format_settings_paths,
@@ -139,7 +142,7 @@ def _diagnose_unwritable_store(workspace: Workspace, store: Store) -> Iterator[H
 
 
 def _diagnose_head_files(workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
-    for stored in store.heads.all() if store.heads else []:
+    for stored in store.heads.read_all() if store.heads else []:
         if stored.head is None or not stored.genuine:
             yield "ill", f"'{stored.name}' was not written with this machine's key", "run 'custody verify'"
             continue
@@ -159,7 +162,7 @@ def _diagnose_chain_forks(_workspace: Workspace, store: Store) -> Iterator[HookC
 
 
 def _diagnose_view_lag(_workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
-    behind = store.views.behind()
+    behind = store.views.count_unread_records()
     if behind:
         yield "note", f"views are {count_noun(behind, 'record')} behind", "the next command catches up"
     else:
@@ -168,7 +171,7 @@ def _diagnose_view_lag(_workspace: Workspace, store: Store) -> Iterator[HookChec
 
 def _diagnose_store_views(workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
     yield from _diagnose_view_lag(workspace, store)
-    if unreadable := sum(1 for _ in store.views.unreadable()):
+    if unreadable := sum(1 for _ in store.views.find_unreadable_records()):
         yield (
             "note",
             f"this version cannot read {count_noun(unreadable, 'record')}; they stay stored",
@@ -195,19 +198,30 @@ def _diagnose_event_spool(workspace: Workspace) -> Iterator[HookCheckResult]:
     pending = sum(len(spool.names()) for spool in workspace.spools)
     yield "well", f"{count_noun(pending, 'event')} pending in the spool" if pending else "the spool is empty", None
     rejected = [file for spool in workspace.spools for file in spool.list_rejected_files()]
-    for file in rejected[:SHOWN_MAX]:
-        yield (
-            "ill",
-            f"the event file '{file.event}' was set aside: {file.why}",
-            "see the spool's folder 'refused'",
-        )
-    if len(rejected) > SHOWN_MAX:
-        yield "ill", f"{count_noun(len(rejected) - SHOWN_MAX, 'more event file')} set aside", None
+    yield from _diagnose_rejected_files("ill", [file for file in rejected if file.is_damaged])
+    yield from _diagnose_rejected_files("note", [file for file in rejected if not file.is_damaged])
     if unfinished := [path for spool in workspace.spools for path in spool.list_unfinished_files()]:
         count = count_noun(len(unfinished), "recorder")
         yield "note", f"{count} killed before the event was acknowledged", None
     if foreign := [path for spool in workspace.spools for path in spool.list_foreign_files()]:
         yield "note", f"{count_noun(len(foreign), 'unknown file')} in the spool, not touched", None
+
+
+def _diagnose_rejected_files(state: CheckState, files: Sequence[RejectedFile]) -> Iterator[HookCheckResult]:
+    for file in files[:SHOWN_MAX]:
+        path = quote(str(file.path))
+        again = "" if file.is_damaged else "; when it can be read, 'custody doctor' ingests it"
+        yield (
+            state,
+            f"the event file '{file.event}' was set aside: {file.why}",
+            f"inspect it with: cat {path}{again}; remove it with: rm {path} (it stays a gap in the recording)",
+        )
+    if len(files) > SHOWN_MAX:
+        yield (
+            state,
+            f"{count_noun(len(files) - SHOWN_MAX, 'more event file')} set aside",
+            f"ls {quote(str(files[0].path.parent))}",
+        )
 
 
 def _diagnose_disk_space(workspace: Workspace) -> Iterator[HookCheckResult]:

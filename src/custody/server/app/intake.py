@@ -8,12 +8,12 @@ from functools import cached_property
 from hashlib import sha256
 from types import MappingProxyType
 
-from custody.capture.claims.traces import event_from_foreign_trace
+from custody.capture.claims.traces import event_from_foreign_trace, normalize_foreign_timestamp
 from custody.capture.hook.event_home import load_redaction_key
 from custody.core.errors import InputError
 from custody.core.ids import EventId, NaturalKey, RecordRef
 from custody.core.record import Record
-from custody.core.wire.arrival import Arrival, arrival_from_json
+from custody.core.wire.arrival import Arrival, arrival_from_json, refuse_host_witness
 from custody.core.wire.canonical import Json, dump_canonical_json, parse_json_bytes
 from custody.core.wire.event import GENERIC
 from custody.core.wire.time import format_timestamp
@@ -109,7 +109,7 @@ class Intake:
     def event(self, value: Json) -> Item:
         """Parse a generic event."""
         kind = value.get("kind") if isinstance(value, dict) else None
-        if kind not in GENERIC_KINDS:
+        if not isinstance(kind, str) or kind not in GENERIC_KINDS:
             raise InputError(
                 f"unknown kind of generic event '{str(kind)[:80]}'",
                 hint="'custody push' sends what hooks record",
@@ -150,6 +150,7 @@ class Intake:
     def _arrival(self, event: Json) -> Arrival:
         if not isinstance(event, dict):
             raise InputError("an event must be a JSON object")
+        refuse_host_witness(event)
         return arrival_from_json(_event_id_from_body(event), redact_event_payload(event, self._key))
 
     @property
@@ -199,6 +200,8 @@ def _validate_trace_body(value: Json) -> None:
     files = value.get("files") if isinstance(value, dict) else None
     if isinstance(files, list) and not all(isinstance(file, dict) for file in files):
         raise InputError("'files' of a trace must be a list of objects")
+    if isinstance(value, dict) and "timestamp" in value:
+        _validate_sent_timestamp("timestamp", value["timestamp"])
 
 
 def _validate_commit_link_body(value: Json, event: dict[str, Json]) -> None:
@@ -206,9 +209,16 @@ def _validate_commit_link_body(value: Json, event: dict[str, Json]) -> None:
     traces, parsed = link.get("trace_ids"), event["traces"]
     if not isinstance(traces, list) or traces != parsed:
         raise InputError("'trace_ids' of a commit link must be a list of names")
-    timestamps = [link[name] for name in ("committed_at", "created_at", "timestamp") if name in link]
-    if not all(isinstance(timestamp, str) for timestamp in timestamps):
-        raise InputError("the time of a commit must be an RFC 3339 timestamp")
+    for name in ("committed_at", "created_at", "timestamp"):
+        if name in link:
+            _validate_sent_timestamp(name, link[name])
+
+
+def _validate_sent_timestamp(name: str, timestamp: Json) -> None:
+    """Reject what ``custody import`` takes for an absent time, such as an empty text."""
+    if not isinstance(timestamp, str) or not timestamp:
+        raise InputError(f"'{name}' must be an RFC 3339 timestamp", hint="leave it out if the time is unknown")
+    normalize_foreign_timestamp(timestamp)
 
 
 def _parse_otlp_request_body(data: bytes) -> Json:
@@ -299,8 +309,12 @@ class _StoreLookup:
     def select_new_arrivals(self) -> list[Arrival]:
         """Return the arrivals to append."""
         tables = PageTables(self.store)
-        by_event = {r.entry.event: r for r in tables.with_events({arrival.entry.event for arrival in self.arrivals})}
-        by_key = _group_conflict_candidates(tables.with_keys({arrival.entry.key for arrival in self.arrivals}))
+        by_event = {
+            r.entry.event: r for r in tables.list_records_by_event({arrival.entry.event for arrival in self.arrivals})
+        }
+        by_key = _group_conflict_candidates(
+            tables.list_records_by_key({arrival.entry.key for arrival in self.arrivals})
+        )
         coming: dict[NaturalKey, Arrival] = {}
         known: list[Arrival] = []
         self.fates.clear()

@@ -28,6 +28,9 @@ CREATE INDEX decision_patch ON decision (patch, agent);
 
 DELETE FROM trust_standing;
 
+-- Content hashes of edits were indexed and never looked up.
+DROP TABLE IF EXISTS edit_hash;
+
 -- Signed statements about the heads of shared chains: by their owners, and by those who saw them.
 CREATE TABLE head_statement (
     store_id  {text} NOT NULL,  -- the chain

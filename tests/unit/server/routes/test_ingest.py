@@ -4,6 +4,7 @@ import gzip
 import json
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -72,6 +73,20 @@ def test_a_link_without_a_time_is_known_again(service: Asked) -> None:
     assert [service.send("commit-links", link).status_code for _ in range(2)] == [201, 200]
     assert service.send("commit-links", {**link, "trace_ids": ["t1", "t2"]}).status_code == 201, "more became known"
     assert len(service.kept()) == 2
+
+
+@pytest.mark.parametrize("name", ["committed_at", "created_at", "timestamp"])
+@pytest.mark.parametrize("time", ["", "  ", "yesterday", None, 5, {}])
+def test_a_link_with_a_time_that_is_none_is_refused(service: Asked, name: str, time: object) -> None:
+    answer = service.send("commit-links", {"commit_sha": SHA, "trace_ids": ["t1"], name: time})
+
+    assert answer.status_code == 422
+    assert service.kept() == []
+
+
+def test_a_trace_with_an_empty_time_is_refused_even_with_another_one(service: Asked) -> None:
+    assert service.send("traces", {**a_trace("1"), "timestamp": "", "trace_timestamp": AT}).status_code == 422
+    assert service.kept() == []
 
 
 def test_a_link_is_no_trace_and_the_other_way_round(service: Asked) -> None:
