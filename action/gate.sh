@@ -24,7 +24,17 @@ for commit in "$CUSTODY_BASE" "$CUSTODY_HEAD"; do
 done
 
 if [[ -n "${CUSTODY_EVIDENCE:-}" ]]; then
-  "$custody" pull "$CUSTODY_EVIDENCE" || echo "::warning title=custody::cannot pull evidence; the verdict lists what is missing"
+  # Without a key of its own the runner would countersign with a new key in each run.
+  countersign=(--no-countersign)
+  if [[ -n "${CUSTODY_WITNESS_SECRET:-}" ]]; then
+    (umask 077 && printf '%s\n' "$CUSTODY_WITNESS_SECRET" > "$work/witness_key")
+    export CUSTODY_WITNESS_KEY="$work/witness_key"
+    countersign=()
+  fi
+  unset CUSTODY_WITNESS_SECRET
+  "$custody" pull "$CUSTODY_EVIDENCE" ${countersign[@]+"${countersign[@]}"} \
+    || echo "::warning title=custody::some evidence was not pulled; the verdict lists what is missing"
+  if [[ -n "${CUSTODY_WITNESS_KEY:-}" ]]; then rm -f -- "$work/witness_key"; unset CUSTODY_WITNESS_KEY; fi
 fi
 
 printf '%s\n\n%s\n' "${CUSTODY_TITLE:-}" "${CUSTODY_BODY:-}" > "$work/description"

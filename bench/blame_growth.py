@@ -91,7 +91,9 @@ def look_ups(evidence: AttributionContext) -> dict[str, Thunk]:
         if cold:
             with evidence.store.writing():
                 evidence.store.db.run("DELETE FROM lineage_version WHERE path = ?", (path.raw,))
-        fresh = AttributionContext(evidence.workspace, evidence.store, evidence.objects, evidence.rules)
+        fresh = AttributionContext(
+            evidence.workspace, evidence.store, evidence.objects, evidence.rules, evidence.ratings
+        )
         found = BlameReporter(fresh).blame_file(path, head, ()).report.attributions
         fresh.save()
         return [one for one in found if one.kind == "agent"]

@@ -70,11 +70,11 @@ def filled(ground: Ground, size: int) -> tuple[SqliteDb, TableCatalog]:
     for first in range(1, size + 1, BATCH):
         made = [(n, *a_row(n)) for n in range(first, min(first + BATCH, size + 1))]
         with db.writing():
-            db.many(
+            db.run_for_each(
                 "INSERT INTO registry_source (registry, n, state) VALUES (?, ?, ?)",
                 [(REGISTRY, n, state) for n, state, _ in made],
             )
-            db.many(
+            db.run_for_each(
                 "INSERT INTO registry_key (registry, key, n) VALUES (?, ?, ?)",
                 [(REGISTRY, digest_table_key(key), n) for n, _, key in made],
             )

@@ -94,10 +94,10 @@ def fill(db: SqliteDb, size: int) -> None:
             posts.extend((term, n + 1) for term in terms)
             rows.append(_row(n + 1, change))
         with db.writing():
-            db.many(f"INSERT INTO dupe_change VALUES ({', '.join('?' * len(rows[0]))})", rows)
-            db.many("INSERT INTO dupe_post (term, change) VALUES (?, ?)", sorted(posts))
+            db.run_for_each(f"INSERT INTO dupe_change VALUES ({', '.join('?' * len(rows[0]))})", rows)
+            db.run_for_each("INSERT INTO dupe_post (term, change) VALUES (?, ?)", sorted(posts))
     with db.writing():
-        db.many("INSERT INTO dupe_term (term, n) VALUES (?, ?)", sorted(counts.items()))
+        db.run_for_each("INSERT INTO dupe_term (term, n) VALUES (?, ?)", sorted(counts.items()))
 
 
 def _row(number: int, change: SketchedChange) -> tuple[int | str | bytes, ...]:

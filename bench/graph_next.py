@@ -92,7 +92,7 @@ def told_of(sessions: Sequence[Sequence[SequenceCall]]) -> Told:
             told.right["ours"] += hit
             told.right["order-1 Markov"] += markov.guess(last) == call.name
             told.right["popularity"] += _top(markov.common) == call.name
-            model.see(session, call)
+            model.add_call(session, call)
             markov.see(last, call.name)
             last = call.name
     return told

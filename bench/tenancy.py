@@ -60,7 +60,7 @@ def _looks(there: Store, project: str, chance: random.Random) -> list[Callable[[
     return [
         lambda s: s.tables.record(chance.choice(theirs).ref),
         lambda s: s.tables.records_holding(chance.choice(digests)),
-        lambda s: s.tables.held(chance.sample(digests, 3)),
+        lambda s: s.tables.find_stored_bodies(chance.sample(digests, 3)),
         lambda s: s.tables.bodies(chance.sample(digests, 3)),
         lambda s: s.tables.records_named(chance.choice(theirs).entry.event),
         lambda s: own(record.store for record in s.tables.records_named(chance.choice(theirs).entry.key)),

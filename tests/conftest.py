@@ -30,6 +30,7 @@ def _the_house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch, on_guard():
         forget_user_settings(patch)
         give_home(patch, tmp_path_factory.mktemp("home"))
+        patch.setenv("CUSTODY_AUDIT_KEY", "the same audit draws in every test")
         yield
 
 

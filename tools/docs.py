@@ -1,6 +1,6 @@
 """Generated documents and the checks of all documents.
 
-    python tools/docs.py --write    make docs/reference/ and the tree in ARCHITECTURE.md again
+    python tools/docs.py --write    make docs/reference/, the tree in ARCHITECTURE.md and the table of attacks again
     python tools/docs.py --check    list outdated pages and other problems of the documents
 
 A new generated page is one row of ``GENERATORS``; a new check is one row of ``CHECKS``.
@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that it runs as a file and as ``-m tools.docs``
 
-from tools import accuracy, conformance, examples, links, package_tree
+from tools import accuracy, conformance, examples, links, package_tree, threats
 from tools.pages.citations import citations_page
 from tools.pages.cli import cli_page
 from tools.pages.damage import damage_page
@@ -59,6 +59,7 @@ CHECKS: Sequence[Callable[[Path], list[Problem]]] = (
     accuracy.check,
     examples.check,
     package_tree.check,
+    threats.check,
 )
 
 
@@ -127,7 +128,7 @@ def main(
         print(error, file=sys.stderr)
         return 1
     if args.write:
-        for problem in (*write(root, wanted), *package_tree.write(root)):
+        for problem in (*write(root, wanted), *package_tree.write(root), *threats.write(root)):
             print(f"wrote {problem.path}" if (root / problem.path).exists() else f"removed {problem.path}")
         return 0
     return report(differences(root, wanted), [problem for check in CHECKS for problem in check(root)])

@@ -1,4 +1,4 @@
-"""Checks that SQL is only in the store and in the queries of each package.
+"""Checks that SQL is only in the store, in the queries of each package and in the service's own tables.
 
 python tools/sql.py    list every other place with SQL or access to a store's database
 """
@@ -32,7 +32,7 @@ _SQL_METHODS = frozenset(("records_where",))
 
 
 def check(root: Path) -> list[Problem]:
-    """Return every use of SQL outside the store and the queries."""
+    """Return every use of SQL elsewhere."""
     package = root / PACKAGE
     return [
         problem

@@ -4,6 +4,7 @@ May start ``ssh-keygen``, write a private temporary folder while it runs, and re
 prompts for a passphrase, and uses neither ssh-agent nor the user's own SSH files.
 """
 
+import base64
 import os
 import subprocess
 import tempfile
@@ -21,8 +22,18 @@ PROGRAM = "ssh-keygen"
 SECONDS_MAX = 60.0
 """A key on a device may wait for a touch."""
 MESSAGE_CHARACTERS_MAX = 300
+PUBLIC_KEY_WORDS = 2
+"""The words of a public key that identify it: type and base64; a comment may follow."""
 ONE_KEY = "key"
 """The principal of a key that was passed without a name."""
+
+
+_PREAMBLE_BYTES = len(b"SSHSIG") + 4
+"""Magic bytes and version of a signature."""
+_LENGTH_BYTES = 4
+_FLAGS_BYTES = 1 + 4
+"""Flags and counter at the end of a signature by a device."""
+_USER_PRESENT = 1
 
 
 class SigningError(WorldError):
@@ -54,6 +65,27 @@ def sign_message(message: bytes, key: Path, namespace: str) -> str:
     return result.out.decode("ascii", "replace")
 
 
+def make_private_key(file: Path) -> None:
+    """Write a new Ed25519 key without a passphrase to ``file``, which must not exist; only its owner can read it."""
+    with _open_signing_folder() as folder:
+        result = _run_ssh_keygen(folder, b"", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(file.absolute()))
+    if not result.is_success:
+        raise SigningError(f"cannot make a key in '{file}': {result.message}", hint="check the owner of the folder")
+
+
+def derive_public_key(key: Path) -> str:
+    """Return the type and base64 of the public key of the private key in a file."""
+    with _open_signing_folder() as folder:
+        result = _run_ssh_keygen(folder, b"", "-y", "-P", "", "-f", str(key.absolute()))
+    words = result.out.decode("ascii", "replace").split()
+    if not result.is_success or len(words) < PUBLIC_KEY_WORDS:
+        raise InputError(
+            f"cannot read the key '{key}': {result.message}",
+            hint="it must be a private SSH key without a passphrase that only its owner can read",
+        )
+    return " ".join(words[:PUBLIC_KEY_WORDS])
+
+
 def find_signature_fault(message: bytes, signature: str, namespace: str) -> str | None:
     """Return what is wrong with a signature of ``message`` by any key; None if it is valid."""
     with _open_signing_folder() as folder:
@@ -78,6 +110,33 @@ def find_signer(message: bytes, signature: str, namespace: str, allowed: bytes) 
 def allowed_signers_from_key(line: str) -> bytes:
     """Return the list of allowed signers for one public key, written as type and base64."""
     return f"{ONE_KEY} {line}\n".encode()
+
+
+def has_presence_flag(signature: str) -> bool:
+    """Return whether the device that made a signature says that a person touched it; False for other keys.
+
+    ``ssh-keygen`` accepts signatures that a device made without a touch. Its format is in OpenSSH's PROTOCOL.sshsig
+    and PROTOCOL.u2f: a signature by a key on a device ends with its flags and a counter.
+    """
+    try:
+        blob = base64.b64decode("".join(signature.strip().splitlines()[1:-1]), validate=True)
+        made = _split_ssh_strings(blob[_PREAMBLE_BYTES:])[-1]
+        kind, flags = _split_ssh_strings(made[:-_FLAGS_BYTES])[0], made[-_FLAGS_BYTES]
+    except (ValueError, IndexError):
+        return False
+    return kind.startswith(b"sk-") and bool(flags & _USER_PRESENT)
+
+
+def _split_ssh_strings(blob: bytes) -> list[bytes]:
+    """Split strings that are each preceded by their length in 4 bytes; a ``ValueError`` for anything else."""
+    strings = []
+    while blob:
+        end = _LENGTH_BYTES + int.from_bytes(blob[:_LENGTH_BYTES], "big")
+        if len(blob) < max(end, _LENGTH_BYTES):
+            raise ValueError
+        strings.append(blob[_LENGTH_BYTES:end])
+        blob = blob[end:]
+    return strings
 
 
 @contextmanager

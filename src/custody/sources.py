@@ -34,10 +34,10 @@ class _Repository:
     register_usage, usage = _queue(SourceRegistry.register_usage), _queue(SourceRegistry.usage)
     merge, unmerge = _queue(SourceRegistry.merge), _queue(SourceRegistry.unmerge)
     part, excerpt = _queue(SourceRegistry.part), _queue(SourceRegistry.excerpt)
-    read, known = _queue(SourceRegistry.read), _queue(SourceRegistry.known)
+    read, known = _queue(SourceRegistry.read), _queue(SourceRegistry.find_with_text)
 
     async def iter_all(self) -> AsyncIterator[tuple[SourceIdentity, ResearchSource]]:
-        for pair in await _queue(SourceRegistry.all)(self):
+        for pair in await _queue(SourceRegistry.list_all)(self):
             yield pair
 
     async def iter_sources(self) -> AsyncIterator[ResearchSource]:
@@ -45,7 +45,7 @@ class _Repository:
             yield source
 
     def ordered_sources(self) -> list[ResearchSource]:
-        return [source for _, source in self._worker.submit(self.registry.all).result()]
+        return [source for _, source in self._worker.submit(self.registry.list_all).result()]
 
 
 class InMemorySourceRepository(_Repository, opens=in_memory):

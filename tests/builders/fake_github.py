@@ -35,6 +35,7 @@ class FakeGitHub:
     pulls: dict[int, dict[str, Any]] = field(default_factory=dict)
     check_runs: dict[int, dict[str, Any]] = field(default_factory=dict)
     comments: dict[int, dict[str, Any]] = field(default_factory=dict)
+    reviews: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
     refusals: list[Refusal] = field(default_factory=list)
     asked: list[tuple[str, str]] = field(default_factory=list)
     tokens_given: int = 0
@@ -75,6 +76,14 @@ class FakeGitHub:
         } | more
         self.pulls[number] = pull
         return pull
+
+    def reviewed(
+        self, number: int, login: str, state: str = "APPROVED", *, association: str = "MEMBER", head: str | None = None
+    ) -> None:
+        """Add a review of a pull request, by default of its head."""
+        sha = head or self.pulls[number]["head"]["sha"]
+        review = {"user": _user(login), "state": state, "commit_id": sha, "author_association": association}
+        self.reviews.setdefault(number, []).append({"id": 1, **review})
 
     def closed(self, number: int, merged_as: str | None) -> dict[str, Any]:
         """Return the same pull request, merged as that commit, or closed unmerged."""
@@ -157,6 +166,8 @@ class FakeGitHub:
                 return self._page([self.pulls[number] for number in sorted(self.pulls)], "pulls", query)
             case "GET", ["pulls", number] if int(number) in self.pulls:
                 return 200, {}, self.pulls[int(number)]
+            case "GET", ["pulls", number, "reviews"] if int(number) in self.pulls:
+                return self._page(self.reviews.get(int(number), []), f"pulls/{number}/reviews", query)
             case "GET", ["commits", sha, "check-runs"]:
                 found = [run for run in self.check_runs.values() if run["head_sha"] == sha]
                 found = [run for run in found if run["name"] == query.get("check_name", run["name"])]

@@ -14,7 +14,7 @@ from custody.ledger.verify import verify_ledger
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
-from tests.builders.hooks import home_of
+from tests.builders.hooks import RECORDED_AGENT, a_recorded_event, home_of, recorded_edits
 from tests.builders.repo import NOON, a_repository
 
 NS = 1_000_000_000
@@ -43,15 +43,30 @@ class Judged:
 
     def event(self, kind: str, at: int, **fields: Any) -> bytes:
         """Return an event this many seconds after the commit."""
-        return an_event(kind, at=format_timestamp((self.noon + at) * NS), **fields)
+        who = {} if kind in ("span", "source", "change") else {"agent": RECORDED_AGENT}
+        return an_event(kind, at=format_timestamp((self.noon + at) * NS), **(who | fields))
 
     def tell(self, kind: str, at: int, **fields: Any) -> None:
         """Record an event."""
         spool_of(self.built.path).put(self.event(kind, at, **fields))
 
     def edit(self, at: int = -30, **fields: Any) -> None:
-        """Record an agent's edit that makes the file as in the commit."""
-        self.tell("edit", at, **(self.an_edit() | fields))
+        """Record by a hook an agent's edit that makes the file as in the commit."""
+        moment, agent = format_timestamp((self.noon + at) * NS), fields.get("agent", RECORDED_AGENT)
+        for event in recorded_edits(
+            **({"root": self.built.path, "at": moment, "agent": agent} | self.an_edit() | fields)
+        ):
+            self.put(event)
+
+    def hook(self, event: str, at: int, payload: dict[str, Any], **fields: Any) -> None:
+        """Record an event of the agent's hook."""
+        moment = format_timestamp((self.noon + at) * NS)
+        given: dict[str, Any] = {"root": self.built.path, "at": moment} | fields
+        self.put(a_recorded_event(event, payload, **given))
+
+    def put(self, event: bytes) -> None:
+        """Add an event as a hook does."""
+        spool_of(self.built.path).put(event)
 
     def an_edit(self) -> dict[str, Any]:
         return {"id": "e1", "path": "a.py", "before": OLD, "after": NEW, "head": self.first}
@@ -59,7 +74,11 @@ class Judged:
     def decide(self, count: int, **fields: Any) -> None:
         """Record this many decisions about an agent, an hour apart."""
         for number in range(count):
-            self.tell("decision", -DAY - 3600 * number, **({"id": f"d{number}", "changed_lines": 50} | fields))
+            self.tell(
+                "decision",
+                -DAY - 3600 * number,
+                **({"id": f"d{number}", "agent": RECORDED_AGENT, "changed_lines": 50, "commit": self.first} | fields),
+            )
 
     def drained(self) -> "Judged":
         """Ingest all waiting events."""

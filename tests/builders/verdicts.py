@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from custody.cite.app.registry import cite_add
 from custody.core.wire.report import encode_report
@@ -56,7 +57,7 @@ class Court:
         """Give the agent a good record, and some tool calls before its edit."""
         for number in range(count):
             at = format_timestamp((NOON - 3600 * number) * NS)
-            self.put(an_event("decision", id=f"d{number}", at=at, changed_lines=50))
+            self.put(an_event("decision", id=f"d{number}", at=at, changed_lines=50, commit=self.base))
         for session in ("s1", "s2", "s3"):
             for step, name in enumerate(("Read", "Grep", "Edit")):
                 at, ended = (format_timestamp((NOON + 70 + 3 * step + more) * NS) for more in (0, 1))
@@ -138,7 +139,7 @@ class Court:
         change = None if worktree else f"{self.base}..{self.head}"
         return gate(self.workspace, GateRequest(change=change, description=description))
 
-    def checked(self, verdict: GateReport | bytes, **more: bytes) -> VerdictReport:
+    def checked(self, verdict: GateReport | bytes, **more: Any) -> VerdictReport:
         data = verdict if isinstance(verdict, bytes) else encode_report(verdict)
         return verify_verdict(self.workspace, VerdictCheck(verdict=data, **more))
 
@@ -159,8 +160,12 @@ class Key:
     private: Path
 
     @property
+    def public_path(self) -> Path:
+        return self.private.with_suffix(".pub")
+
+    @property
     def public(self) -> bytes:
-        return self.private.with_suffix(".pub").read_bytes()
+        return self.public_path.read_bytes()
 
     def allowed(self, name: str = "ci@example.org", options: str = "") -> bytes:
         """Return a list of signers that contains this one."""

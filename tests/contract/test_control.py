@@ -141,7 +141,7 @@ def test_the_last_use_is_kept_to_the_hour(workspace: Workspace, keeper: AccessKe
     used = []
     for later in (0, 1, HOUR_NS - 1, HOUR_NS):
         keeper.grant(secret, NOON + later)
-        used.append(control.tokens.all()[0].used_ns)
+        used.append(control.tokens.list_all()[0].used_ns)
     assert used == [NOON, NOON, NOON, NOON + HOUR_NS]
 
 
@@ -316,7 +316,7 @@ def test_a_job_is_done_once(control: ControlTables) -> None:
     add(control, "1")
     job = control.jobs.take(["work"], NOON, NOON + 10)
     assert job is not None
-    assert [control.jobs.done(job, NOON), control.jobs.done(job, NOON)] == [True, False]
+    assert [control.jobs.mark_done(job, NOON), control.jobs.mark_done(job, NOON)] == [True, False]
     assert control.jobs.take(["work"], NOON + 99, NOON + 100) is None
     assert not add(control, "1"), "what was done is not made again"
 

@@ -37,11 +37,11 @@ def test_changes_come_back_as_they_were(store: Store, open_store: Opener) -> Non
     for row in rows:
         put(store, row, [row.id])
     again = DupesTables(open_store())
-    assert list(again.all_changes()) == rows
+    assert list(again.iterate_changes()) == rows
     assert again.changes([3, 1, 9]) == {1: rows[0], 3: rows[2]}
     assert (again.newest(), again.count()) == (3, 3)
-    assert again.by_name("refs/pull/2/head") == [rows[1]]
-    assert again.by_head("0" * 39 + "3") == [rows[2]]
+    assert again.list_changes_by_name("refs/pull/2/head") == [rows[1]]
+    assert again.list_changes_by_head("0" * 39 + "3") == [rows[2]]
     assert again.list_change_ends("") == {(row.base, row.head) for row in rows}
     assert again.find("", rows[1].base, rows[1].head) == 2
     assert (again.has_other_version("1"), again.has_other_version("2")) == (False, True)

@@ -102,9 +102,13 @@ def test_the_ends_of_a_session_are_in_order(store: Store) -> None:
 
 def test_what_there_is_and_what_was_lost(store: Store) -> None:
     looked = ActivityTables(store)
-    assert (looked.first_ns(), looked.holds(["tool_call", "decision"]), looked.lost(5)) == (None, frozenset(), [])
+    assert (looked.first_ns(), looked.holds(["tool_call", "decision"]), looked.list_gap_records(5)) == (
+        None,
+        frozenset(),
+        [],
+    )
     kept(store, [("robot", "s1")])
     store.append([make_loss_arrival(f"{n} a hook ended", 7) for n in range(3)])
     assert looked.holds(["tool_call", "decision"]) == {"tool_call"}
-    assert len(looked.lost(2)) == 2
+    assert len(looked.list_gap_records(2)) == 2
     assert looked.first_ns() is not None

@@ -35,25 +35,25 @@ def prompts(store: Store) -> list[str | None]:
 def test_an_outline_gives_views_and_no_payload(withheld: Store) -> None:
     assert withheld.tables.payload(RECORD) is None
     assert withheld.tables.outline(ARRIVAL.entry.digest) == OUTLINE
-    assert withheld.tables.withheld_count() == 1
+    assert withheld.tables.count_withheld_bodies() == 1
     assert prompts(withheld) == [None]
     withheld.views.rebuild(lambda _: None)
     assert prompts(withheld) == [None]
-    assert not list(withheld.views.wrong())
+    assert not list(withheld.views.find_mismatched_records())
 
 
 def test_the_text_may_come_later_and_then_stays(withheld: Store) -> None:
     withheld.copy([Body(ARRIVAL.entry.digest, ARRIVAL.payload), RECORD])
-    assert (prompts(withheld), withheld.tables.withheld_count()) == (["please write it"], 0)
+    assert (prompts(withheld), withheld.tables.count_withheld_bodies()) == (["please write it"], 0)
     withheld.copy([Body(ARRIVAL.entry.digest, None, OUTLINE), RECORD])
-    assert (prompts(withheld), withheld.tables.withheld_count()) == (["please write it"], 0)
+    assert (prompts(withheld), withheld.tables.count_withheld_bodies()) == (["please write it"], 0)
 
 
 def test_what_was_erased_here_stays_erased(withheld: Store) -> None:
     withheld.erase([ARRIVAL.entry.digest], who="ana", why="because")
-    assert (prompts(withheld), withheld.tables.withheld_count()) == ([], 0)
+    assert (prompts(withheld), withheld.tables.count_withheld_bodies()) == ([], 0)
     withheld.copy([Body(ARRIVAL.entry.digest, None, OUTLINE), RECORD])
-    assert (prompts(withheld), withheld.tables.withheld_count()) == ([], 0)
+    assert (prompts(withheld), withheld.tables.count_withheld_bodies()) == ([], 0)
 
 
 def test_a_damaged_outline_is_found(withheld: Store) -> None:
@@ -81,8 +81,8 @@ def test_origins_are_replaced_whole_and_leave_nothing_behind(withheld: Store) ->
 
 
 def test_that_a_chain_was_pulled_is_remembered(withheld: Store) -> None:
-    assert withheld.tables.pulled() == set()
+    assert withheld.tables.list_pulled_chains() == set()
     for _ in range(2):
         with withheld.writing():
             withheld.tables.mark_pulled(OTHER)
-    assert withheld.tables.pulled() == {OTHER}
+    assert withheld.tables.list_pulled_chains() == {OTHER}

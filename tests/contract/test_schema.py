@@ -50,6 +50,8 @@ def test_a_store_of_edited_migrations_is_repaired(open_store: Opener) -> None:
             "DROP INDEX traced_file_at",
             "DROP TABLE lineage_state",
             "DROP TABLE head_statement",
+            "DROP TABLE record_outline",
+            "DROP TABLE head_seen",
             OLD_LINEAGE,
             "DELETE FROM schema_version WHERE version > 10" if isinstance(store.db, PostgresDb) else "SELECT 1",
         )
@@ -62,7 +64,8 @@ def test_a_store_of_edited_migrations_is_repaired(open_store: Opener) -> None:
 
 def test_a_repaired_table_of_a_team_keeps_its_policy(empty_postgres: str) -> None:
     db = open_postgres(empty_postgres)
-    db.run("DROP TABLE head_statement")
+    for table in ("head_statement", "record_outline", "head_seen"):
+        db.run(f"DROP TABLE {table}")
     db.run("DELETE FROM schema_version WHERE version > 10")
     db.close()
     db = open_postgres(empty_postgres)

@@ -54,7 +54,7 @@ def registry(open_registry: Opener) -> SourceRegistry:
 
 
 def ids(registry: SourceRegistry) -> list[str]:
-    return [identity.source_id for identity, _ in registry.all()]
+    return [identity.source_id for identity, _ in registry.list_all()]
 
 
 # Conformance: 003-002, 003-006, 003-024
@@ -140,11 +140,11 @@ def test_richer_metadata_wins_and_nothing_is_lost(registry: SourceRegistry) -> N
 
 def test_a_registration_without_new_facts_changes_nothing(open_registry: Opener, tmp_path: Path) -> None:
     open_registry().register(a_source(1, publisher="P"))
-    before = open_registry().all()
+    before = open_registry().list_all()
     file = tmp_path / "sources.jsonl"
     size = file.stat().st_size if file.exists() else 0
     assert open_registry().register(a_source(1)).version == 1
-    assert open_registry().all() == before
+    assert open_registry().list_all() == before
     assert (file.stat().st_size if file.exists() else 0) == size
 
 
@@ -174,7 +174,7 @@ def seen(registry: SourceRegistry) -> list[object]:
     keys = [f"url:https://example.org/{n}" for n in (1, 2, 3)]
     numbers = ["S1", "S2", "S3"]
     return [
-        registry.all(),
+        registry.list_all(),
         [registry.get(one) for one in numbers],
         [registry.usage(one) for one in numbers],
         [registry.find_by_key(key) for key in keys],
@@ -312,7 +312,7 @@ REFUSED: tuple[tuple[Callable[[SourceRegistry], object], str], ...] = (
 def test_invalid_calls_raise_and_change_nothing(registry: SourceRegistry) -> None:
     registry.register(a_source(1))
     registry.register(a_source(2))
-    before = registry.all()
+    before = registry.list_all()
     wrong = []
     for call, says in REFUSED:
         try:
@@ -322,9 +322,9 @@ def test_invalid_calls_raise_and_change_nothing(registry: SourceRegistry) -> Non
                 wrong.append((says, str(error)))
         else:
             wrong.append((says, "not refused"))
-        if registry.all() != before:
+        if registry.list_all() != before:
             wrong.append((says, "changed the registry"))
-            before = registry.all()
+            before = registry.list_all()
     assert wrong == []
 
 
@@ -334,7 +334,7 @@ def test_unknown_keys_and_ids_find_nothing(registry: SourceRegistry) -> None:
     assert registry.get("no id") is None
     assert registry.find_by_key("url:https://example.org/1") is None
     assert registry.find_by_key("javascript:alert(1)") is None
-    assert registry.all() == []
+    assert registry.list_all() == []
 
 
 def test_odd_texts_survive(open_registry: Opener) -> None:
@@ -371,8 +371,8 @@ def test_replaying_the_same_session_gives_the_same_ids(open_registry: Opener) ->
     first = [open_registry().register(one) for one in sources]
     other = in_memory()()
     assert [other.register(one) for one in sources] == first
-    assert [replace(s, metadata={}) for _, s in other.all()] == [
-        replace(s, metadata={}) for _, s in open_registry().all()
+    assert [replace(s, metadata={}) for _, s in other.list_all()] == [
+        replace(s, metadata={}) for _, s in open_registry().list_all()
     ]
 
 
@@ -381,7 +381,7 @@ def test_huge_sources_are_rejected(registry: SourceRegistry) -> None:
         registry.register(ResearchSource(title="x" * 100_000))
     with pytest.raises(SourceError, match="metadata has about"):
         registry.register(a_source(1, metadata={"x": "y" * 100_000}))
-    assert registry.all() == []
+    assert registry.list_all() == []
 
 
 def a_look(answer: LinkAnswer = LinkAnswer.ABSENT, url: str = "https://example.org/1", **fields: Any) -> LinkCheck:
@@ -394,12 +394,12 @@ def test_link_checks_are_stored(open_registry: Opener) -> None:
     assert open_registry().check("S1") is None
     writer = open_registry()
     for _ in range(3):
-        writer.checked([("S1", a_look()), ("S2", a_look(LinkAnswer.HERE, "https://example.org/2", status=200))])
+        writer.record_checks([("S1", a_look()), ("S2", a_look(LinkAnswer.HERE, "https://example.org/2", status=200))])
     memory = open_registry().check("S1")
     assert memory is not None and memory.last == a_look()
     assert len(memory.failures_ns) == 3 and memory.failures_ns[-1] == memory.at_ns
     moved = a_look(LinkAnswer.MOVED, location="https://example.org/3", retry_seconds=2, status=200, why="moved")
-    writer.checked([("S1", moved)])
+    writer.record_checks([("S1", moved)])
     memory = open_registry().check("S1")
     assert memory is not None and (memory.last, memory.failures_ns) == (moved, ())
     other = open_registry().check("S2")
@@ -409,22 +409,22 @@ def test_link_checks_are_stored(open_registry: Opener) -> None:
 def test_a_link_check_belongs_to_the_shown_url(registry: SourceRegistry) -> None:
     registry.register(a_source(1))
     registry.register(a_source(2))
-    registry.checked([("S1", a_look()), ("S2", a_look(url="https://example.org/2"))])
+    registry.record_checks([("S1", a_look()), ("S2", a_look(url="https://example.org/2"))])
     registry.merge("S1", "S2", "the same")
     assert registry.check("S2") == registry.check("S1")
     registry.unmerge("S2")
     memory = registry.check("S2")
     assert memory is not None and memory.url == "https://example.org/2"
-    registry.checked([("S2", a_look(url="https://example.org/other"))])
+    registry.record_checks([("S2", a_look(url="https://example.org/other"))])
     assert registry.check("S2") is None, "the shown URL was never checked"
 
 
 def test_a_link_check_of_an_unknown_source_stores_nothing(registry: SourceRegistry) -> None:
     registry.register(a_source(1))
     with pytest.raises(UnknownSource):
-        registry.checked([("S1", a_look()), ("S9", a_look())])
+        registry.record_checks([("S1", a_look()), ("S9", a_look())])
     assert registry.check("S1") is None
-    registry.checked([])
+    registry.record_checks([])
 
 
 def test_stored_text_and_accesses_survive_reopening(open_registry: Opener) -> None:
@@ -437,8 +437,8 @@ def test_stored_text_and_accesses_survive_reopening(open_registry: Opener) -> No
     first, second = open_registry().candidates()
     assert first.text == "Some words.\n\n[…]\n\nA first passage.\n\n[…]\n\nA second passage."
     assert (len(first.accesses), second.text, len(second.accesses)) == (4, None, 1)
-    assert open_registry().known("S1") == (open_registry().get("S1"), first.text)
-    assert open_registry().known("S3") is None
+    assert open_registry().find_with_text("S1") == (open_registry().get("S1"), first.text)
+    assert open_registry().find_with_text("S3") is None
     open_registry().merge("S2", "S1", "the same")
     (merged,) = open_registry().candidates()
     assert (merged.source_id, merged.text, len(merged.accesses)) == ("S2", first.text, 5)

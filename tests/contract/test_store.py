@@ -130,7 +130,7 @@ def test_erased_texts_are_gone_and_the_chain_still_checks(store: Store) -> None:
     assert after.view.after.content is None, "known to have been there, supports nothing"
     assert after.view.hashes == ()
     assert not list(check_record_chain(record.store, store.tables.records(record.store)))
-    assert list(store.views.wrong()) == []
+    assert list(store.views.find_mismatched_records()) == []
 
 
 def test_what_was_erased_stays_erased_when_it_arrives_again(store: Store) -> None:
@@ -154,10 +154,10 @@ def test_rebuilding_gives_the_same_views(store: Store) -> None:
     store.append([an_arrival(kind, id=str(n)) for n, kind in enumerate(KINDS * 20)])
     before = edits_at(store, CommitSha(SHA))
     store.db.run("DELETE FROM file_edit")
-    assert list(store.views.wrong())
+    assert list(store.views.find_mismatched_records())
     store.views.rebuild(lambda _: None)
     assert edits_at(store, CommitSha(SHA)) == before
-    assert list(store.views.wrong()) == []
+    assert list(store.views.find_mismatched_records()) == []
 
 
 def test_views_made_by_another_reader_version_are_made_again(store: Store) -> None:
@@ -168,7 +168,7 @@ def test_views_made_by_another_reader_version_are_made_again(store: Store) -> No
     assert not store.views.current()
     store.catch_up()
     assert store.views.current()
-    assert list(store.views.wrong()) == []
+    assert list(store.views.find_mismatched_records()) == []
 
 
 def test_a_copied_chain_is_verbatim_and_idempotent(store: Store) -> None:
@@ -204,7 +204,7 @@ def test_an_event_that_another_store_knew_and_erased_is_not_lost(store: Store) -
     assert isinstance(payload, dict)
     assert payload["after"] == LONG
     assert len(edits_at(store, CommitSha(SHA))) == 1
-    assert list(store.views.wrong()) == []
+    assert list(store.views.find_mismatched_records()) == []
 
 
 def test_nobody_else_continues_our_own_chain(store: Store) -> None:

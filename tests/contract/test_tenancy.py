@@ -167,7 +167,7 @@ def test_neither_of_two_projects_can_tell_that_the_other_has_the_same_bytes(team
     arrivals = [an_arrival("edit", id="same", after=LONG), an_arrival("prompt", id="same-2", text="the same")]
     with team.workspace(A).writing() as mine, team.workspace(B).writing() as theirs:
         first = mine.append(arrivals)
-        assert [theirs.tables.held([a.entry.digest, *a.texts]) for a in arrivals] == [set(), set()]
+        assert [theirs.tables.find_stored_bodies([a.entry.digest, *a.texts]) for a in arrivals] == [set(), set()]
         assert [theirs.tables.is_known(a.entry) for a in arrivals] == [False, False]
         second = theirs.append(arrivals)
         assert (len(first.made), len(second.made), second.known) == (2, 2, ())
@@ -200,7 +200,6 @@ def test_the_look_for_leaks_sees_one(team: Team) -> None:
         ("SELECT digest FROM body WHERE digest BETWEEN ? AND ?", (b"a", b"b")),
         ("SELECT * FROM observation WHERE session >= ? AND session <= ?", ("s1", "s2")),
         ("SELECT * FROM file_edit WHERE path = ? AND at_ns BETWEEN ? AND ?", (b"p", 0, 9)),
-        ("SELECT * FROM edit_hash WHERE hash >= ? AND hash < ?", ("0", "1")),
     ],
 )
 def test_policies_leave_the_indexes_in_use(team: Team, sql: str, values: tuple[SqlValue, ...]) -> None:

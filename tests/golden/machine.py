@@ -120,6 +120,7 @@ def _environment(before: dict[str, str], home: Path) -> dict[str, str]:
         "XDG_CONFIG_HOME": f"{home}/.config",
         "XDG_STATE_HOME": f"{home}/.local/state",
         "XDG_CACHE_HOME": f"{home}/.cache",
+        "CUSTODY_AUDIT_KEY": "the same audit draws in every run",
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_AUTHOR_NAME": "Ana",

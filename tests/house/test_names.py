@@ -58,3 +58,27 @@ def test_a_variable_says_what_it_holds(tmp_path: Path) -> None:
 def test_nouns_and_public_names_stay(tmp_path: Path) -> None:
     text = "class Finding: ...\n\n\nclass Near: ...\n\n\nclass Attempt:\n    def words(self): ...\n"
     assert planted(tmp_path, module=text) == []
+
+
+@pytest.mark.parametrize("name", ["behind", "erased_here", "all", "to"])
+def test_a_public_method_starts_with_a_verb(tmp_path: Path, name: str) -> None:
+    text = f"class Report:\n    def {name}(self): ...\n\n    def _{name}(self): ...\n"
+
+    assert planted(tmp_path, module=text) == [f"the method 'Report.{name}' has no verb"]
+
+
+@pytest.mark.parametrize("decorator", ["property", "cached_property", "classmethod", "contextmanager"])
+def test_what_is_read_like_a_value_needs_no_verb(tmp_path: Path, decorator: str) -> None:
+    assert planted(tmp_path, module=f"class Report:\n    @{decorator}\n    def of(self): ...\n") == []
+
+
+def test_callbacks_and_conversions_need_no_verb(tmp_path: Path) -> None:
+    text = "class Report:\n    def on_end(self): ...\n\n    def to_json(self): ...\n"
+    assert planted(tmp_path, module=text) == []
+
+
+def test_every_method_that_stays_exists(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = set(names.METHODS_KEPT)
+    monkeypatch.setattr(names, "METHODS_KEPT", {})
+    found = {problem.message.split("'")[1] for problem in names.check(ROOT)}
+    assert kept - {"Attempt.words"} == found - {"words"}

@@ -196,11 +196,19 @@ def _label_block(attribution: Attribution, result: BlameResult, now_ns: int) -> 
     return BlockLabel(
         mark=MARKS[attribution.kind],
         who="unknown" if attribution.kind == "none" else attribution.agent or attribution.kind,
-        certainty="" if attribution.kind == "none" else attribution.certainty,
+        certainty=_name_certainty(attribution),
         commit="uncommitted" if sha is None else sha[:SHA_DIGITS],
         when="" if commit is None or commit.at is None else format_when(commit.at, now_ns),
         subject="" if commit is None else commit.subject,
     )
+
+
+def _name_certainty(attribution: Attribution) -> str:
+    """Return how certain the author is; a person whom only self-reports name is marked."""
+    if attribution.kind == "none":
+        return ""
+    is_told = attribution.kind == "person" and attribution.grade == "claimed"
+    return f"{attribution.certainty}, self-reported" if is_told else attribution.certainty
 
 
 class _BlameLayout:
@@ -420,11 +428,12 @@ def _list_author_bars(report: StatsReport, screen: Screen) -> list[AuthorBar]:
             AuthorBar(screen.cut(report.agent, LABEL_COLUMNS_MAX), own, totals.share, "agent"),
             AuthorBar("other agents", others, others / totals.lines, "agent"),
         ]
+    told = f"{report.self_reported:,} self-reported" if report.self_reported else ""
     unknown = totals.none / totals.lines
     most = f"so at most {format_percent_up(totals.share + unknown)}" if totals.none else ""
     return [
         *bars,
-        AuthorBar("people", totals.person, totals.person / totals.lines, "person"),
+        AuthorBar("people", totals.person, totals.person / totals.lines, "person", told),
         AuthorBar("unknown", totals.none, unknown, "unknown", most),
     ]
 

@@ -25,7 +25,7 @@ from custody.attribution.text import make_lineage_key, split_lineage_lines, spli
 from custody.core.ids import AgentName, CommitSha, RecordRef, SessionId
 from custody.core.views import TRANSCRIPT, FileEdit, FileState, Text
 
-ENGINE_VERSION = 6
+ENGINE_VERSION = 7
 """Increased whenever the same evidence gives other origins, so that stored states are replayed again."""
 
 
@@ -174,6 +174,8 @@ SHELL = ":shell:"
 """Part of the id of an edit parsed from a shell command; a snapshot of the file around the call replaces it."""
 IMPORTED = "import"
 """The kind of imported records, whatever their kind was elsewhere."""
+_CLAIMED = frozenset((TRANSCRIPT, IMPORTED, "edit"))
+"""The kinds of snapshots that custody did not record itself: imports, and generic edits."""
 SNAPSHOT = ":snapshot"
 LOOK = ":look"
 SAME_LINES_MAX = 20
@@ -207,12 +209,12 @@ class FileSnapshot:
 
     @property
     def is_claim(self) -> bool:
-        """Whether it was imported."""
-        return self.kind in (TRANSCRIPT, IMPORTED)
+        """Whether it was imported, or is a generic event."""
+        return self.kind in _CLAIMED
 
 
 def file_snapshot_from_view(view: FileEdit | FileState, ref: RecordRef, n: int, kind: str = "") -> FileSnapshot:
-    """Return the snapshot of a view; ``kind`` is that of its record and ranks recorded above imported sources."""
+    """Return the snapshot of a view; ``kind`` is that of its record and ranks recorded above claimed sources."""
     if isinstance(view, FileState):
         return replace(_file_snapshot_from_state(view, ref, n), kind=kind)
     return FileSnapshot(
@@ -229,7 +231,7 @@ def file_snapshot_from_view(view: FileEdit | FileState, ref: RecordRef, n: int, 
         proposed=None if view.proposed is None else view.proposed.content,
         revision=view.revision,
         kind=kind,
-        source_rank=int(kind not in (TRANSCRIPT, IMPORTED)),
+        source_rank=int(kind not in _CLAIMED),
     )
 
 

@@ -206,6 +206,7 @@ class StatsReport(Report, frozen=True, kw_only=True, tag="stats"):
     or by month if there are many days. Nothing before ``since`` was searched; it is null if nothing was captured.
     ``left_out`` lists the first 1,000 skipped files. With an ``agent``, shares, models, tiers and months are of its
     lines; classes and agents are of all lines. ``agent_models`` has the models of each agent, the largest agent first.
+    ``self_reported`` counts the lines of people whom only self-reported records name.
     """
 
     path: str | None
@@ -226,6 +227,7 @@ class StatsReport(Report, frozen=True, kw_only=True, tag="stats"):
     left_out_count: int
     notes: list[str]
     agent_models: list[AgentModelShare] = msgspec.field(default_factory=list)
+    self_reported: int = 0
 
 
 # The origins of the lines of one file, as stores share them: keys of lines and origins, never text.

@@ -3,6 +3,7 @@
 import posixpath
 import re
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from custody.capture.shell import Write, parse_shell_commands, parse_shell_writes
@@ -21,23 +22,32 @@ _OPENED = re.compile(r"https?://[^/\s]+/[^/\s]+/[^/\s]+/pull/(\d{1,15})\b")
 _PULL_URL = re.compile(r"https?://[^/\s]+/([^/\s]+/[^/\s]+)/pull/\d+")
 
 
-def find_written_files(command: str | None, answer: ToolOutput, folder: str = "") -> tuple[Write, ...]:
-    """Return the files that a shell command certainly wrote, by its own text; ``folder`` is where it ran."""
-    if command is None or answer.running or answer.refused:
-        return ()
-    if answer.failed and any(mark in answer.text for mark in NOT_WRITTEN):
-        return ()
-    sure = [write for write in parse_shell_writes(command) if write.sure or not answer.failed]
-    return tuple(replace(write, path=posixpath.join(folder, write.path)) for write in sure)
+class ShellRun(Struct, frozen=True):
+    """A shell command that a call ran, its output, and the folder where it ran, if the call names one."""
+
+    command: str | None
+    output: ToolOutput
+    folder: str = ""
 
 
-def find_printed_commits(command: str | None, answer: ToolOutput) -> list[str]:
+def find_written_files(run: ShellRun | None) -> tuple[Write, ...]:
+    """Return the files that a command certainly wrote, by its own text; snapshots around it show more."""
+    if run is None or run.command is None or run.output.running or run.output.refused:
+        return ()
+    if run.output.failed and any(mark in run.output.text for mark in NOT_WRITTEN):
+        return ()
+    sure = [write for write in parse_shell_writes(run.command) if write.sure or not run.output.failed]
+    return tuple(replace(write, path=posixpath.join(run.folder, write.path)) for write in sure)
+
+
+def find_printed_commits(run: ShellRun | None) -> tuple[str, ...]:
     """Return the commits that a command made, as git printed them, usually abbreviated."""
-    if command is None or "git" not in command or not any(word in command for word in _COMMITTING):
-        return []
+    command = None if run is None else run.command
+    if run is None or command is None or "git" not in command or not any(word in command for word in _COMMITTING):
+        return ()
     steps = parse_shell_commands(command)
     commits = steps is None or any(step.words[:1] == ("git",) and _COMMITTING & set(step.words) for step in steps)
-    return list(dict.fromkeys(_COMMITTED.findall(answer.text))) if commits else []
+    return tuple(dict.fromkeys(_COMMITTED.findall(run.output.text))) if commits else ()
 
 
 def add_git_facts(use: ToolUse, command: str | None) -> ToolUse:
@@ -47,7 +57,7 @@ def add_git_facts(use: ToolUse, command: str | None) -> ToolUse:
     request = {"number": int(opened[1]), "url": opened[0], "action": "created"} if opened and not answer.failed else {}
     return replace(
         use,
-        commits=tuple(find_printed_commits(command, answer)),
+        commits=find_printed_commits(ShellRun(command, answer)),
         pull_request=make_pull_request_fact(use.agent, use.session, use.at_ns, request),
     )
 

@@ -6,12 +6,12 @@ that did not certainly fail leaves its result open.
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import chain, islice
 
 from custody.capture.shell import ShellCommand, parse_shell_commands
-from custody.capture.tool_use import LOCATOR_CHARS_MAX, SourceUse, ToolOutput
+from custody.capture.tool_use import LOCATOR_CHARS_MAX, SourceUse, ToolOutput, ToolUse
 from custody.capture.typed_field import (
     Fields,
     get_captured_text,
@@ -228,6 +228,33 @@ def list_server_tool_uses(
             yield SourceUse(url, Reading.EXCERPT, text=get_captured_text(shown) if len(urls) == 1 else None)
     if "search" in words and not urls and not failed:
         yield from list_search_hit_uses(_parse_search_hits(shown))
+
+
+SourceReader = Callable[[ToolUse], Iterator[SourceUse | None]]
+"""Reads the sources of a call of one tool."""
+
+
+def list_opened_sources(
+    use: ToolUse,
+    readers: Mapping[str, SourceReader],
+    *,
+    is_server_tool: bool,
+    kind: str | None = None,
+    shown: str | None = None,
+    error: str | None = None,
+) -> Iterator[SourceUse | None]:
+    """Yield the sources that the call opened, listed or tried to open, by its tool's reader.
+
+    ``kind`` is the tool's name in the table of readers, if that is not its own name. A server's tool has no reader:
+    what it returned is ``shown``, and ``error`` is the text that may name a status.
+    """
+    read = readers.get(use.tool if kind is None else kind)
+    if read is not None:
+        yield from read(use)
+    elif is_server_tool:
+        printed = extract_server_tool_text(use.answer, use.result) if shown is None else shown
+        reason = use.result if error is None else error
+        yield from list_server_tool_uses(use.tool, use.input, printed, failed=use.failed, error=reason)
 
 
 def extract_server_tool_text(answer: object, text: str) -> str:

@@ -26,7 +26,7 @@ from custody.capture.hook.secret_scan import has_possible_secret
 from custody.core.errors import InputError, SpoolError
 from custody.core.ids import EventId
 from custody.core.platform import CLOEXEC, NOFOLLOW, NONBLOCK
-from custody.core.wire.arrival import Arrival, arrival_from_bytes
+from custody.core.wire.arrival import Arrival, arrival_from_bytes, arrival_from_json, drop_host_witness
 from custody.core.wire.canonical import EVENT_BYTES_MAX, dump_canonical_json, parse_json_bytes
 
 REFUSED = "refused"
@@ -195,7 +195,7 @@ class Spool:
             return RejectedFile(name, path, "damaged: the digest in its first line does not match", is_damaged=True)
         try:
             return [
-                arrival_from_bytes(event, self._clean(event_bytes))
+                arrival_from_json(event, drop_host_witness(parse_json_bytes(self._clean(event_bytes))))
                 for event, event_bytes in _split_spool_events(name, data)
             ]
         except InputError as error:

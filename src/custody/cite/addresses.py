@@ -112,23 +112,23 @@ class AddressPolicy:
     also_names: frozenset[str] = frozenset()
     """Names that are allowed although they are local."""
 
-    def against_address(self, address: str) -> str | None:
+    def explain_address_refusal(self, address: str) -> str | None:
         """Return why an IP address is refused; None if it is allowed.
 
-        >>> PUBLIC_ONLY.against_address("10.0.0.1")
+        >>> PUBLIC_ONLY.explain_address_refusal("10.0.0.1")
         'private'
-        >>> PUBLIC_ONLY.against_address("::ffff:93.184.216.34")
+        >>> PUBLIC_ONLY.explain_address_refusal("::ffff:93.184.216.34")
         'a wrapped IPv4 address (mapped)'
-        >>> PUBLIC_ONLY.against_address("93.184.216.34")
+        >>> PUBLIC_ONLY.explain_address_refusal("93.184.216.34")
         """
         return None if address in self.also else explain_link_ip_refusal(address)
 
-    def against_name(self, name: str) -> str | None:
+    def explain_name_refusal(self, name: str) -> str | None:
         """Return why a host name is refused; None if it may be resolved.
 
-        >>> PUBLIC_ONLY.against_name("printer")
+        >>> PUBLIC_ONLY.explain_name_refusal("printer")
         'a name of the local network'
-        >>> PUBLIC_ONLY.against_name("example.org")
+        >>> PUBLIC_ONLY.explain_name_refusal("example.org")
         """
         if name in self.also_names:
             return None
@@ -139,7 +139,7 @@ class AddressPolicy:
             return f"a name of {LOCAL_NAMES[labels[-1]]}"
         return "a name of the local network" if len(labels) == 1 else None
 
-    def against_port(self, port: int) -> str | None:
+    def explain_port_refusal(self, port: int) -> str | None:
         """Return why a port is refused; None if it is allowed."""
         return None if port in self.ports else f"port {port}, which is not a usual web port"
 
@@ -232,10 +232,10 @@ def parse_link_target(url: str, policy: AddressPolicy) -> RequestTarget | UnfitU
     parsed.hostname = parsed.hostname.removesuffix(".")
     literal = parse_link_host_ip(parsed.hostname)
     host = parsed.hostname if literal is None else literal
-    why = policy.against_name(host) if literal is None else policy.against_address(literal)
+    why = policy.explain_name_refusal(host) if literal is None else policy.explain_address_refusal(literal)
     if why is not None:
         return UnfitUrl(f"{host} is {why}")
-    refused = policy.against_port(port)
+    refused = policy.explain_port_refusal(port)
     return RequestTarget(parsed.href, host, port) if refused is None else UnfitUrl(f"it uses {refused}")
 
 

@@ -98,7 +98,7 @@ def audit_citations(subject: AuditSubject, rules: CiteRules, more: Iterable[Chec
     check_findings = [finding for check in CHECKS.values() for finding in check(subject, rules)]
     check_findings += [*_check_citation_coverage(subject, coverage, rules), *more]
     check_findings.sort(key=lambda check_finding: (check_finding.at, _ORDER[check_finding.code], check_finding.message))
-    findings = tuple(map(subject.placed, check_findings))
+    findings = tuple(map(subject.locate_finding, check_findings))
     return Audit(findings, coverage, len(subject.markers), len(subject.listing.entries))
 
 
@@ -142,7 +142,9 @@ def find_unregistered_source_ids(message: bytes, last: int) -> tuple[Finding, ..
     if subject.listing.entries or not last:
         return ()
     return tuple(
-        subject.placed(CheckFinding(CitationCode.UNKNOWN, use.marker.start, f"[{use.label}] is not in the registry"))
+        subject.locate_finding(
+            CheckFinding(CitationCode.UNKNOWN, use.marker.start, f"[{use.label}] is not in the registry")
+        )
         for use in subject.uses
         if use.label.kind is LabelKind.ID and not 1 <= (use.label.number or 0) <= last
     )

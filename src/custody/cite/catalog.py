@@ -217,7 +217,7 @@ class Catalog(Protocol):
     def hint(self, hint: str, number: int) -> None:
         """Store a feature that possibly identical sources share."""
 
-    def hinted(self, hint: str) -> list[int]:
+    def list_hinted_numbers(self, hint: str) -> list[int]:
         """Return the numbers with this hint, lowest first, up to ``HINTED_MAX``."""
 
     def add_excerpt(self, event: ExcerptEvent) -> None:
@@ -288,7 +288,7 @@ class MemoryCatalog:
         if number not in numbers and len(numbers) < HINTED_MAX:
             numbers.append(number)
 
-    def hinted(self, hint: str) -> list[int]:
+    def list_hinted_numbers(self, hint: str) -> list[int]:
         """Return the numbers with this hint."""
         return sorted(self._hints.get(hint, ()))
 
@@ -367,9 +367,9 @@ class StagedCatalog:
         """Stage a hint."""
         self._above.hint(hint, number)
 
-    def hinted(self, hint: str) -> list[int]:
+    def list_hinted_numbers(self, hint: str) -> list[int]:
         """Return the numbers with this hint."""
-        return sorted({*self._below.hinted(hint), *self._above.hinted(hint)})[:HINTED_MAX]
+        return sorted({*self._below.list_hinted_numbers(hint), *self._above.list_hinted_numbers(hint)})[:HINTED_MAX]
 
     def add_excerpt(self, event: ExcerptEvent) -> None:
         """Stage a passage."""

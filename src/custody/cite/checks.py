@@ -120,7 +120,7 @@ def find_non_page_urls(subject: AuditSubject, _rules: CiteRules) -> Iterator[Che
                 CitationCode.SCHEME, entry.start, f"{name_source_entry(entry)} has a {match[1].lower()}: URL"
             )
     for link in subject.layout.links:
-        if (match := NO_PAGE.match(link.url)) and not link.image and not subject.in_list(link.start):
+        if (match := NO_PAGE.match(link.url)) and not link.image and not subject.is_in_list(link.start):
             yield CheckFinding(CitationCode.SCHEME, link.start, f"a link has a {match[1].lower()}: URL")
 
 

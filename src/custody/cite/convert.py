@@ -183,7 +183,7 @@ def plan_source_list_changes(layout: Layout, listing: SourceListing, plan: Plan)
     first = next((cut for cut in cuts if home.heading_start <= cut[0] < home.end), (home.heading_end, home.heading_end))
     entries += _pad_after_source_list(data, first[1], line_end)
     if data[home.heading_end : first[0]].strip():
-        stop = layout.trimmed(home.heading_start, home.heading_end)
+        stop = layout.trim_range_end(home.heading_start, home.heading_end)
         yield ByteChange(home.heading_start, stop, heading.encode())
         yield ByteChange(first[0], first[1], entries)
     else:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from custody.cite.catalog import (
     AddressSplit,
@@ -62,7 +62,7 @@ def _apply_source_registration(catalog: Catalog, event: SourceRegistration) -> b
     if event.keys.work_text is not None:
         _claim_source_key(catalog, event.keys.work_text, event.number)
     for hint in compute_source_hints(event.source):
-        catalog.hint(hint, event.number)
+        catalog.hint(hint.text, event.number)
     return True
 
 
@@ -267,14 +267,21 @@ def _add_source_number(numbers: tuple[int, ...], number: int) -> tuple[int, ...]
     return numbers if number in numbers else (*numbers, number)
 
 
-def compute_source_hints(source: ResearchSource) -> Iterator[str]:
+class SourceHint(NamedTuple):
+    """A feature that possibly identical sources share, and why it makes them similar."""
+
+    text: str
+    why: str
+
+
+def compute_source_hints(source: ResearchSource) -> Iterator[SourceHint]:
     """Yield the features that possibly identical sources share."""
     loose = None if source.url is None else compute_loose_source_key(source.url)
     if loose is not None:
-        yield f"loose:{loose}"
+        yield SourceHint(f"loose:{loose}", "similar URLs")
     title = normalize_source_text(source.title)
     if len(title.split()) >= TITLE_WORDS_MIN:
-        yield f"title:{title}"
+        yield SourceHint(f"title:{title}", "same title")
 
 
 def compute_source_excerpt_hints(text: str) -> list[str]:

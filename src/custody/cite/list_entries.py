@@ -49,7 +49,7 @@ class EntryList:
         self.cut.extend(other.cut)
         self.troubles.extend(other.troubles)
 
-    def settled(self, others: int) -> "EntryList":
+    def drop_remarks(self, others: int) -> "EntryList":
         """Drop lines with only a URL if at least as many entries have a label: such lines are remarks.
 
         ``others`` counts labeled entries collected elsewhere: footnotes and link definitions.
@@ -138,7 +138,7 @@ def _is_bracketed_source_block(layout: Layout, block: MarkdownBlock) -> bool:
 def _parse_source_item(layout: Layout, at: int, gathered: EntryList, numbered: list[_NumberedItem]) -> None:
     block = layout.blocks[at]
     prefix = _ITEM.match(layout.data, block.start, block.end)
-    end = layout.trimmed(block.start, block.end)
+    end = layout.trim_range_end(block.start, block.end)
     if prefix is None:
         return
     body = min(prefix.end(), end)
@@ -175,7 +175,7 @@ def _parse_run_on_sources(
     begins = [(at.start, labelled), *find_inline_source_labels(layout, labelled, at.end)]
     ends = [start for start, _ in begins[1:]] + [at.end]
     for (start, label_span), end in zip(begins, ends, strict=True):
-        stop = layout.trimmed(start, end)
+        stop = layout.trim_range_end(start, end)
         gathered.keep(
             parse_source_entry(
                 layout, label_span.label, EntrySpan(start, stop, min(label_span.body, stop)), plain=plain
@@ -200,7 +200,7 @@ def _parse_source_lines(layout: Layout, start: int, end: int, gathered: EntryLis
         return  # a number alone is a marker, not a list
     ends = [at for at, _ in begins[1:]] + [end]
     for (at, labelled), stop in zip(begins, ends, strict=True):
-        stop = layout.trimmed(at, stop)
+        stop = layout.trim_range_end(at, stop)
         if labelled is None:
             gathered.keep(parse_source_entry(layout, None, EntrySpan(at, stop, at)))
         else:
@@ -232,7 +232,7 @@ def _parse_source_table(layout: Layout, table: MarkdownBlock, gathered: EntryLis
     for _, row in layout.blocks_within(table.start, table.end):
         if row.kind != ROW:
             continue
-        end = layout.trimmed(row.start, row.end)
+        end = layout.trim_range_end(row.start, row.end)
         cell = _CELL.match(layout.data, row.start, end)
         label = None if cell is None else _source_cell_label(layout, *cell.span(1))
         if cell is None or label is None or cell.end() >= end:
@@ -242,7 +242,7 @@ def _parse_source_table(layout: Layout, table: MarkdownBlock, gathered: EntryLis
         gathered.entries.append(entry._replace(title=title))
         has_rows = True
     if has_rows:
-        gathered.cut.append((table.start, layout.trimmed(table.start, table.end)))
+        gathered.cut.append((table.start, layout.trim_range_end(table.start, table.end)))
 
 
 def _source_cell_label(layout: Layout, start: int, end: int) -> Label | None:
@@ -261,7 +261,7 @@ def _parse_source_code_block(
     for line in _LINE.finditer(layout.data, block.start, block.end):
         labelled = parse_source_label(layout, *line.span())
         if labelled is not None and labelled.bracketed and has_source_url(layout, *line.span()):
-            stop = layout.trimmed(*line.span())
+            stop = layout.trim_range_end(*line.span())
             listed.keep(parse_source_entry(layout, labelled.label, EntrySpan(line.start(), stop, labelled.body)))
     if len(listed.entries) > several:
         listed.troubles.append(ListTrouble(block.start, IN_CODE))

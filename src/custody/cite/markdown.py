@@ -111,7 +111,7 @@ class Layout:
                 return False
         return True
 
-    def trimmed(self, start: int, end: int) -> int:
+    def trim_range_end(self, start: int, end: int) -> int:
         """Return the end of a byte range without trailing white space."""
         return start + len(self.data[start:end].rstrip())
 

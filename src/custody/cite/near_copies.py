@@ -53,7 +53,7 @@ class NearIndex(Protocol):
     def add(self, source_id: SourceID, text: str) -> None:
         """Add a text."""
 
-    def near(self, text: str, least: float) -> list[tuple[SourceID, float]]:
+    def find_near(self, text: str, least: float) -> list[tuple[SourceID, float]]:
         """Return the texts with at least this similarity, the nearest first, ties in the order of adding."""
 
 
@@ -72,7 +72,7 @@ class Winnowing:
         for fingerprint in prints:
             self._holders.setdefault(fingerprint, []).append(source_id)
 
-    def near(self, text: str, least: float) -> list[tuple[SourceID, float]]:
+    def find_near(self, text: str, least: float) -> list[tuple[SourceID, float]]:
         """Return the texts that nearly contain this one, or that it nearly contains."""
         prints = _fingerprint_source_words(split_source_words(text))
         rare = (
@@ -101,7 +101,7 @@ class SimHash:
         """Add the hash of a text."""
         self._hashes[source_id] = compute_semantic_hash(text)
 
-    def near(self, text: str, least: float) -> list[tuple[SourceID, float]]:
+    def find_near(self, text: str, least: float) -> list[tuple[SourceID, float]]:
         """Return the texts with a hash that differs in few bits."""
         query = compute_semantic_hash(text)
         return _sort_near_sources(
@@ -129,7 +129,7 @@ class LSHForest:
             self._forest.add(len(self._signatures), signature)
             self._signatures.append((source_id, signature))
 
-    def near(self, text: str, least: float) -> list[tuple[SourceID, float]]:
+    def find_near(self, text: str, least: float) -> list[tuple[SourceID, float]]:
         """Return the texts most similar to this one."""
         query = _minhash_source_text(text)
         if query is None:
@@ -170,7 +170,7 @@ def find_duplicates(
 
 def find_near_sources(index: NearIndex, text: str, least: float | None = None) -> list[tuple[SourceID, float]]:
     """Return the near copies of a text in an index; ``least`` overrides its minimum similarity."""
-    return index.near(text, index.least if least is None else least)
+    return index.find_near(text, index.least if least is None else least)
 
 
 def _fingerprint_source_words(words: list[str]) -> frozenset[int]:

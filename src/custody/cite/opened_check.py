@@ -77,7 +77,7 @@ class Readings:
         object.__setattr__(self, "_by_key", by_key)
         object.__setattr__(self, "_untold", sorted(key for key in untold if key is not None))
 
-    def of(self, url: str) -> list[PageReading]:
+    def list_page_readings(self, url: str) -> list[PageReading]:
         """Return the readings of a page, oldest first."""
         page_readings = {
             id(reading): reading for key in _source_page_keys(url) for reading in self._by_key.get(key, ())
@@ -88,7 +88,7 @@ class Readings:
         """Return whether a program that was given the URL, or its site's, may have opened the page unrecorded."""
         key = compute_loose_source_key(url)
         below = key is not None and any(key == page or key.startswith(f"{page.rstrip('/')}/") for page in self._untold)
-        return below or any(reading.is_outcome_unknown for reading in self.of(url))
+        return below or any(reading.is_outcome_unknown for reading in self.list_page_readings(url))
 
 
 def choose_best_source_reading(readings: Iterable[Reading]) -> Reading:
@@ -130,7 +130,7 @@ def find_unopened_sources(subject: AuditSubject, written: WritingTimes) -> Itera
     for at, name, url in _list_cited_urls(subject):
         if subject.line(at) not in written.lines or not is_public_source_page(url) or written.readings.is_doubtful(url):
             continue
-        known = written.readings.of(url)
+        known = written.readings.list_page_readings(url)
         if not any(reading.is_opened for reading in known):
             yield CheckFinding(CitationCode.UNREAD, at, f"{name} was never opened: {_describe_page_readings(known)}")
 
@@ -142,7 +142,7 @@ def find_late_opened_sources(subject: AuditSubject, written: WritingTimes) -> It
         written_ns = written.lines.get(subject.line(at))
         if written_ns is None or url in reported_urls or written.readings.is_doubtful(url):
             continue
-        opened = [reading.at_ns for reading in written.readings.of(url) if reading.is_opened]
+        opened = [reading.at_ns for reading in written.readings.list_page_readings(url) if reading.is_opened]
         if opened and min(opened) > written_ns:
             reported_urls.add(url)
             yield CheckFinding(
@@ -158,7 +158,7 @@ def find_summary_only_quotations(subject: AuditSubject, written: WritingTimes) -
         pages = [entry.url for entry in entries if entry.url is not None and is_public_source_page(entry.url)]
         if subject.line(at) not in written.lines or len(pages) != len(entries):
             continue
-        known = [written.readings.of(url) for url in pages]
+        known = [written.readings.list_page_readings(url) for url in pages]
         best = [choose_best_source_reading(reading.reading for reading in page_readings) for page_readings in known]
         if any(reading is not Reading.SUMMARISED for reading in best) or any(map(written.readings.is_doubtful, pages)):
             continue
@@ -215,7 +215,7 @@ def _find_cited_quotations(subject: AuditSubject) -> Iterator[tuple[int, str, tu
             if _is_long_quotation(quotation):
                 yield sentence.at + len(sentence.text[: match.start()].encode()), quotation, entries
     for block in subject.layout.blocks:
-        if block.kind != QUOTE or block.inside & QUOTE or subject.in_list(block.start):
+        if block.kind != QUOTE or block.inside & QUOTE or subject.is_in_list(block.start):
             continue
         uses = [use for use in subject.uses if block.start <= use.marker.start < block.end and use.entry is not None]
         quotation = re.sub(r"(?m)^[ >]+", "", subject.layout.text(block.start, block.end))

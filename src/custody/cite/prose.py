@@ -153,7 +153,7 @@ def _find_prose_blocks(subject: AuditSubject) -> Iterator[MarkdownBlock]:
     """Yield the paragraphs and items outside the list that are neither bold headings nor quotes."""
     data = subject.layout.data
     for block in subject.layout.blocks:
-        if block.kind != PARAGRAPH or block.inside & _NO_PROSE or subject.in_list(block.start):
+        if block.kind != PARAGRAPH or block.inside & _NO_PROSE or subject.is_in_list(block.start):
             continue
         if data.startswith(_BOLD, block.start) and _BOLD_LINE.fullmatch(data, block.start, block.end):
             continue

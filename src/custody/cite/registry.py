@@ -355,8 +355,8 @@ def suggest_source_merges(catalog: Catalog, source_id: SourceID) -> list[MergeSu
     for part in iterate_merged_sources(catalog, shown):
         for member in part.members:
             for hint in compute_source_hints(member.source):
-                for number in catalog.hinted(hint):
-                    reasons.setdefault(number, _HINT_REASONS[hint.partition(":")[0]])
+                for number in catalog.list_hinted_numbers(hint.text):
+                    reasons.setdefault(number, hint.why)
         for number, why in _find_near_source_excerpts(catalog, part.number):
             reasons.setdefault(number, why)
     roots = {
@@ -379,9 +379,9 @@ def _find_near_source_excerpts(catalog: Catalog, number: int) -> Iterator[tuple[
         if excerpt.text is None:
             continue
         key = compute_source_excerpt_key(excerpt.text)
-        near = {other for hint in compute_source_excerpt_hints(excerpt.text) for other in catalog.hinted(hint)} - {
-            number
-        }
+        near = {
+            other for hint in compute_source_excerpt_hints(excerpt.text) for other in catalog.list_hinted_numbers(hint)
+        } - {number}
         for other in sorted(near):
             theirs = [event.text for event in catalog.excerpts(other) if event.text is not None]
             best = max(
@@ -389,6 +389,3 @@ def _find_near_source_excerpts(catalog: Catalog, number: int) -> Iterator[tuple[
             )
             if best >= NEAR_MIN:
                 yield other, f"a passage matches by {best:.0%}"
-
-
-_HINT_REASONS = {"loose": "similar URLs", "title": "same title"}

@@ -128,7 +128,7 @@ def _find_empty_source_heading(layout: Layout) -> Iterator[Section]:
     """Yield an empty section at the end that names a list: the place for a list if the sources are elsewhere."""
     last = next((block for block in reversed(layout.blocks) if not block.inside), None)
     if last is not None and last.kind == HEADING and is_source_list_heading(_source_heading_text(layout, last)):
-        end = layout.trimmed(last.start, last.end)
+        end = layout.trim_range_end(last.start, last.end)
         yield Section(last.start, end, end, last.number or 1)
 
 
@@ -154,7 +154,7 @@ def _parse_source_section(
     if reached == heading.end:
         return None
     others = _count_footnotes_and_definitions(layout, heading.end, reached)
-    return Section(heading.start, heading.end, reached, level), gathered.settled(others)
+    return Section(heading.start, heading.end, reached, level), gathered.drop_remarks(others)
 
 
 def _add_source_entries(layout: Layout, gathered: EntryList, start: int, end: int) -> bool:
@@ -195,10 +195,10 @@ def _parse_sources_after_line(layout: Layout, at: int) -> tuple[Section, EntryLi
                 break
             return None  # prose follows, so the line does not name a list
         gathered.add(part)
-        reached = layout.trimmed(following.start, following.end)
+        reached = layout.trim_range_end(following.start, following.end)
     listed = gathered.entries or reached > block.end
     others = _count_footnotes_and_definitions(layout, block.start, reached)
-    return (Section(block.start, line.end(), reached), gathered.settled(others)) if listed else None
+    return (Section(block.start, line.end(), reached), gathered.drop_remarks(others)) if listed else None
 
 
 def _parse_footnote_definitions(layout: Layout) -> EntryList:
@@ -209,7 +209,7 @@ def _parse_footnote_definitions(layout: Layout) -> EntryList:
             continue
         prefix = _NOTE_LABEL.match(layout.data, block.start, block.end)
         body = prefix.end() if prefix else block.start
-        end = layout.trimmed(block.start, block.end)
+        end = layout.trim_range_end(block.start, block.end)
         entry = parse_source_entry(
             layout,
             to_footnote_label(block.name),
@@ -240,7 +240,7 @@ def _add_link_definitions(layout: Layout, gathered: EntryList, sections: list[Se
         label = _source_label_from_definition(definition)
         if label is None or _is_in_source_ranges(definition.start, taken):
             continue
-        end = layout.trimmed(definition.start, definition.end)
+        end = layout.trim_range_end(definition.start, definition.end)
         gathered.cut.append((definition.start, end))
         at = listed.get(label)
         if at is None:

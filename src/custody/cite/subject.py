@@ -52,7 +52,7 @@ class AuditSubject:
         """Return the line of a byte."""
         return self.layout.place(at).line
 
-    def placed(self, finding: CheckFinding) -> Finding:
+    def locate_finding(self, finding: CheckFinding) -> Finding:
         """Return a finding with its line and column."""
         line, column = self.layout.place(finding.at)
         return Finding(finding.code, line, column, finding.message)
@@ -71,14 +71,14 @@ class AuditSubject:
             (link.start, link.end, link.url) for link in layout.links if not link.image and is_web_source_url(link.url)
         ]
         links += [(start, end, layout.text(start, end)) for start, end in layout.addresses]
-        return tuple(link for link in sorted(links) if not self.in_list(link[0]))
+        return tuple(link for link in sorted(links) if not self.is_in_list(link[0]))
 
     @cached_property
     def parts(self) -> dict[int, UrlParts | None]:
         """Return the parsed URL of every entry, by the entry's ``id``; None if it is not a URL."""
         return {id(entry): parse_source_url(entry.url) for entry in self.listing.entries if entry.url is not None}
 
-    def in_list(self, offset: int) -> bool:
+    def is_in_list(self, offset: int) -> bool:
         """Return whether a byte belongs to the source list."""
         at = bisect_right(self._list_ranges, (offset, len(self.layout.data) + 1)) - 1
         return at >= 0 and offset < self._list_ranges[at][1]

@@ -74,7 +74,7 @@ def _serve_demo_pages(repository: Path) -> None:
     from custody.workspace.workspace import Workspace
 
     def announce(address: ListenAddress) -> None:
-        print_terminal_notice(f"Serving the pages at {address.at('overview')} (Ctrl-C to stop)")
+        print_terminal_notice(f"Serving the pages at {address.make_page_url('overview')} (Ctrl-C to stop)")
 
     serve(Workspace(repository), host="127.0.0.1", port=0, announce=announce, page="/overview")
 

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import click
 
@@ -14,6 +14,7 @@ from custody.graph.otlp.export import SpanExportRequest, export_otlp, export_otl
 from custody.intake.wire import ExportGitAiReport
 from custody.share.export import export_chains, export_chains_to_file
 from custody.terminal.frame import json_option, open_command_workspace, print_command_report
+from custody.workspace.machine import open_atomic_file
 from custody.workspace.workspace import Workspace
 
 OTLP, GIT_AI = "otlp", "git-ai"
@@ -26,6 +27,9 @@ NOTES_REF = "refs/notes/custody"
 @click.command("export")
 @click.argument("what", required=False, type=click.Choice([OTLP, GIT_AI]))
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE, atomically, instead of stdout.")
+@click.option(
+    "--verdict", type=click.File("rb"), metavar="FILE", help="Export only what this verdict of the gate rests on."
+)
 @click.option("--agent-trace", metavar="FILE", help="Write Agent Trace 0.1.0 records to FILE instead.")
 @click.option(
     "--notes",
@@ -45,6 +49,7 @@ def export_command(
     /,
     *,
     output: str | None,
+    verdict: BinaryIO | None,
     agent_trace: str | None,
     notes: str | None,
     as_json: bool,
@@ -54,7 +59,8 @@ def export_command(
 
     Writes every chain as JSON Lines. Importing the file elsewhere and exporting again gives the same bytes. Erased
     texts stay erased, and events that are not in a chain yet are marked pending. --json prints a report, so it needs
-    --output for the export. --agent-trace writes which lines each call wrote, without texts.
+    --output for the export. --agent-trace writes which lines each call wrote, without texts. --verdict writes a bundle:
+    only the records behind a verdict, for 'custody verify --bundle' in a clone without records.
 
     'otlp' writes OpenTelemetry spans: recorded and imported spans, and sessions as spans. 'custody import otlp' reads
     them back as the same spans.
@@ -65,6 +71,7 @@ def export_command(
     \b
     Examples:
       custody export -o evidence.jsonl
+      custody export --verdict verdict.json -o verdict.bundle
       custody export --agent-trace traces.jsonl
       custody export otlp --session 5d2f0c3e -o session.json
       custody export git-ai -o notes
@@ -72,6 +79,10 @@ def export_command(
     """
     workspace = open_command_workspace(ctx)
     what = spans.pop("what")
+    if verdict is not None:
+        if what or notes or agent_trace or any(spans.values()):
+            raise InputError("--verdict takes only --output and --json", hint="custody export --verdict FILE -o BUNDLE")
+        return _run_bundle_export(workspace, verdict, output, as_json=as_json)
     if what == GIT_AI:
         return _run_git_ai_export(workspace, output, agent_trace, notes, has_spans=any(spans.values()), as_json=as_json)
     if notes is not None:
@@ -90,12 +101,32 @@ def export_command(
         return print_command_report(
             traces, f"wrote {count_noun(traces.records, 'trace')} to '{traces.path}'{skipped}", as_json=as_json
         )
+    return _run_chain_export(workspace, output, as_json=as_json)
+
+
+def _run_chain_export(workspace: Workspace, output: str | None, *, as_json: bool) -> int:
     if output is None or output == "-":
         if as_json:
             raise InputError("--json prints a report, so the export needs a file", hint="add --output FILE")
         export_chains(workspace, sys.stdout.buffer, "-")
         return 0
     report = export_chains_to_file(workspace, Path(output))
+    return print_command_report(report, _render_export_report(report), as_json=as_json)
+
+
+def _run_bundle_export(workspace: Workspace, file: BinaryIO, output: str | None, *, as_json: bool) -> int:
+    # Imported late: they load the whole gate.
+    from custody.gate.wire.report import VERDICT_BYTES_MAX, decode_verdict
+    from custody.share.bundle import write_verdict_bundle
+
+    verdict = decode_verdict(file.read(VERDICT_BYTES_MAX + 1)).report
+    if output is None or output == "-":
+        if as_json:
+            raise InputError("--json prints a report, so the export needs a file", hint="add --output FILE")
+        write_verdict_bundle(workspace, verdict, sys.stdout.buffer, "-")
+        return 0
+    with open_atomic_file(Path(output)) as out:
+        report = write_verdict_bundle(workspace, verdict, out, output)
     return print_command_report(report, _render_export_report(report), as_json=as_json)
 
 

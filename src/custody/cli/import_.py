@@ -30,6 +30,7 @@ from custody.core.wire.report import (
 from custody.graph.otlp.import_ import import_otlp
 from custody.graph.otlp.span_file import is_otlp_file
 from custody.graph.wire.report import ImportOtlpReport
+from custody.intake.cli.status import list_tool_commands
 from custody.intake.import_events import import_event_file
 from custody.intake.import_traces import import_traces
 from custody.intake.import_transcripts import (
@@ -37,10 +38,11 @@ from custody.intake.import_transcripts import (
     import_transcripts,
     is_outside_repository_problem,
 )
+from custody.intake.install.repository_status import find_tools_to_import
 from custody.intake.wire import ImportEntireReport, ImportGitAiReport
 from custody.share.export import import_chain_export
 from custody.terminal.frame import json_option, open_command_workspace, print_command_report
-from custody.terminal.screen import TextLine
+from custody.terminal.screen import StyledText, TextLine
 from custody.workspace.workspace import Workspace
 
 DETECTION_LINES_MAX = 50
@@ -213,7 +215,11 @@ def import_command(
     if ref is not None and not (paths and str(paths[0]) in TOOLS):
         raise InputError("--ref works only with git-ai and entire", hint="custody import git-ai --ref refs/notes/ai")
     report, summary = _run_import(workspace, paths, transcripts, ref, texts=flags["texts"])
-    return print_command_report(report, _render_import(summary, verbose=flags["verbose"]), as_json=as_json)
+    lines = [*_render_import(summary, verbose=flags["verbose"])]
+    if not paths and transcripts is None and not as_json:
+        commands = list_tool_commands(find_tools_to_import(workspace))
+        lines += [StyledText(f"hint: {command}", "muted") for command in commands]
+    return print_command_report(report, lines, as_json=as_json)
 
 
 def _run_import(

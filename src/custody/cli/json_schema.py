@@ -39,6 +39,8 @@ from custody.core.wire.report import (
     RulesReport,
     SessionReport,
     ShowReport,
+    StoreReport,
+    TeamPolicyReport,
     UninstallReport,
     VerifyReport,
 )
@@ -119,6 +121,8 @@ REPORTS: tuple[type[Report], ...] = (
     BlameReport,
     WhyReport,
     StatsReport,
+    StoreReport,
+    TeamPolicyReport,
     GateReport,
     GitHubBackfillReport,
     GitHubConnectReport,

@@ -18,8 +18,21 @@ if TYPE_CHECKING:
     from custody.workspace.workspace import Workspace
 
 
+class OutputClosedError(Exception):
+    """The reader of our output closed the pipe, which is not an error."""
+
+
 class VerbGroup(click.Group):
     """A group that finds its verbs by name and shows them in sections."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the verb; a closed pipe is reported before click makes it a failure."""
+        try:
+            result: object = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError as error:
+            raise OutputClosedError from error
+        return result
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return every verb, in the order of the sections."""
@@ -156,6 +169,7 @@ def _open_remote_verb_workspace(workspace: "Workspace", name: str | None) -> "Wo
 def main() -> NoReturn:
     """Run the command and exit with the status of its outcome or of its error family."""
     sys.excepthook = _exit_with_bug_report
+    open_closed_streams()
     if UNSUPPORTED is not None:
         print_error(UNSUPPORTED, "use it inside the Windows Subsystem for Linux (WSL)")
         sys.exit(2)
@@ -168,14 +182,17 @@ def main() -> NoReturn:
     except click.exceptions.Abort:
         click.echo("stopped", err=True)
         sys.exit(130)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        sys.exit(error.exit_code)
     except click.ClickException as error:
         print_error(*usage_error_text(error))
         sys.exit(error.exit_code)
     except CustodyError as error:
         print_error(error.message, error.hint)
         sys.exit(exit_status_from_error(error))
-    except BrokenPipeError:
-        # The reader of our output closed the pipe, which is not an error. Keep the interpreter from flushing into it.
+    except (OutputClosedError, BrokenPipeError):
+        # Keep the interpreter from flushing into the closed pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
@@ -184,21 +201,45 @@ def main() -> NoReturn:
     sys.exit(status if isinstance(status, int) else 0)
 
 
+def open_closed_streams() -> None:
+    """Open the null device for each standard stream that the caller closed, as git does.
+
+    Otherwise the next file that is opened, such as the store, would be standard output to git and to pagers.
+    """
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is not None:
+            continue
+        descriptor = os.open(os.devnull, os.O_RDWR)
+        if descriptor != number:
+            os.dup2(descriptor, number)
+            os.close(descriptor)
+        os.set_inheritable(number, True)
+        setattr(sys, name, open(number, mode, encoding="utf-8", errors="backslashreplace", closefd=False))  # noqa: SIM115
+
+
 def _exit_with_bug_report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Print an unexpected error as a bug and exit with its status (the interpreter's own would be 1)."""
     import traceback  # slow to import, and rarely needed
 
-    traceback.print_exception(kind, error, trace)
+    for line in traceback.format_exception(kind, error, trace):
+        for part in line.splitlines():
+            click.echo(_escape_line(part), err=True)
     print_error(f"this is a bug in custody {__version__}; no acknowledged record is lost")
     sys.stdout.flush()
     os._exit(EXIT_BUG)
 
 
 def print_error(message: str, hint: str | None = None) -> None:
-    """Print an error and its hint, in the shape that all errors have."""
-    click.echo(f"error: {message}", err=True)
+    """Print an error and its hint, in the shape that all errors have; control characters are escaped."""
+    click.echo(f"error: {_escape_line(message)}", err=True)
     if hint:
-        click.echo(f"hint: {hint}", err=True)
+        click.echo(f"hint: {_escape_line(hint)}", err=True)
+
+
+def _escape_line(text: str) -> str:
+    from custody.terminal.screen import escape_controls  # a verb loads it; help and the version do without
+
+    return escape_controls(" ".join(line.strip() for line in text.splitlines()) if "\n" in text else text)
 
 
 def usage_error_text(error: click.ClickException) -> tuple[str, str | None]:

@@ -48,6 +48,7 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
                 "push": "Send records to a git remote or a service.",
                 "remote": "Manage the services to push to and pull from.",
                 "serve": "Serve the pages and the HTTP API.",
+                "store": "Show the name and public key of this store.",
                 "token": "Manage access tokens for a service.",
                 "worker": "Run background jobs.",
             }
@@ -92,6 +93,7 @@ MODULES: MappingProxyType[str, str] = MappingProxyType(
         "serve": "custody.server.cli.serve",
         "show": "custody.ledger.cli",
         "stats": "custody.attribution.cli",
+        "store": "custody.ledger.cli",
         "token": "custody.server.cli.groups",
         "trust": "custody.trust.cli.trust",
         "uninstall": "custody.intake.cli.setup",

@@ -1,7 +1,10 @@
 """``custody verify``."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, BinaryIO
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
@@ -15,9 +18,11 @@ from custody.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from custody.gate.wire.report import VerdictReport
 
+LEVELS = ("approve", "review", "block")
 SHA_DIGITS = 12
 VERDICT_BYTES_MAX = 128 * 1024 * 1024
 KEYS_BYTES_MAX = 1024 * 1024
+_FULL_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 @click.command("verify")
@@ -30,17 +35,18 @@ KEYS_BYTES_MAX = 1024 * 1024
     help="Require a signature of one of these signers (OpenSSH format).",
 )
 @click.option("--key", type=click.File("rb"), metavar="PUBFILE", help="Require a signature of this key.")
+@click.option("--head", metavar="SHA", help="Require that the verdict is about this commit.")
+@click.option("--min-level", type=click.Choice(LEVELS), help="Require this level or a milder one.")
+@click.option("--signature-only", is_flag=True, help="Check the signature without judging again.")
+@click.option(
+    "--bundle",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Judge again with the records of this bundle.",
+)
 @json_option
 @click.pass_context
-def verify_command(
-    ctx: click.Context,
-    verdict: BinaryIO | None,
-    description: BinaryIO | None,
-    allowed_signers: BinaryIO | None,
-    key: BinaryIO | None,
-    *,
-    as_json: bool,
-) -> int:
+def verify_command(ctx: click.Context, /, *, verdict: BinaryIO | None, as_json: bool, **options: Any) -> int:
     """Check that no stored record was changed.
 
     Lists every record and text that was changed, deleted, reordered or cut off. Checks each chain, the hash of every
@@ -48,23 +54,23 @@ def verify_command(
     1 FAILED.
 
     With --verdict, check a gate verdict instead: its signature, its commit, and that its level follows from its
-    reasons. The gate also runs again on the same records, as of the same time, and must give the same bytes. Exit
-    status: 0 valid, 1 invalid or not verifiable.
+    reasons. The gate also runs again on the same records, as of the same time, and must give the same bytes. In a
+    clone without records, --bundle brings them: 'custody export --verdict' writes it. Exit status: 0 valid, 1 invalid
+    or not verifiable.
 
     \b
     Examples:
       custody verify
-      custody verify --json | jq .findings
-      custody verify --verdict verdict.json
       custody verify --verdict verdict.json --key ci.pub
+      custody verify --verdict verdict.json --head HEAD --min-level approve
+      custody verify --verdict verdict.json --bundle verdict.bundle
+      custody verify --verdict verdict.json --key ci.pub --signature-only
     """
     workspace = open_command_workspace(ctx)
     if verdict is not None:
-        return _run_verdict_verification(workspace, (verdict, description, allowed_signers, key), as_json=as_json)
-    if description is not None or allowed_signers is not None or key is not None:
-        raise InputError(
-            "--description, --allowed-signers and --key work only with --verdict", hint="add --verdict FILE"
-        )
+        return _run_verdict_verification(workspace, verdict, options, as_json=as_json)
+    if any(value is not None and value is not False for value in options.values()):
+        raise InputError("only --json works without --verdict", hint="add --verdict FILE")
     report = verify_ledger(workspace)
     return print_command_report(report, _render_verify_report(report), as_json=as_json)
 
@@ -90,25 +96,47 @@ def _render_verify_report(report: VerifyReport) -> str:
 
 
 def _run_verdict_verification(
-    workspace: Workspace,
-    files: tuple[BinaryIO, BinaryIO | None, BinaryIO | None, BinaryIO | None],
-    *,
-    as_json: bool,
+    workspace: Workspace, verdict: BinaryIO, options: Mapping[str, Any], *, as_json: bool
 ) -> int:
     from custody.gate.app.verify_verdict import VerdictCheck, verify_verdict  # it loads the whole gate
 
-    verdict, description, allowed, key = files
+    if options["bundle"] is not None and options["signature_only"]:
+        raise InputError("--bundle and --signature-only are mutually exclusive", hint="pass one of them")
     check = VerdictCheck(
         verdict=_read_option_file(verdict, VERDICT_BYTES_MAX),
-        description=None if description is None else _read_option_file(description, VERDICT_BYTES_MAX),
-        allowed=None if allowed is None else _read_option_file(allowed, KEYS_BYTES_MAX),
-        key=None if key is None else _read_option_file(key, KEYS_BYTES_MAX),
+        description=_read_optional_file(options["description"], VERDICT_BYTES_MAX),
+        allowed=_read_optional_file(options["allowed_signers"], KEYS_BYTES_MAX),
+        key=_read_optional_file(options["key"], KEYS_BYTES_MAX),
+        head=None if options["head"] is None else _resolve_expected_head(workspace, options["head"]),
+        level=options["min_level"],
+        signature_only=options["signature_only"],
     )
     try:
-        report = verify_verdict(workspace, check)
+        with _open_verdict_evidence(workspace, options["bundle"]) as evidence:
+            report = verify_verdict(evidence, check)
     except InputError as error:
         raise InputError(f"'{verdict.name}': {error.message}", hint=error.hint) from error
     return print_command_report(report, "\n".join(_render_verdict_check(report)), as_json=as_json)
+
+
+@contextmanager
+def _open_verdict_evidence(workspace: Workspace, bundle: Path | None) -> Iterator[Workspace]:
+    if bundle is None:
+        yield workspace
+        return
+    from custody.share.bundle import open_bundle_workspace  # most verdicts are checked where they were made
+
+    with open_bundle_workspace(workspace, bundle) as bundled:
+        yield bundled
+
+
+def _resolve_expected_head(workspace: Workspace, name: str) -> str:
+    """Return the full id of a commit; a full id need not be in the repository."""
+    return name.lower() if _FULL_SHA.fullmatch(name.lower()) else workspace.repository.resolve(name)
+
+
+def _read_optional_file(file: BinaryIO | None, bytes_max: int) -> bytes | None:
+    return None if file is None else _read_option_file(file, bytes_max)
 
 
 def _read_option_file(file: BinaryIO, bytes_max: int) -> bytes:
@@ -131,5 +159,6 @@ def _render_verdict_check(report: "VerdictReport") -> Iterator[str]:
         yield f"verified as in the store of chain {report.home}; all its records were imported here"
     if report.unseen:
         yield f"{count_noun(report.unseen, 'older record')} here, not used by the verdict"
-    about = f"{report.level} for {report.head[:SHA_DIGITS]} as of {report.as_of}, {signed}"
+    judged = ", not judged again" if report.again == "skipped" else ""
+    about = f"{report.level} for {report.head[:SHA_DIGITS]} as of {report.as_of}, {signed}{judged}"
     yield f"FAILED: the verdict is not valid: {about}" if report.findings else f"OK: the verdict is valid: {about}"

@@ -10,7 +10,13 @@ from custody.config.document_files import VARIABLES, list_rule_documents, neares
 from custody.config.file_text import FILE_BYTES_MAX
 from custody.config.rule import EffectiveRules, IgnoredKey, Rule, RuleOrigin, RuleTables, Setting
 from custody.config.rule_files import RuleFileReader, list_rule_files, load_rule_files, load_team_policy
-from custody.config.team_policy import TEAM_FILE, TeamPolicy, TeamReviewer, TeamStore, normalize_identity
+from custody.config.team_policy import (
+    TEAM_FILE,
+    TeamPolicy,
+    TeamReviewer,
+    TeamStore,
+    parse_team_policy,
+)
 
 __all__ = [
     "FILE_BYTES_MAX",
@@ -31,5 +37,5 @@ __all__ = [
     "load_rule_files",
     "load_team_policy",
     "nearest_rule_name",
-    "normalize_identity",
+    "parse_team_policy",
 ]

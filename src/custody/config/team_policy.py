@@ -8,7 +8,6 @@ service = { id = "7c…", key = "ssh-ed25519 AAAA…", role = "witness" }
 ana = { key = "sk-ssh-ed25519@openssh.com AAAA…", accounts = ["ana@example.com", "github:ana"] }
 """
 
-import unicodedata
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import Annotated, Literal
@@ -17,6 +16,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from custody.core.errors import InputError
+from custody.core.identity import normalize_identity
 from custody.core.ids import StoreId
 
 TEAM_FILE = "custody.toml"
@@ -89,15 +89,6 @@ class TeamPolicy(Struct, frozen=True):
             if wanted in {normalize_identity(text) for text in (reviewer_name, *reviewer.accounts)}
             and not _has_expired(reviewer.expires, now_ns)
         }
-
-
-def normalize_identity(name: str) -> str:
-    """Return a name, account or email address in the form in which two are compared.
-
-    >>> normalize_identity("  Ana  Ruiz "), normalize_identity("GitHub:ANA") == normalize_identity("github:ana")
-    ('ana ruiz', True)
-    """
-    return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()).split())
 
 
 def parse_team_policy(tables: Mapping[str, object], file: str = TEAM_FILE) -> TeamPolicy:

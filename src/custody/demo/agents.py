@@ -82,7 +82,7 @@ class ClaudeSession:
 
     def commit(self, message: str) -> str:
         """Commit everything, and record the command."""
-        self.place.clock.later(STEP_SECONDS)
+        self.place.clock.advance(STEP_SECONDS)
         commit = commit_sandbox_files(self.place, message, author="Ana")
         self.bash(
             f"git commit -am {json.dumps(message.splitlines()[0])}",
@@ -104,7 +104,7 @@ class ClaudeSession:
         self._event("PostToolUse", prompt_id=self._prompt, duration_ms=1200, tool_response=answer, **common)
 
     def _event(self, name: str, **fields: Any) -> None:
-        self.place.clock.later(STEP_SECONDS)
+        self.place.clock.advance(STEP_SECONDS)
         around = {"session_id": self.session, "cwd": str(self.place.repository), "transcript_path": ""}
         self.record(AGENT, {**around, "hook_event_name": name, **fields})
 
@@ -144,7 +144,7 @@ def write_sample_transcript(place: Sandbox, session: str, prompt: str, path: str
 
 
 def _make_sample_transcript_line(place: Sandbox, session: str, number: int, fields: dict[str, Any]) -> dict[str, Any]:
-    place.clock.later(STEP_SECONDS)
+    place.clock.advance(STEP_SECONDS)
     return {
         "parentUuid": f"{session[:8]}-0000-4000-8000-{number - 1:012x}" if number > 1 else None,
         "isSidechain": False,
@@ -192,7 +192,7 @@ class PatchbotSession:
         self._event("edit", path=path, after=content, call=call, **before)
 
     def _event(self, kind: str, **fields: Any) -> str:
-        self.place.clock.later(STEP_SECONDS)
+        self.place.clock.advance(STEP_SECONDS)
         self._count += 1
         id_ = f"{self.session}-{self._count}"
         self.record(PATCHBOT, {"custody": 1, "kind": kind, "id": id_, "session": self.session, **fields})

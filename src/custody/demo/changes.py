@@ -29,6 +29,7 @@ FIX_SESSION = "f1f1f1f1-0000-4000-8000-000000000005"
 TRACE = "550e8400-e29b-41d4-a716-446655440000"
 CLEAN, AGAIN, REWRITE = "clean/format-price", "again/add-up", "rewrite/read-prices"
 BACKPORT, FORGED, REPORT = "backport/tax-rate", "forged/discounts", "report/rounding"
+SNEAKY = "again/tidy-up"
 RELEASE = "release/1.0"
 CLOSES = "Closes #12"
 
@@ -41,7 +42,7 @@ class SampleHistory:
     record: EventSink
     hook: EventSink
 
-    def before(self) -> None:
+    def create_past(self) -> None:
         """Create the history before custody: commits of a person, and a session without a recording."""
         place = self.place
         place.git("init", "--quiet", "--initial-branch=main", "--template=")
@@ -49,18 +50,18 @@ class SampleHistory:
         self._put("src/till/__init__.py", "")
         self._put("src/till/basket.py", project.BASKET)
         commit_sandbox_files(place, "Begin the till", author="Ana")
-        place.clock.at("2026-03-02 10:00")
+        place.clock.set_time("2026-03-02 10:00")
         write_sample_transcript(place, OLD_SESSION, "add value added tax", "src/till/tax.py", project.TAX)
         self._put("src/till/tax.py", project.TAX)
-        place.clock.at("2026-03-02 10:30")
+        place.clock.set_time("2026-03-02 10:30")
         commit_sandbox_files(place, "Add value added tax", author="Ana")
         place.git("branch", RELEASE)
-        place.clock.at("2026-03-02 11:00")
+        place.clock.set_time("2026-03-02 11:00")
         self._put("README.md", project.README + project.TESTS_RUN)
         commit_sandbox_files(place, "Say how the tests run", author="Ana")
-        place.clock.at("2026-03-03 09:00")
+        place.clock.set_time("2026-03-03 09:00")
 
-    def everything(self) -> None:
+    def create_present(self) -> None:
         """Create the work of two agents and a person, up to six proposed changes."""
         self._reviews()
         self._first_session()
@@ -68,9 +69,16 @@ class SampleHistory:
         self._fix()
         self._propose()
 
+    def repeat_rejected_change(self) -> None:
+        """Commit the diff of a rejected change again, with another message and author."""
+        self.place.git("checkout", "--quiet", "-b", SNEAKY, AGAIN)
+        self.place.clock.advance(60)
+        self.place.git("commit", "--quiet", "--amend", "--reset-author", "-m", "Tidy up the basket", author="Zoe")
+        self.place.git("checkout", "--quiet", "main")
+
     def _first_session(self) -> None:
         """Let Claude Code work on the main branch."""
-        self.place.clock.at("2026-03-03 09:10")
+        self.place.clock.set_time("2026-03-03 09:10")
         session = ClaudeSession(self.place, self.hook, FIRST_SESSION)
         session.start(f"read prices as people type them; the token for the tracker is {SECRET}")
         session.read("src/till/basket.py")
@@ -82,13 +90,13 @@ class SampleHistory:
 
     def _by_hand(self) -> None:
         """Let a person add a function."""
-        self.place.clock.at("2026-03-03 10:30")
+        self.place.clock.set_time("2026-03-03 10:30")
         self._put("src/till/basket.py", project.BASKET + project.BY_HAND)
         commit_sandbox_files(self.place, "Add up a basket", author="Ana")
 
     def _fix(self) -> None:
         """Let Claude Code fix its code from before custody."""
-        self.place.clock.at("2026-03-03 14:00")
+        self.place.clock.set_time("2026-03-03 14:00")
         session = ClaudeSession(self.place, self.hook, FIX_SESSION)
         session.start("a negative tax rate must be refused")
         session.read("src/till/tax.py")
@@ -107,7 +115,7 @@ class SampleHistory:
         self._report()
         self._clean()
         self.place.git("checkout", "--quiet", "main")
-        self.place.clock.at("2026-03-04 16:00")
+        self.place.clock.set_time("2026-03-04 16:00")
 
     def _again(self) -> None:
         """Repeat a merged diff."""
@@ -115,7 +123,7 @@ class SampleHistory:
         bot = PatchbotSession(self.place, self.record, "again")
         bot.start("a basket needs a total")
         bot.write("src/till/basket.py", project.BASKET + project.BY_HAND)
-        self.place.clock.later(60)
+        self.place.clock.advance(60)
         commit_sandbox_files(self.place, "Sum the prices of a basket", author="Patchbot")
 
     def _rewrite(self) -> None:
@@ -125,7 +133,7 @@ class SampleHistory:
         bot.start("users type prices with a comma: make the till understand them (#12)")
         bot.write("src/till/prices.py", project.REWRITTEN_PRICES)
         bot.write("tests/test_prices.py", project.REWRITTEN_TESTS)
-        self.place.clock.later(60)
+        self.place.clock.advance(60)
         commit_sandbox_files(
             self.place, f"Read prices as people type them, by a pattern\n\n{CLOSES}", author="Patchbot"
         )
@@ -203,7 +211,7 @@ class SampleHistory:
         }
 
     def _branch(self, time: str, name: str, start: str) -> None:
-        self.place.clock.at(time)
+        self.place.clock.set_time(time)
         self.place.git("checkout", "--quiet", "-b", name, start)
 
     def _put(self, path: str, content: str) -> None:

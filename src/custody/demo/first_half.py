@@ -20,7 +20,7 @@ RECORDING = (
                 says=("Imported 1 session from 1 file (",),
             ),
         ),
-        SampleHistory.before,
+        SampleHistory.create_past,
     ),
     StoryStep(
         "Two agents and a person work",
@@ -62,7 +62,7 @@ RECORDING = (
                 only=('"at"', '"agent"', '"prompt"'),
             ),
         ),
-        SampleHistory.everything,
+        SampleHistory.create_present,
     ),
 )
 

@@ -16,7 +16,7 @@ from custody.core.plural import count_noun
 from custody.core.wire.report import Report
 from custody.demo.changes import SampleHistory
 from custody.demo.first_half import QUESTIONS, RECORDING
-from custody.demo.sandbox import CommandResult, InProcessCommand, Sandbox, open_demo_sandbox
+from custody.demo.sandbox import CommandResult, InProcessCommand, Sandbox, has_demo_program, open_demo_sandbox
 from custody.demo.second_half import STORE, VERDICTS
 from custody.demo.step import Command, StoryStep
 
@@ -50,6 +50,7 @@ _EVENT_ID = re.compile(r"\b\d{20}-\d+-[0-9a-f]{16}\b|\b[0-9a-f]{32}\b")
 # An event's name has the process id, which may have a digit more or less.
 _SIZE = re.compile(r"\([0-9,]+ bytes\)")
 _DIGEST = re.compile(r"\bsha256:[0-9a-f]{64}\b")
+_FINGERPRINT = re.compile(r"\bSHA256:[A-Za-z0-9+/]{43}")
 
 
 class OutputKind(Enum):
@@ -90,11 +91,19 @@ class _Narrator:
         self._show_sentence(step.sentence, "")
         if step.happens is not None:
             step.happens(self._history)
-        return DemoStep(title=step.title, commands=[self._command(command) for command in step.commands])
+        return DemoStep(title=step.title, commands=list(self._play_commands(step.commands)))
 
     @property
     def _history(self) -> SampleHistory:
         return SampleHistory(self.place, self._record, self._hook)
+
+    def _play_commands(self, commands: Sequence[Command]) -> Iterator[DemoCommand]:
+        for command in commands:
+            if command.needs is None or has_demo_program(command.needs):
+                yield self._command(command)
+            else:
+                self.show(OutputKind.OUTPUT, "")
+                self._show_sentence(f"skipped, {command.needs} is not installed: {command.line}", f"{INDENT}# ")
 
     def _command(self, command: Command) -> DemoCommand:
         if command.happens is not None:
@@ -154,7 +163,8 @@ def _normalize_demo_output(result: CommandResult, place: Sandbox) -> str:
     """Return the output with the sandbox's paths shortened and random parts replaced."""
     output = (result.out + result.err).replace(f"{place.repository}/", "").replace(str(place.repository), ".")
     output = output.replace(str(place.folder), "..")
-    return _SIZE.sub("(... bytes)", _DIGEST.sub("sha256:...", _EVENT_ID.sub("<id>", output)))
+    output = _FINGERPRINT.sub("SHA256:...", _DIGEST.sub("sha256:...", _EVENT_ID.sub("<id>", output)))
+    return _SIZE.sub("(... bytes)", output)
 
 
 def _excerpt_demo_output(output: str, command: Command) -> Iterator[str]:

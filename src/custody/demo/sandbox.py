@@ -25,14 +25,14 @@ class StoryClock:
 
     def __init__(self, start: str) -> None:
         self._now_ns = 0
-        self.at(start)
+        self.set_time(start)
 
-    def at(self, text: str) -> None:
+    def set_time(self, text: str) -> None:
         """Set the time, in UTC: ``2026-03-03 09:00``."""
         time_utc = datetime.fromisoformat(text).replace(tzinfo=UTC)
         self._now_ns = int(time_utc.timestamp()) * 1_000_000_000
 
-    def later(self, seconds: int) -> None:
+    def advance(self, seconds: int) -> None:
         """Advance the time."""
         self._now_ns += seconds * 1_000_000_000
 
@@ -66,6 +66,13 @@ START = "2026-03-02 09:00"
 PASSED_VARIABLES = ("PATH", "TMPDIR", "SYSTEMROOT")
 """The environment variables of the user that the story sees."""
 PREFIX = "custody-demo-"
+KEYGEN = "ssh-keygen"
+"""The program of OpenSSH that makes keys and signatures."""
+
+
+def has_demo_program(name: str) -> bool:
+    """Return whether a program is installed."""
+    return shutil.which(name) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +114,15 @@ class Sandbox:
             message = done.stderr.decode(errors="replace").strip()
             raise GitError(f"cannot create the sample repository: git {words[0]}: {message}")
         return done.stdout.decode()
+
+    def make_key(self, name: str) -> None:
+        """Create an SSH key pair in the folder, as a CI system has one."""
+        words = (KEYGEN, "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", str(self.folder / name))
+        subprocess.run(words, check=True, stdin=subprocess.DEVNULL, capture_output=True)
+
+    def clone(self, name: str) -> None:
+        """Clone the repository with all branches into the folder, as CI does; the records stay behind."""
+        self.git("clone", "--quiet", str(self.repository), str(self.folder / name))
 
     def hook(self, command: Sequence[str], event: bytes) -> str:
         """Run the installed hook as the agent would, at the story's time, and return its output."""
@@ -161,6 +177,7 @@ def _make_sandbox_environment(sandbox: Sandbox) -> dict[str, str]:
         "XDG_CONFIG_HOME": f"{home}/.config",
         "XDG_STATE_HOME": f"{home}/.local/state",
         "XDG_CACHE_HOME": f"{home}/.cache",
+        "CUSTODY_AUDIT_KEY": "the same story every time",
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
         "LC_ALL": "C.UTF-8",

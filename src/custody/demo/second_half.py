@@ -1,10 +1,11 @@
 """The second half of the story: the verdicts on six changes, and the store."""
 
 from custody.demo import sandbox as damage
-from custody.demo.changes import AGAIN, BACKPORT, CLEAN, FORGED, RELEASE, REPORT, REWRITE, SampleHistory
+from custody.demo.changes import AGAIN, BACKPORT, CLEAN, FORGED, RELEASE, REPORT, REWRITE, SNEAKY, SampleHistory
+from custody.demo.sandbox import KEYGEN
 from custody.demo.step import Command, Happens, StoryStep
 
-COPY = "../copy"
+COPY, CLONE = "../copy", "../clone"
 VERDICT = ("CAN MERGE", "NEEDS REVIEW", "BLOCKED", "(review): ", "(block): ", " added line")
 """The lines that are shown of a verdict; the others are counted."""
 
@@ -14,6 +15,14 @@ def _damage_sample_copy(sql: str) -> Happens:
         damage.make_damaged_sample(history.place.repository, history.place.folder / "copy", sql)
 
     return happens
+
+
+def _make_signing_key(history: SampleHistory) -> None:
+    history.place.make_key("ci")
+
+
+def _clone_repository(history: SampleHistory) -> None:
+    history.place.clone("clone")
 
 
 VERDICTS = (
@@ -67,26 +76,57 @@ VERDICTS = (
                 only=VERDICT,
             ),
             Command(
-                f"custody gate main..{CLEAN} --format statement --out ../verdict.json",
-                about="Write the verdict as a statement that others can verify (an SSH key can sign it):",
-                says=("CAN MERGE",),
-                lines=1,
-            ),
-            Command(
                 f"custody trust record --outcome closed main..{AGAIN} --actor ana",
                 about="Ana closes the duplicate, which counts against its author:",
                 says=("patchbot", "rejected"),
             ),
             Command(
-                "custody verify --verdict ../verdict.json",
-                about="There are more records now. Computed again from its own records, the verdict is the same:",
-                says=("OK: the verdict is valid: approve", "not signed"),
+                f"custody gate main..{SNEAKY}",
+                about="An attack: patchbot commits the rejected diff again, with another message and author:",
+                says=("! NEEDS REVIEW", "TRUST-REJECTED"),
+                only=("NEEDS REVIEW", "TRUST-REJECTED"),
+                happens=SampleHistory.repeat_rejected_change,
             ),
             Command(
                 "custody rules gate",
                 about="Which rules apply? A repository can set its own; a change is checked by those of its base.",
                 says=("gate.grade_min               recorded",),
                 lines=3,
+            ),
+        ),
+    ),
+    StoryStep(
+        "Can others check a verdict?",
+        "CI signs the verdict. Whoever has its public key can check it, and judge the change again from a bundle of records.",
+        (
+            Command(
+                f"custody gate main..{CLEAN} --format statement --sign-key ../ci --out ../verdict.json",
+                about="Sign the verdict on the clean change with an SSH key:",
+                says=("CAN MERGE",),
+                lines=1,
+                happens=_make_signing_key,
+                needs=KEYGEN,
+            ),
+            Command(
+                "custody export --verdict ../verdict.json -o ../verdict.bundle",
+                about="Write only the records behind it:",
+                says=("wrote ", " of 1 chain"),
+                needs=KEYGEN,
+            ),
+            Command(
+                f"custody -C {CLONE} verify --verdict ../verdict.json --key ../ci.pub --min-level approve"
+                " --bundle ../verdict.bundle",
+                about="A fresh clone has no records. It checks signature and level, judges again, and gets the same bytes:",
+                says=("OK: the verdict is valid: approve", "signed by key"),
+                happens=_clone_repository,
+                needs=KEYGEN,
+            ),
+            Command(
+                f"custody -C {CLONE} verify --verdict ../verdict.json --key ../ci.pub --head main --signature-only",
+                about="The same verdict, presented for another commit:",
+                status=1,
+                says=("FAILED", "head_differs"),
+                needs=KEYGEN,
             ),
         ),
     ),

@@ -15,7 +15,8 @@ class Command:
     """A command line and its expected result.
 
     The output must contain ``says`` and must not contain ``never``. Of long output the first ``lines`` are shown, or
-    those with a word of ``only``. ``about`` is printed before the command, and ``happens`` runs before it.
+    those with a word of ``only``. ``about`` is printed before the command, and ``happens`` runs before it. A command is
+    skipped where the program ``needs`` is not installed.
     """
 
     line: str
@@ -26,6 +27,7 @@ class Command:
     only: tuple[str, ...] = ()
     about: str | None = None
     happens: Happens | None = None
+    needs: str | None = None
 
     @property
     def arguments(self) -> tuple[str, ...]:

@@ -69,10 +69,10 @@ class _Groups:
     def __init__(self, same: Iterable[PairLink]) -> None:
         self._above: dict[int, int] = {}
         for link in same:
-            first, second = sorted((self.of(link.a), self.of(link.b)))
+            first, second = sorted((self.find_group(link.a), self.find_group(link.b)))
             self._above[second] = first
 
-    def of(self, change: int) -> int:
+    def find_group(self, change: int) -> int:
         """Return the group of a change."""
         above = self._above.setdefault(change, change)
         while above != change:
@@ -90,7 +90,7 @@ class _Groups:
         """Return every group with its changes, ascending."""
         members: dict[int, list[int]] = {}
         for change in sorted(self._above):
-            members.setdefault(self.of(change), []).append(change)
+            members.setdefault(self.find_group(change), []).append(change)
         return members
 
 
@@ -101,7 +101,7 @@ Strengths = Mapping[int, Mapping[int, float]]
 def _collect_link_strengths(links: Iterable[PairLink], groups: _Groups) -> Strengths:
     strengths: dict[int, dict[int, float]] = {}
     for link in links:
-        a, b = groups.of(link.a), groups.of(link.b)
+        a, b = groups.find_group(link.a), groups.find_group(link.b)
         if a != b:
             strength = max(link.strength, strengths.get(a, {}).get(b, 0.0))
             strengths.setdefault(a, {})[b] = strength
@@ -246,13 +246,13 @@ def find_merge_obstacle(candidate: CanonicalEvidence) -> str | None:
 
 def measure_exclusive_scopes(cluster: Mapping[int, ChangeDescription]) -> dict[int, ExclusiveScope]:
     """Measure what each change does in files that no other change of the cluster touches."""
-    paths = [{piece.path for piece in change.of(*SCORED)} for change in cluster.values()]
+    paths = [{piece.path for piece in change.select_channels(*SCORED)} for change in cluster.values()]
     touched = Counter(path for change_paths in paths for path in change_paths)
     return {id_: _measure_exclusive_scope(change, touched) for id_, change in cluster.items()}
 
 
 def _measure_exclusive_scope(change: ChangeDescription, touched: Mapping[str, int]) -> ExclusiveScope:
-    outside = [piece for piece in change.of(*SCORED) if touched[piece.path] == 1]
+    outside = [piece for piece in change.select_channels(*SCORED) if touched[piece.path] == 1]
     return ExclusiveScope(len({piece.path for piece in outside}), sum(piece.added + piece.removed for piece in outside))
 
 

@@ -67,7 +67,7 @@ class ChangeSet:
 
 def make_change_set(change: ChangeDescription, rules: DedupeRules) -> ChangeSet:
     """Make the set of a change; opaque files count by path and number only."""
-    pieces = change.of(Channel.PRODUCTION)
+    pieces = change.select_channels(Channel.PRODUCTION)
     return ChangeSet(
         opened_ns=change.opened_ns,
         shingles=shingle_production_code(change, rules),

@@ -69,7 +69,7 @@ def compute_change_overlap(
 ) -> Overlap:
     """Compare two changes exactly."""
     ours, theirs = shingle_production_code(this, rules), shingle_production_code(other, rules)
-    places, lines = _find_shared_lines(this.of(*SCORED), other.of(*SCORED))
+    places, lines = _find_shared_lines(this.select_channels(*SCORED), other.select_channels(*SCORED))
     return Overlap(
         files=_find_shared_names(this, other, lambda change: list_piece_paths(change.pieces)),
         folders=_find_shared_names(
@@ -104,7 +104,7 @@ def compute_change_overlap(
 def shingle_production_code(change: ChangeDescription, rules: DedupeRules) -> frozenset[str]:
     """Return the shingles of the production code that the signature is made from."""
     shingles: set[str] = set()
-    for piece in change.of(Channel.PRODUCTION):
+    for piece in change.select_channels(Channel.PRODUCTION):
         for run in piece.runs:
             for mark, lines in (("-", run.removed), ("+", run.added)):
                 tokens = mask_literals(

@@ -100,7 +100,7 @@ class ChangeDescription:
     author: str = ""
     commits: tuple[CommitSha, ...] = ()
 
-    def of(self, *channels: Channel) -> tuple[ChangedPiece, ...]:
+    def select_channels(self, *channels: Channel) -> tuple[ChangedPiece, ...]:
         """Return the pieces in these channels."""
         return tuple(piece for piece in self.pieces if piece.channel in channels)
 

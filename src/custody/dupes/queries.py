@@ -3,13 +3,18 @@
 May touch the open database that it is given.
 """
 
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from hashlib import sha256
+from itertools import groupby, islice
 from operator import itemgetter
+from types import MappingProxyType
 
+from custody.core.errors import InputError, StoreError
 from custody.core.ids import CommitSha
 from custody.core.views import DuplicateAnswer
+from custody.core.wire.canonical import Json, dump_canonical_json, parse_json_bytes
 from custody.dupes.model import ChangeRow, ChangeSummary
 from custody.store import ObservedView, Store
 from custody.store.db import Row, SqlValue
@@ -91,12 +96,14 @@ class DupesTables:
             *(change.opened_ns, int(change.on_main), change.version, change.signature),
         )
         self._db.run(f"INSERT INTO dupe_change ({_CHANGE}) VALUES ({', '.join('?' * len(row))})", row)
-        self._db.many(
+        self._db.run_for_each(
             "INSERT INTO dupe_exact (hash, kind, change) VALUES (?, ?, ?)",
             [(digest, kind, change.id) for digest, kind in exact],
         )
-        self._db.many("INSERT INTO dupe_post (term, change) VALUES (?, ?)", [(term, change.id) for term in terms])
-        self._db.many(
+        self._db.run_for_each(
+            "INSERT INTO dupe_post (term, change) VALUES (?, ?)", [(term, change.id) for term in terms]
+        )
+        self._db.run_for_each(
             "INSERT INTO dupe_term (term, n) VALUES (?, 1) ON CONFLICT (term) DO UPDATE SET n = dupe_term.n + 1",
             [(term,) for term in terms],
         )
@@ -117,7 +124,7 @@ class DupesTables:
         )
         return {change.id: change for change in rows}
 
-    def all_changes(self, *, after: int = 0) -> Iterator[ChangeRow]:
+    def iterate_changes(self, *, after: int = 0) -> Iterator[ChangeRow]:
         """Yield every change in the order of indexing, page by page."""
         while rows := self._db.rows(
             f"SELECT {_CHANGE} FROM dupe_change WHERE id > ? ORDER BY id LIMIT {PARAMETERS_MAX}", (after,)
@@ -127,14 +134,14 @@ class DupesTables:
                 after = change.id
                 yield change
 
-    def by_head(self, start: str) -> list[ChangeRow]:
+    def list_changes_by_head(self, start: str) -> list[ChangeRow]:
         """Return the changes whose head starts with these digits."""
         rows = self._db.rows(
             f"SELECT {_CHANGE} FROM dupe_change WHERE head >= ? AND head < ? ORDER BY id", (start, start + "g")
         )
         return [_change_row_from_sql(row) for row in rows]
 
-    def by_name(self, name: str) -> list[ChangeRow]:
+    def list_changes_by_name(self, name: str) -> list[ChangeRow]:
         """Return the changes with this name."""
         return [
             _change_row_from_sql(row)
@@ -283,30 +290,108 @@ def _make_sql_placeholders(values: Sequence[int]) -> str:
     return ", ".join("?" * len(values))
 
 
-def copy_change_rows(source: Store, changes: int, into: Store) -> None:
-    """Copy the first ``changes`` changes of the index into an empty store."""
-    with into.db.writing():
-        for table, columns, key in (
-            ("dupe_change", "id, repo, base, head, name, title, opened_ns, on_main, version, signature", ("id",)),
-            ("dupe_exact", "hash, kind, change", ("hash", "kind", "change")),
-            ("dupe_post", "term, change", ("term", "change")),
+INDEX_TABLES: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "dupe_change": ("id, repo, base, head, name, title, opened_ns, on_main, version, signature", ("id",)),
+        "dupe_exact": ("hash, kind, change", ("hash", "kind", "change")),
+        "dupe_post": ("term, change", ("term", "change")),
+    }
+)
+"""The columns and the key of each table of the index."""
+IndexRow = tuple[str, Row]
+"""A row of the index, with its table."""
+
+
+def iterate_change_rows(source: Store, changes: int) -> Iterator[IndexRow]:
+    """Yield every row of the first ``changes`` changes of the index, table by table."""
+    for table, (columns, key) in INDEX_TABLES.items():
+        number = "id" if table == "dupe_change" else "change"
+        names, order = columns.split(", "), ", ".join(key)
+        after: tuple[SqlValue, ...] = (-(2**63),) * len(key)
+        while rows := source.db.rows(
+            f"SELECT {columns} FROM {table} WHERE ({order}) > ({', '.join('?' * len(key))}) AND {number} <= ?"
+            f" ORDER BY {order} LIMIT {COPY_BATCH}",
+            (*after, changes),
         ):
-            _copy_change_table(source, changes, into, table, columns, key)
+            yield from ((table, row) for row in rows)
+            after = tuple(rows[-1][names.index(name)] for name in key)
+
+
+def insert_change_rows(into: Store, rows: Iterable[IndexRow]) -> None:
+    """Fill an empty index with ``rows``."""
+    with into.db.writing():
+        for table, of_table in groupby(rows, key=itemgetter(0)):
+            columns = INDEX_TABLES[table][0]
+            marks = ", ".join("?" * len(columns.split(", ")))
+            values = (row for _, row in of_table)
+            while batch := list(islice(values, COPY_BATCH)):
+                into.db.run_for_each(f"INSERT INTO {table} ({columns}) VALUES ({marks})", batch)
         into.db.run("INSERT INTO dupe_term (term, n) SELECT term, count(*) FROM dupe_post GROUP BY term")
 
 
-def _copy_change_table(source: Store, changes: int, into: Store, table: str, columns: str, key: Sequence[str]) -> None:
-    number = "id" if table == "dupe_change" else "change"
-    names = [name.strip() for name in columns.split(",")]
-    marks, order = ", ".join("?" * len(names)), ", ".join(key)
-    after: tuple[SqlValue, ...] = (-(2**63),) * len(key)
-    while rows := source.db.rows(
-        f"SELECT {columns} FROM {table} WHERE ({order}) > ({', '.join('?' * len(key))}) AND {number} <= ?"
-        f" ORDER BY {order} LIMIT {COPY_BATCH}",
-        (*after, changes),
-    ):
-        into.db.many(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows)
-        after = tuple(rows[-1][names.index(name)] for name in key)
+# The index of changes as JSON lines, for a store that has none.
+
+
+INDEX_LINE_BYTES_MAX = 64 * 1024 * 1024
+NOT_AN_INDEX = "write the bundle again with 'custody export --verdict'"
+
+
+def encode_change_index(store: Store, changes: int) -> Iterator[bytes]:
+    """Yield the first ``changes`` changes of the index as JSON lines; the last one has the digest of the others."""
+    whole = sha256()
+    for table, row in iterate_change_rows(store, changes):
+        line = dump_canonical_json({"table": table, "row": [_index_value_to_json(value) for value in row]}) + b"\n"
+        whole.update(line)
+        yield line
+    yield dump_canonical_json({"end": f"sha256:{whole.hexdigest()}"}) + b"\n"
+
+
+def load_change_index(into: Store, lines: Iterable[bytes]) -> None:
+    """Fill an empty index from such lines; raise ``InputError`` for a line that custody did not write."""
+    try:
+        insert_change_rows(into, _read_index_rows(lines))
+    except StoreError as error:
+        raise InputError(f"cannot load the index of changes: {error.message}", hint=NOT_AN_INDEX) from error
+
+
+def _read_index_rows(lines: Iterable[bytes]) -> Iterator[IndexRow]:
+    """Yield the rows up to the last line, which must have the digest of all lines before it."""
+    whole = sha256()
+    for data in lines:
+        value = parse_json_bytes(data, bytes_max=INDEX_LINE_BYTES_MAX)
+        if value == {"end": f"sha256:{whole.hexdigest()}"}:
+            return
+        whole.update(data)
+        yield _index_row_from_json(value)
+    raise InputError("the index of changes is incomplete or was changed", hint=NOT_AN_INDEX)
+
+
+def _index_row_from_json(value: Json) -> IndexRow:
+    match value:
+        case {"table": str(table), "row": list(row)} if table in INDEX_TABLES:
+            values = tuple(map(_index_value_from_json, row))
+            if len(values) == len(INDEX_TABLES[table][0].split(", ")):
+                return table, values
+        case _:
+            pass
+    raise InputError("invalid line in the index of changes", hint=NOT_AN_INDEX)
+
+
+def _index_value_to_json(value: SqlValue) -> Json:
+    return {"base64": b64encode(value).decode()} if isinstance(value, bytes) else value
+
+
+def _index_value_from_json(value: Json) -> SqlValue:
+    match value:
+        case {"base64": str(text)}:
+            try:
+                return b64decode(text, validate=True)
+            except ValueError as error:
+                raise InputError("invalid bytes in the index of changes", hint=NOT_AN_INDEX) from error
+        case None | str() | int():
+            return value
+        case _:
+            raise InputError("invalid value in the index of changes", hint=NOT_AN_INDEX)
 
 
 # The index of changes as a list of pages, without signatures.

@@ -1,15 +1,14 @@
-"""Sketches of changes: signature, exact hashes and terms.
+"""Sketches of changes: signature and terms.
 
 Tests and documents are sketched by their names and headings, not by their lines, so that a long test harness does not
 hide what is tested.
 """
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from custody.core.paths import Hunk
+from custody.dupes.exact_hash import compute_exact_hashes
 from custody.dupes.facts.model import FACTS_VERSION, Channel
 from custody.dupes.facts.touched_facts import TouchedFacts
 from custody.dupes.model import (
@@ -38,106 +37,6 @@ from custody.sketch.tokens import (
     split_message_words,
     tokenize_text,
 )
-
-# Markers of comment lines by file extension.
-
-
-_SLASHES = ("//", "/*", "*/", "* ")
-_HASH = ("#",)
-_COMMENT_MARKERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        **dict.fromkeys(("c", "cc", "cpp", "cs", "go", "h", "hpp", "java", "js", "jsx", "kt", "mjs"), _SLASHES),
-        **dict.fromkeys(("php", "rs", "scala", "scss", "swift", "ts", "tsx"), _SLASHES),
-        **dict.fromkeys(("py", "pyi", "rb", "sh", "bash", "toml", "yaml", "yml", "pl", "r", "cfg", "ini"), _HASH),
-        **dict.fromkeys(("sql", "lua", "hs"), ("--",)),
-        **dict.fromkeys(("html", "xml", "svg", "vue", "md"), ("<!--", "-->")),
-    }
-)
-
-
-def is_comment_line(path: str, line: str) -> bool:
-    """Return whether a line is blank or a comment; in unknown files only blank lines count.
-
-    >>> is_comment_line("a.py", "  # why"), is_comment_line("a.py", "x = 1  # why"), is_comment_line("a.txt", "# why")
-    (True, False, False)
-    """
-    text = line.strip()
-    return not text or text == "*" or text.startswith(_COMMENT_MARKERS.get(path.rpartition(".")[2].lower(), ("\0",)))
-
-
-# Exact hashes: equal for equal diffs on any commit or branch.
-# They cover paths and changed lines, but no positions. Each channel has its own hashes, so that a change of
-# documents or tests only has an identity, too.
-
-
-CHANNELS: tuple[Channel | None, ...] = (None, *Channel)
-KINDS = tuple(ExactKind(channel, variant) for channel in CHANNELS for variant in HashVariant)
-"""Every kind of exact hash; the index stores a kind by its position, so new kinds go to the end."""
-STORED = tuple(kind for kind in KINDS if kind.variant is not HashVariant.INVERTED)
-"""The kinds in the index; the inverted hash of a revert is looked up among the plain hashes."""
-
-
-def compute_exact_hashes(change: ChangeDescription, rules: DedupeRules) -> Mapping[ExactKind, str]:
-    """Return every exact hash of a change; an untouched channel has none."""
-    hashes = {}
-    for kind in KINDS:
-        pieces = change.pieces if kind.channel is None else change.of(kind.channel)
-        if texts := [text for piece in pieces if (text := _canonicalize_piece(piece, kind.variant, rules))]:
-            hashes[kind] = _digest_piece_texts(texts)
-    return hashes
-
-
-def _digest_piece_texts(texts: list[str]) -> str:
-    """Return the digest of all texts in any order: path-free hashes must not depend on the order of files."""
-    digests = sorted(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts)
-    return hashlib.sha256(b"".join(digests)).hexdigest()
-
-
-def _canonicalize_piece(piece: ChangedPiece, variant: HashVariant, rules: DedupeRules) -> str:
-    """Return the canonical text of a changed file; empty if nothing can be compared."""
-    backwards = variant is HashVariant.INVERTED
-    lines = list(_normalize_piece_lines(piece, variant, rules))
-    if variant is HashVariant.PATH_FREE:
-        return "\n".join(lines)
-    return "\n".join(
-        [*_format_piece_paths(piece, backwards=backwards), *_format_piece_modes(piece, backwards=backwards), *lines]
-    )
-
-
-def _format_piece_paths(piece: ChangedPiece, *, backwards: bool) -> Iterator[str]:
-    """Yield the old and the new path, which differ if the file moved."""
-    names = (piece.old_path or piece.path, piece.path)
-    yield "\0".join(reversed(names) if backwards else names)
-
-
-def _format_piece_modes(piece: ChangedPiece, *, backwards: bool) -> Iterator[str]:
-    """Yield changes of the mode, and the blobs if the lines are opaque."""
-    before, after = piece.modes
-    if before and after and before != after:
-        yield f"mode {after if backwards else before:o} {before if backwards else after:o}"
-    if piece.opaque is not None:
-        old, new = piece.objects
-        yield f"object {new if backwards else old} {old if backwards else new}"
-
-
-def _normalize_piece_lines(piece: ChangedPiece, variant: HashVariant, rules: DedupeRules) -> Iterator[str]:
-    for run in piece.runs:
-        if rules.drop_comment_only_hunks and _is_comment_run(piece.path, run):
-            continue
-        removed, added = (run.added, run.removed) if variant is HashVariant.INVERTED else (run.removed, run.added)
-        yield from (f"-{_normalize_hunk_line(line, variant, rules)}" for line in removed)
-        yield from (f"+{_normalize_hunk_line(line, variant, rules)}" for line in added)
-
-
-def _normalize_hunk_line(line: str, variant: HashVariant, rules: DedupeRules) -> str:
-    if variant is HashVariant.SPACELESS:
-        return "".join(line.split())
-    return line.rstrip() if rules.normalise_whitespace else line
-
-
-def _is_comment_run(path: str, run: Hunk[str]) -> bool:
-    return all(is_comment_line(path, line) for line in (*run.removed, *run.added))
-
 
 SIGNATURE_VERSION = f"1.{FACTS_VERSION}.{MINHASH_VERSION}"
 """The version of signatures: changes with this module, the facts and MinHash, and then the index is rebuilt."""
@@ -210,17 +109,19 @@ class _SketchInput:
 
     def __init__(self, change: ChangeDescription, rules: DedupeRules) -> None:
         self._change = change
-        self._pieces = change.of(*SCORED)
-        self._production = change.of(Channel.PRODUCTION)
+        self._pieces = change.select_channels(*SCORED)
+        self._production = change.select_channels(Channel.PRODUCTION)
         self._code = _read_line_features(self._production, rules)
-        self._rest = _read_line_features(change.of(Channel.TESTS, Channel.DOCS), rules)
+        self._rest = _read_line_features(change.select_channels(Channel.TESTS, Channel.DOCS), rules)
         self._facts = [facts for piece in self._production for facts in (piece.before, piece.after)]
         texts = (change.title, *change.messages)
         self._references: MessageReferences = find_message_references(texts)
         self._words = dict.fromkeys(word for text in texts for word in split_message_words(strip_commit_pointers(text)))
         self._minhash = compute_minhash(self._code.shingles, MINHASH_VALUES)
-        self._intent_minhash = compute_minhash(_list_intent_features(change.of(Channel.TESTS)), INTENT_VALUES)
-        self._structure = list(_list_structure_features(change.of(Channel.DOCS)))
+        self._intent_minhash = compute_minhash(
+            _list_intent_features(change.select_channels(Channel.TESTS)), INTENT_VALUES
+        )
+        self._structure = list(_list_structure_features(change.select_channels(Channel.DOCS)))
 
     def signature(self, exact: Mapping[str, str]) -> Signature:
         """Return the signature."""

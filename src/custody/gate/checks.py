@@ -7,6 +7,7 @@ from dataclasses import replace
 from custody.attribution import Grade, LineOwner
 from custody.cite import CitationCode as CiteCode
 from custody.cite import Finding
+from custody.core.assurance import Assurance, find_lowest_assurance
 from custody.core.errors import InputError
 from custody.core.evidence import ChangePeriod
 from custody.core.paths import Lines
@@ -14,6 +15,7 @@ from custody.core.plural import count_noun, noun_for_count
 from custody.core.record import RecordingGap
 from custody.dupes import Category, DuplicateVerdict
 from custody.gate.model import (
+    READ_IT,
     AddedRange,
     ChangeSpot,
     GateEvidence,
@@ -51,6 +53,7 @@ def check_attribution(evidence: GateEvidence, rules: GateRules) -> Iterator[Reas
     if isinstance(evidence.recorded, RecordState):
         file_ranges = evidence.ranges
         yield from _find_unknown_author_reasons(file_ranges, rules)
+        yield from _find_self_reported_reasons(file_ranges, rules)
         yield from _find_weak_evidence_reasons(file_ranges, rules)
         yield from _find_agent_share_reasons(file_ranges, rules)
 
@@ -108,11 +111,41 @@ def _find_unknown_author_reasons(file_ranges: Sequence[FileRange], rules: GateRu
         )
 
 
+def _find_self_reported_reasons(file_ranges: Sequence[FileRange], rules: GateRules) -> Iterator[Reason]:
+    """Yield a reason for a person's lines that count as unknown, since no other party vouches for the person."""
+    some = [file_range for file_range in file_ranges if _is_unvouched_person(file_range[1], rules)]
+    if some:
+        share = _describe_line_share(some, file_ranges)
+        verb = noun_for_count(_count_lines(some), "is", "are")
+        reason = rules.reason(
+            ReasonCode.ATTR_SELF,
+            f"{share} {verb} a person's only by {_describe_lowest_assurance(some)} evidence"
+            f" ({_name_assurance_rule(rules)}){_describe_first_place(some)}",
+            spots=_reason_spots_from_ranges(some),
+        )
+        yield replace(reason, level=rules.stricter(ReasonCode.ATTR_SELF, ReasonCode.ATTR_NONE))
+
+
+def _is_unvouched_person(added_range: AddedRange, rules: GateRules) -> bool:
+    return added_range.whose is LineOwner.PERSON and not rules.counts(added_range.rated)
+
+
+def _describe_lowest_assurance(file_ranges: Sequence[FileRange]) -> str:
+    lowest = find_lowest_assurance(added_range.rated for _, added_range in file_ranges)
+    return (lowest or Assurance.SELF_REPORTED).value
+
+
+def _name_assurance_rule(rules: GateRules) -> str:
+    return f"gate.assurance_min = {rules.assurance_min}"
+
+
 def _find_weak_evidence_reasons(file_ranges: Sequence[FileRange], rules: GateRules) -> Iterator[Reason]:
     weak = [
         file_range
         for file_range in file_ranges
-        if file_range[1].whose is not LineOwner.NONE and _has_weak_evidence(file_range[1], rules)
+        if file_range[1].whose is not LineOwner.NONE
+        and not _is_unvouched_person(file_range[1], rules)
+        and _has_weak_evidence(file_range[1], rules)
     ]
     claimed = [file_range for file_range in weak if file_range[1].grade is None or file_range[1].grade is Grade.CLAIMED]
     strict = rules.stricter(ReasonCode.ATTR_WEAK, ReasonCode.ATTR_NONE)
@@ -135,7 +168,7 @@ def _find_weak_evidence_reasons(file_ranges: Sequence[FileRange], rules: GateRul
 
 def _describe_weakness(weak: Sequence[FileRange], rules: GateRules) -> str:
     if all(added_range.grade is Grade.CLAIMED for _, added_range in weak):
-        return "imported, not recorded live"
+        return "self-reported, not recorded live"
     return f"required: tier {rules.tier_max} or better, grade '{rules.grade_min}' or better"
 
 
@@ -274,12 +307,12 @@ POLICY_PATHS_SHOWN_MAX = 5
 
 
 def check_policy(evidence: GateEvidence, rules: GateRules) -> Iterator[Reason]:
-    """Yield one reason with the first changed rules."""
-    if evidence.policy:
-        yield rules.reason(
-            ReasonCode.POLICY_CHANGED,
-            f"the change edits rules: {join_reason_parts(evidence.policy, POLICY_PATHS_SHOWN_MAX)}",
-        )
+    """Yield one reason with the first changed rules, and one with the first edited files; no level approves them."""
+    level = max(rules.level(ReasonCode.POLICY_CHANGED), VerdictLevel.REVIEW, key=lambda each: each.strictness)
+    for what, changed in (("rules", evidence.policy), ("files that decide what may merge", evidence.guarded)):
+        if changed:
+            named = join_reason_parts(changed, POLICY_PATHS_SHOWN_MAX)
+            yield replace(rules.reason(ReasonCode.POLICY_CHANGED, f"the change edits {what}: {named}"), level=level)
 
 
 # Trust: do the records of the agents that wrote the added lines allow a merge without review?
@@ -291,6 +324,7 @@ def check_trust(evidence: GateEvidence, rules: GateRules) -> Iterator[Reason]:
     file_ranges = [(path, added_range) for path, added_range in evidence.ranges if added_range.whose.is_agent]
     if not file_ranges:
         return
+    yield from _find_unvouched_agent_reasons(file_ranges, rules)
     if isinstance(evidence.trust, MissingEvidence):
         yield rules.reason(ReasonCode.TRUST_UNKNOWN, evidence.trust.why, evidence.trust.remedy)
         return
@@ -299,6 +333,9 @@ def check_trust(evidence: GateEvidence, rules: GateRules) -> Iterator[Reason]:
     for answer in (trust_answer for trust_answer in evidence.trust if trust_answer.author in authors):
         for against in answer.approval.against:
             yield rules.reason(ReasonCode(against.code.value), f"{answer.author.agent}: {against.sentence}")
+        if answer.approval and not rules.counts(answer.assurance):
+            sentence = f"its reviews are only {answer.assurance.value} ({_name_assurance_rule(rules)})"
+            yield rules.reason(ReasonCode.TRUST_SAMPLES, f"{answer.author.agent}: {sentence}")
 
 
 def _find_unanswered_trust_reasons(
@@ -316,6 +353,21 @@ def _find_unanswered_trust_reasons(
         yield rules.reason(
             ReasonCode.TRUST_UNKNOWN, f"cannot tell which agent wrote {lines}{_describe_first_place(unanswered)}"
         )
+
+
+def _find_unvouched_agent_reasons(file_ranges: Sequence[FileRange], rules: GateRules) -> Iterator[Reason]:
+    """Yield a reason for lines of agents whose name counts as unknown; their reasons count all the same."""
+    some = [file_range for file_range in file_ranges if not rules.counts(file_range[1].rated)]
+    if some:
+        reason = rules.reason(
+            ReasonCode.TRUST_UNKNOWN,
+            f"only {_describe_lowest_assurance(some)} evidence says which agent wrote"
+            f" {count_noun(_count_lines(some), 'added line')} ({_name_assurance_rule(rules)})"
+            f"{_describe_first_place(some)}",
+            f"{READ_IT}; 'custody store' shows how to enroll the store that recorded them",
+        )
+        # Without the evidence, the author of these lines would be unknown.
+        yield replace(reason, level=rules.stricter(ReasonCode.TRUST_UNKNOWN, ReasonCode.ATTR_NONE))
 
 
 # From the evidence to the verdict.

@@ -16,7 +16,14 @@ from custody.core.errors import InputError
 from custody.core.plural import count_noun
 from custody.core.wire.report import encode_report
 from custody.gate.app.gate import GateRequest, encode_verdict_form, find_first_added_place, gate
-from custody.gate.wire.report import GateReport, PlaceReport, ReasonReport, count_lines_by_author, render_skipped_check
+from custody.gate.wire.report import (
+    GateReport,
+    PlaceReport,
+    ReasonReport,
+    count_lines_by_author,
+    render_assurance_note,
+    render_skipped_check,
+)
 from custody.terminal.frame import current_screen, json_option, open_command_workspace, print_command_report
 from custody.terminal.screen import Piece, Role, Screen, StyledText, TextLine, table_lines, text_columns, wrap_text
 from custody.trust.cli.trust import render_agent_approval
@@ -33,6 +40,7 @@ PLACE_WORDS: Mapping[str, str] = MappingProxyType(
     {
         "ATTR-UNSEEN": "author not checked",
         "ATTR-NONE": "nothing shows who wrote it",
+        "ATTR-SELF": "a person's only by their own account",
         "ATTR-WEAK": "weak evidence of who wrote it",
         "ATTR-SHARE": "written by agents",
         "TRUST-UNKNOWN": "written by an unknown agent",
@@ -90,6 +98,7 @@ VERDICT_LOOKS: Mapping[str, VerdictLook] = MappingProxyType(
     help="Sign the statement with this private SSH key (a DSSE envelope).",
 )
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the verdict to FILE.")
+@click.option("--no-reserve", is_flag=True, help="Do not reserve the lines of an approval; show what is left.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every reason and the budgets of agents in full.")
 @json_option
 @click.pass_context
@@ -102,6 +111,7 @@ def gate_command(  # noqa: PLR0913 - one for each option
     out: Path | None,
     *,
     worktree: bool,
+    no_reserve: bool,
     verbose: bool,
     as_json: bool,
 ) -> int:
@@ -112,6 +122,9 @@ def gate_command(  # noqa: PLR0913 - one for each option
 
     The gate checks the lines that HEAD adds since it forked from BASE. BASE alone means BASE..HEAD. The rules of BASE
     apply, whatever the change sets. The exit status is 1 for block and 0 otherwise.
+
+    An approval of lines that agents wrote reserves them in the budget of lines without review. The same patch costs
+    nothing again, also after an amend or a rebase. --no-reserve and --worktree reserve nothing.
 
     \b
     Examples:
@@ -132,7 +145,8 @@ def gate_command(  # noqa: PLR0913 - one for each option
     if out is not None and form is None and not as_json:
         raise InputError("--out needs --json or --format", hint="add one of them")
     text = None if description is None else description.read(DESCRIPTION_BYTES_MAX)
-    workspace, request = open_command_workspace(ctx), GateRequest(change=change, description=text)
+    workspace = open_command_workspace(ctx)
+    request = GateRequest(change=change, description=text, budget="look" if no_reserve or worktree else "reserve")
     report = gate(workspace, request)
     lines = render_verdict(report, current_screen(), _name_change(change), verbose=verbose)
     if form is None and out is None:
@@ -199,7 +213,8 @@ def _render_verdict_title(report: GateReport, screen: Screen, change: str) -> Te
     look = VERDICT_LOOKS[report.level]
     mark = look.mark if screen.has_unicode else look.plain_mark
     added = sum(count_lines_by_author(report.added).values())
-    return (StyledText(f"{mark} {look.words}", look.role), f"  {change}", f"  +{added:,}" if added else "")
+    words = look.words + render_assurance_note(report.level, report.assurance)
+    return (StyledText(f"{mark} {words}", look.role), f"  {change}", f"  +{added:,}" if added else "")
 
 
 def _summarize_reasons(reasons: Sequence[ReasonReport]) -> str:
@@ -262,6 +277,7 @@ def _render_verdict_basis(report: GateReport, screen: Screen, *, verbose: bool) 
     yield _render_added_line_counts(report)
     if verbose:
         yield from (render_agent_approval(agent) for agent in report.trust)
+        yield from _render_budget(report)
     elif report.trust:
         agents = ", ".join(dict.fromkeys(_render_agent_trust(agent, screen) for agent in report.trust))
         yield from _wrap_for_screen(f"agents: {agents}", screen)
@@ -271,6 +287,29 @@ def _render_verdict_basis(report: GateReport, screen: Screen, *, verbose: bool) 
     if verbose:
         head = "the work tree" if report.worktree else report.head[:SHA_DIGITS]
         yield f"compared {report.fork[:SHA_DIGITS]}..{head}"
+
+
+BUDGET_WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "reserved": "{lines} reserved",
+        "known": "{lines} reserved before by the same patch",
+        "dry": "{lines} not reserved",
+        "refused": "nothing reserved",
+        "unverifiable": "nothing reserved",
+    }
+)
+
+
+def _render_budget(report: GateReport) -> Iterator[str]:
+    """Yield what became of the change's lines in the budget, and what is left of it."""
+    if report.local is None or not report.local.budget.left:
+        return
+    budget = report.local.budget
+    left = ", ".join(
+        f"{agent.agent} {agent.left:,} of {count_noun(agent.budget, 'line')} left" for agent in budget.left
+    )
+    state = BUDGET_WORDS.get(budget.state, "").format(lines=count_noun(budget.lines, "line"))
+    yield f"budget: {state}; {left}" if state else f"budget: {left}"
 
 
 def _render_agent_trust(agent: AgentApproval, screen: Screen) -> str:

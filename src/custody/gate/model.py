@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from custody.attribution import Grade, LineOwner
 from custody.cite import Finding
+from custody.core.assurance import Assurance, find_lowest_assurance
 from custody.core.evidence import ChangePeriod
 from custody.core.paths import Lines
 from custody.core.record import RecordingGap
@@ -34,6 +35,7 @@ class ReasonCode(Enum):
 
     ATTR_UNSEEN = "ATTR-UNSEEN"
     ATTR_NONE = "ATTR-NONE"
+    ATTR_SELF = "ATTR-SELF"
     ATTR_WEAK = "ATTR-WEAK"
     ATTR_SHARE = "ATTR-SHARE"
     TRUST_UNKNOWN = "TRUST-UNKNOWN"
@@ -96,12 +98,19 @@ CODES: Mapping[ReasonCode, ReasonInfo] = MappingProxyType(
             "It could not be checked who wrote all of the added lines. Either nothing was recorded in this repository,"
             " recording failed while the change was made, the store is unreadable, or a file is.",
             "have a person read the change; 'custody doctor' shows what is missing",
-            (ReasonCode.ATTR_NONE, ReasonCode.ATTR_WEAK, ReasonCode.ATTR_SHARE, *_BY_AGENTS),
+            (ReasonCode.ATTR_NONE, ReasonCode.ATTR_SELF, ReasonCode.ATTR_WEAK, ReasonCode.ATTR_SHARE, *_BY_AGENTS),
         ),
         ReasonCode.ATTR_NONE: ReasonInfo(
             "Some added lines have an unknown author (no evidence either way).",
             "import the transcripts of the sessions that worked on it, or have a person read these lines",
-            (ReasonCode.ATTR_WEAK, ReasonCode.ATTR_SHARE, *_BY_AGENTS),
+            (ReasonCode.ATTR_SELF, ReasonCode.ATTR_WEAK, ReasonCode.ATTR_SHARE, *_BY_AGENTS),
+        ),
+        ReasonCode.ATTR_SELF: ReasonInfo(
+            "Only evidence below `gate.assurance_min` says that a person wrote some added lines: the account that"
+            " profits could have written it. Their author counts as unknown, so this reason is never milder than"
+            " ATTR-NONE.",
+            "have a person read these lines; 'custody store' shows how to enroll the store that recorded them",
+            (ReasonCode.ATTR_WEAK,),
         ),
         ReasonCode.ATTR_WEAK: ReasonInfo(
             "The author of some added lines is known on weak evidence: the tier is above `gate.tier_max`, or the grade"
@@ -114,8 +123,8 @@ CODES: Mapping[ReasonCode, ReasonInfo] = MappingProxyType(
             READ_IT,
         ),
         ReasonCode.TRUST_UNKNOWN: ReasonInfo(
-            "Agents wrote lines of the change, but the agent is unknown, its record cannot be read, or a decision about"
-            " the change was erased.",
+            "Agents wrote lines of the change, but the agent is unknown, only evidence below `gate.assurance_min` names"
+            " it, its record cannot be read, or a decision about the change was erased.",
             "have a person read the change; 'custody blame' shows who wrote which lines",
             tuple(code for code in _TRUST if code is not ReasonCode.TRUST_UNKNOWN),
         ),
@@ -222,7 +231,8 @@ CODES: Mapping[ReasonCode, ReasonInfo] = MappingProxyType(
             VerdictLevel.BLOCK,
         ),
         ReasonCode.POLICY_CHANGED: ReasonInfo(
-            "The change edits rules. It is judged by the rules of its base.",
+            "The change edits rules, or a file that decides what may merge: `custody.toml` or a CI workflow. It is"
+            " judged by the rules of its base, and never approved without review.",
             "have a person who is responsible for the rules read it",
         ),
     }
@@ -262,7 +272,8 @@ class Reason:
 class AddedRange:
     """Added lines with the same author; ``tier`` and ``grade`` rate the evidence, None where unknown.
 
-    ``author`` is the agent that wrote them, wholly or in part; None if unknown or not an agent.
+    ``author`` is the agent that wrote them, wholly or in part; None if unknown or not an agent. ``assurance`` says who
+    vouches for the author; None counts as self-reported.
     """
 
     lines: Lines
@@ -270,6 +281,12 @@ class AddedRange:
     tier: int | None = None
     grade: Grade | None = None
     author: ChangeAuthor | None = None
+    assurance: Assurance | None = None
+
+    @property
+    def rated(self) -> Assurance:
+        """Return how far the author can be believed."""
+        return self.assurance or Assurance.SELF_REPORTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,10 +315,11 @@ class RecordState:
 
 @dataclass(frozen=True, slots=True)
 class TrustAnswer:
-    """Whether an agent's record allows the change to merge without review."""
+    """Whether an agent's record allows the change to merge without review, and how far that record can be believed."""
 
     author: ChangeAuthor
     approval: Approval
+    assurance: Assurance = Assurance.SELF_REPORTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +357,8 @@ class GateEvidence:
 
     A change without ``files`` adds nothing. ``period`` is None where its time is unknown, ``recorded`` where nothing
     has been recorded. ``trust`` has an answer for every agent that wrote added lines. ``duplicates`` and ``calls`` are
-    None if their check is off; ``texts``, those that cite or should, are then empty. ``policy`` lists edited rules.
+    None if their check is off; ``texts``, those that cite or should, are then empty. ``policy`` lists edited rules,
+    ``guarded`` the edited files that decide what may merge.
     """
 
     files: tuple[FileAdditions, ...]
@@ -350,6 +369,20 @@ class GateEvidence:
     texts: tuple[ChangeText, ...] = ()
     calls: tuple[CallsBeforeEdit, ...] | MissingEvidence | None = None
     policy: tuple[str, ...] = ()
+    guarded: tuple[str, ...] = ()
+
+    @property
+    def assurance(self) -> Assurance:
+        """Return the lowest assurance of the evidence that speaks for the change; for unknown lines, self-reported.
+
+        A change without added lines rests on nothing that was reported.
+        """
+        if any(isinstance(file.authorship, MissingEvidence) for file in self.files):
+            return Assurance.SELF_REPORTED
+        trust = () if isinstance(self.trust, MissingEvidence) else self.trust
+        favorable = [added.rated for _, added in self.ranges]
+        favorable += [answer.assurance for answer in trust if answer.approval]
+        return find_lowest_assurance(favorable) or Assurance.WITNESSED
 
     @property
     def ranges(self) -> list[tuple[str, AddedRange]]:

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from custody.attribution import TIERS, Grade
+from custody.core.assurance import Assurance
 from custody.core.errors import RulesError
 from custody.core.rules import (
     check_rule_choice,
@@ -42,6 +43,8 @@ class GateRules:
     """The weakest tier that counts as evidence for an agent's lines; 1 is the strongest."""
     grade_min: Literal["claimed", "recorded", "witnessed", "attested"] = "recorded"
     """The lowest grade that evidence about added lines needs; imported transcripts are only ``claimed``."""
+    assurance_min: Literal["self-reported", "enrolled", "witnessed"] = "self-reported"
+    """Who has to vouch for evidence that speaks for a change: anyone, an enrolled store, or a second party."""
     agent_share_max: float = 1.0
     """The largest share of the added lines that agents may have written; a line that is partly theirs counts whole."""
     gap_hours_before: float = 24.0
@@ -62,6 +65,10 @@ class GateRules:
     """Calls of other sessions that are needed to know what is unusual."""
     call_chance_min: float = 0.02
     """Calls are unusual if the geometric mean of their probabilities is lower."""
+    budget: Literal["store", "remote"] = "store"
+    """Where the lines of an approval without review are reserved: in this store, or at a remote for all clones."""
+    budget_remote: str = "origin"
+    """The remote of ``budget = "remote"``: a service that the user added under this name, else a git remote."""
     levels: Mapping[str, LevelName] = field(hash=False, default_factory=lambda: _LEVELS)
     """The level of each reason; missing evidence is never milder than bad evidence."""
 
@@ -69,6 +76,7 @@ class GateRules:
         object.__setattr__(self, "levels", MappingProxyType(dict(self.levels)))
         check_rule_range("gate.tier_max", self.tier_max, least=1, most=len(TIERS))
         check_rule_choice("gate.grade_min", self.grade_min, [grade.value for grade in Grade])
+        check_rule_choice("gate.assurance_min", self.assurance_min, [assurance.value for assurance in Assurance])
         check_rule_range("gate.agent_share_max", self.agent_share_max, least=0, most=1)
         check_rule_choice("gate.duplicates", self.duplicates, ("when-indexed", "always", "off"))
         check_rule_choice("gate.citations", self.citations, ("on", "off"))
@@ -79,9 +87,16 @@ class GateRules:
             check_rule_path_pattern("gate.risky_paths", pattern)
         check_rule_range("gate.calls_learnt_min", self.calls_learnt_min, least=1)
         check_rule_range("gate.call_chance_min", self.call_chance_min, least=0, most=1)
+        check_rule_choice("gate.budget", self.budget, ("store", "remote"))
+        if not self.budget_remote.strip():
+            raise RulesError("gate.budget_remote", "is empty; name a remote, such as origin")
         hours = {"gap_hours_before": self.gap_hours_before, "gap_hours_after": self.gap_hours_after}
         check_rule_ranges("gate", hours, least=0)
         self._check_levels()
+
+    def counts(self, assurance: Assurance) -> bool:
+        """Return whether evidence with this assurance may speak for a change."""
+        return assurance.meets(Assurance(self.assurance_min))
 
     def level(self, code: ReasonCode) -> VerdictLevel:
         """Return the level of a reason with this code."""

@@ -20,7 +20,17 @@ from custody.git.diff import (
     HunkDetail,
     PatchLimits,
 )
-from custody.git.exchange import BRANCHES, PULLS, Exchange, Mirror, NoteWriteCount, RemoteMoveError, make_pull_refspec
+from custody.git.exchange import (
+    BRANCHES,
+    BUDGET_REF,
+    EVERY_REF,
+    PULLS,
+    Exchange,
+    Mirror,
+    NoteWriteCount,
+    RemoteMoveError,
+    make_pull_refspec,
+)
 from custody.git.objects import FileAt, NoObject, Object, ObjectInfo, ObjectReader, TreeEntry
 from custody.git.refs import Ref, Remote, Remotes, RemoteUrl, RepositoryHead, parse_remote_url
 from custody.git.repository import BRANCH_PREFIXES, Repository, WorkCommit, discover_repository
@@ -31,6 +41,8 @@ from custody.git.work_tree_file import NoWorkFile, WorkFile, read_small_file, re
 __all__ = [
     "BRANCHES",
     "BRANCH_PREFIXES",
+    "BUDGET_REF",
+    "EVERY_REF",
     "PULLS",
     "Ancestry",
     "AnswerStream",

@@ -36,7 +36,7 @@ class ChunkReader:
             self._at = 0
         return self._buffer[self._at : self._at + count]
 
-    def until(self, mark: bytes) -> bytes:
+    def read_until(self, mark: bytes) -> bytes:
         """Return everything before the next ``mark`` (a single byte), and consume the mark."""
         end = self._buffer.find(mark, self._at)
         if end >= 0:
@@ -54,7 +54,7 @@ class ChunkReader:
 
     def line(self) -> bytes:
         """Return the next line without its end."""
-        return self.until(b"\n")
+        return self.read_until(b"\n")
 
     def read_exactly(self, count: int) -> bytes:
         """Return the next ``count`` bytes."""

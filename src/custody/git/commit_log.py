@@ -90,9 +90,9 @@ def parse_commit_log(chunks: Iterable[bytes]) -> Iterator[Commit]:
     """Yield the commits of ``git rev-list`` with ``LOG_OPTIONS``, with or without ``--parents``, in git's order."""
     reader = ChunkReader(chunks)
     while not reader.is_at_end():
-        reader.until(b"\0")
-        yield _commit_from_fields([reader.until(b"\0") for _ in _FIELDS])
-        if end := reader.until(b"\n"):
+        reader.read_until(b"\0")
+        yield _commit_from_fields([reader.read_until(b"\0") for _ in _FIELDS])
+        if end := reader.read_until(b"\n"):
             raise make_git_output_error("expected the end of a commit", end)
 
 
@@ -237,6 +237,13 @@ def read_commit_parents(
     """Read ``commits`` and their ancestors with parents, children first; ``stops`` limits the walk."""
     feed = chain(encode_commit_id_lines(commits), stops)
     return AnswerStream(git.start("rev-list", "--stdin", "--topo-order", "--parents", feed=feed), parse_commit_parents)
+
+
+def read_root_commits(git: Git, commits: Iterable[CommitSha]) -> list[CommitSha]:
+    """Return the ancestors of ``commits`` without parents, sorted."""
+    output = git.start("rev-list", "--stdin", "--max-parents=0", "--parents", feed=encode_commit_id_lines(commits))
+    with AnswerStream(output, parse_commit_parents) as roots:
+        return sorted(commit for commit, _ in roots)
 
 
 def find_ancestries(git: Git, pairs: Collection[Ancestry]) -> frozenset[Ancestry]:

@@ -83,7 +83,7 @@ def parse_diff_changes(chunks: Iterable[bytes]) -> Iterator[CommitChanges]:
     """Yield one answer per commit from ``git diff-tree --stdin --raw -z --always``."""
     reader = ChunkReader(chunks)
     while not reader.is_at_end():
-        commit = parse_commit_sha(reader.until(b"\0"))
+        commit = parse_commit_sha(reader.read_until(b"\0"))
         yield CommitFiles(commit, tuple(parse_raw_diff_entries(reader)))
 
 
@@ -94,13 +94,15 @@ def parse_raw_diff_entries(reader: ChunkReader) -> Iterator[FileChange]:
 
 
 def _parse_file_change(reader: ChunkReader) -> FileChange:
-    head = reader.until(b"\0")
+    head = reader.read_until(b"\0")
     match = _HEAD.fullmatch(head)
     if not match:
         raise make_git_output_error("expected a changed file", head)
     kind = ChangeKind(match[5].decode("ascii"))
-    old_path = parse_repo_path(reader.until(b"\0"))
-    new_path = parse_repo_path(reader.until(b"\0")) if kind in (ChangeKind.RENAMED, ChangeKind.COPIED) else old_path
+    old_path = parse_repo_path(reader.read_until(b"\0"))
+    new_path = (
+        parse_repo_path(reader.read_until(b"\0")) if kind in (ChangeKind.RENAMED, ChangeKind.COPIED) else old_path
+    )
     old, new = _parse_diff_side(old_path, match[1], match[3]), _parse_diff_side(new_path, match[2], match[4])
     if old is None and new is None:
         raise make_git_output_error("expected a file on at least one side", head)
@@ -245,9 +247,9 @@ def parse_patches(chunks: Iterable[bytes], limits: PatchLimits = USUAL_PATCH) ->
     """Yield one answer per commit from ``git diff-tree --stdin --raw -p -z --always``."""
     reader = ChunkReader(chunks)
     while not reader.is_at_end():
-        commit = parse_commit_sha(reader.until(b"\0"))
+        commit = parse_commit_sha(reader.read_until(b"\0"))
         changes = tuple(parse_raw_diff_entries(reader))
-        if changes and reader.until(b"\0"):
+        if changes and reader.read_until(b"\0"):
             raise make_git_output_error("expected patches after the names", b"")
         yield CommitFiles(commit, tuple(_parse_file_diffs(reader, changes, limits)))
 

@@ -42,12 +42,17 @@ from custody.git.refs import Ref, RemoteUrl
 
 REFS = "refs/custody/"
 """The references of evidence; a plain clone does not fetch them, and branch rules do not apply."""
+EVERY_REF = f"{REFS}*"
 PREFIX = "custody-exchange-"
 OBJECT_BYTES_MAX = 256 << 20
 FILE = 0o100644
 
-_NAME = re.compile(r"refs/custody/[0-9a-f]{32}")
-_KNOWN = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64}) (refs/custody/[0-9a-f]{32})")
+BUDGET_REF = f"{REFS}budget"
+"""The reference of the shared budget."""
+
+_CHAIN = re.compile(r"refs/custody/[0-9a-f]{32}")
+_NAME = re.compile(r"refs/custody/([0-9a-f]{32}|witness|budget)")
+_KNOWN = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64}) (refs/custody/([0-9a-f]{32}|witness|budget))")
 _REJECTION = re.compile(r"^!\t[^\t]*\t\[([a-z ]+)\](?: \((.*)\))?", re.MULTILINE)
 
 
@@ -63,11 +68,15 @@ class Exchange:
     object_format: str
     limits: ProcessLimits = USUAL
 
-    def fetch(self, url: RemoteUrl, names: Iterable[str] = (f"{REFS}*",)) -> list[Ref]:
-        """Fetch our references and their objects from a remote; return those that it has, by name."""
+    def fetch(self, url: RemoteUrl, names: Iterable[str] | None = None) -> list[Ref]:
+        """Fetch our references and their objects from a remote; return those that it has, by name.
+
+        Without ``names`` these are the references of chains, with the pattern ``EVERY_REF`` also those about chains.
+        """
+        wanted = _CHAIN if names is None else _NAME
         with self._git(url, "upload-pack") as (git, served):
-            output = git.run("ls-remote", "--refs", *served, "--", url.url, *names)
-            refs = [ref for ref in _parse_remote_refs(output) if _NAME.fullmatch(ref.name.decode("ascii", "replace"))]
+            output = git.run("ls-remote", "--refs", *served, "--", url.url, *(names or (EVERY_REF,)))
+            refs = [ref for ref in _parse_remote_refs(output) if wanted.fullmatch(ref.name.decode("ascii", "replace"))]
             if refs:
                 refspecs = [f"+{ref.name.decode()}:{ref.name.decode()}" for ref in refs]
                 options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance")
@@ -77,7 +86,7 @@ class Exchange:
 
     def push(self, url: RemoteUrl, name: str, commit: str, old: str | None) -> None:
         """Set the remote's reference to ``commit`` if it still is ``old`` (None: absent); else ``RemoteMoveError``."""
-        assert _NAME.fullmatch(name), "a reference of ours"
+        assert name == BUDGET_REF or _CHAIN.fullmatch(name), "a reference of ours"
         lease = f"--force-with-lease={name}:{'' if old is None else check_full_object_id(old)}"
         with self._git(url, "receive-pack") as (git, served):
             options = ("--porcelain", "--no-verify", "--no-follow-tags", lease)
@@ -87,9 +96,9 @@ class Exchange:
         self._check_push(escape_git_lines(output), name)
         self._store_known_refs({name: commit})
 
-    def objects(self) -> ObjectReader[Object]:
-        """Return a reader of exchanged objects, for a ``with`` block."""
-        return ObjectReader(self._sealed, "--batch", partial(read_object, bytes_max=OBJECT_BYTES_MAX))
+    def objects(self, bytes_max: int = OBJECT_BYTES_MAX) -> ObjectReader[Object]:
+        """Return a reader of exchanged objects, for a ``with`` block; larger objects are reported as too large."""
+        return ObjectReader(self._sealed, "--batch", partial(read_object, bytes_max=bytes_max))
 
     def files(self, commit: str) -> dict[bytes, str]:
         """Return the files of an exchanged commit by path, with their blob ids."""
@@ -115,6 +124,10 @@ class Exchange:
             raise WorldError(f"cannot read '{self.folder}': {error.strerror}") from error
         matches = (_KNOWN.fullmatch(line) for line in lines)
         return {match[2].decode(): match[1].decode() for match in matches if match is not None}
+
+    def note_ref(self, name: str, commit: str) -> None:
+        """Remember a commit as the last known one of a reference, whatever the remote has now."""
+        self._store_known_refs({name: check_full_object_id(commit)})
 
     @property
     def _sealed(self) -> Git:
@@ -180,6 +193,11 @@ class Exchange:
 
     def _keep(self, kind: str, content: bytes) -> str:
         return write_loose_object(self._make_folder() / "objects", self.object_format, kind, content)
+
+
+def _is_wanted_ref(ref: Ref, names: Sequence[str]) -> bool:
+    name = ref.name.decode("ascii", "replace")
+    return _CHAIN.fullmatch(name) is not None or (name == BUDGET_REF and name in names)
 
 
 def escape_git_lines(output: bytes) -> list[str]:

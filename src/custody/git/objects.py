@@ -162,7 +162,7 @@ def parse_tree_entries(chunks: Iterable[bytes]) -> Iterator[TreeEntry]:
     """Yield the entries of ``git ls-tree -z`` in git's order (by bytes)."""
     reader = ChunkReader(chunks)
     while not reader.is_at_end():
-        raw = reader.until(b"\0")
+        raw = reader.read_until(b"\0")
         match = _ENTRY.fullmatch(raw)
         if not match:
             raise make_git_output_error("expected an entry of a tree", raw)

@@ -36,7 +36,7 @@ def parse_refs(chunks: Iterable[bytes]) -> Iterator[Ref]:
     """Yield the references of ``git for-each-ref`` with ``REF_FORMAT``, by name."""
     reader = ChunkReader(chunks)
     while not reader.is_at_end():
-        name, sha = reader.until(b"\0"), parse_object_id(reader.until(b"\0"))
+        name, sha = reader.read_until(b"\0"), parse_object_id(reader.read_until(b"\0"))
         if end := reader.line():
             raise make_git_output_error("expected the end of a reference", end)
         yield Ref(name, sha)

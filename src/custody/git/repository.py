@@ -13,7 +13,16 @@ from custody.core.paths import Lines, RepoPath
 from custody.git.blame import BlameEntry, start_git_blame
 from custody.git.chunk_reader import parse_commit_sha
 from custody.git.command import USUAL, AnswerStream, Git, ProcessLimits, check_git_version
-from custody.git.commit_log import WHOLE, Ancestry, Commit, Walk, find_ancestries, read_commit_log, read_commit_parents
+from custody.git.commit_log import (
+    WHOLE,
+    Ancestry,
+    Commit,
+    Walk,
+    find_ancestries,
+    read_commit_log,
+    read_commit_parents,
+    read_root_commits,
+)
 from custody.git.diff import (
     USUAL_PATCH,
     CommitChanges,
@@ -135,6 +144,11 @@ class Repository:
         pairs = [Ancestry(end, other) for end in ends for other in ends if end != other]
         contained = {pair.ancestor for pair in self.ancestries(pairs)} if pairs else set()
         return sorted(ends - contained)
+
+    def roots(self) -> list[CommitSha]:
+        """Return the root commits of all branches: they identify the repository across clones."""
+        tips = self.tips()
+        return read_root_commits(self._sealed, tips) if tips else []
 
     def list_shallow_commits(self) -> frozenset[CommitSha]:
         """Return the commits whose parents are missing from a shallow clone."""

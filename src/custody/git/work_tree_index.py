@@ -281,7 +281,7 @@ def parse_untracked_paths(chunks: Iterable[bytes]) -> Iterator[tuple[RepoPath, b
     """Yield the paths of ``git ls-files --others -z``, and whether each is a repository (a trailing slash)."""
     reader = ChunkReader(chunks)
     while not reader.is_at_end():
-        raw = reader.until(b"\0")
+        raw = reader.read_until(b"\0")
         yield parse_repo_path(raw.removesuffix(b"/")), raw.endswith(b"/")
 
 

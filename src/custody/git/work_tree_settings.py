@@ -64,7 +64,7 @@ def find_unsupported_conversion(attributes: Attributes, filters: Collection[byte
 
 
 def _read_attribute_value(reader: ChunkReader, name: bytes) -> bytes:
-    _, answered, value = (reader.until(b"\0") for _ in range(3))
+    _, answered, value = (reader.read_until(b"\0") for _ in range(3))
     if answered != name:
         raise make_git_output_error(f"expected the attribute '{name.decode('ascii')}'", answered)
     return value

@@ -144,7 +144,7 @@ class Book:
         """Return an edge as a value."""
         return self.table.edge(row, key, self._weights[self.table.look[row]], aside=aside)
 
-    def between(self, start: str, end: str) -> list[Edge]:
+    def list_edges_between(self, start: str, end: str) -> list[Edge]:
         """Return every edge of a pair of nodes, heaviest first; dependency before contains before sequence."""
         head = self.after.get(start, {}).get(end)
         rows = [] if head is None else sorted(self.table.pair(head), key=self._lightness)

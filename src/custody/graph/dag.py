@@ -37,8 +37,8 @@ def build_acyclic_graph(book: Book, nodes: Iterable[str] | None = None) -> Dag:
     pairs = [(node, other) for node, others in arcs.items() for other in others]
     return Dag(
         order=tuple(_sort_nodes_topologically(remaining)),
-        edges=tuple(edge for pair in pairs if pair not in removed for edge in book.between(*pair)),
-        removed=tuple(edge for pair in sorted(removed) for edge in book.between(*pair)),
+        edges=tuple(edge for pair in pairs if pair not in removed for edge in book.list_edges_between(*pair)),
+        removed=tuple(edge for pair in sorted(removed) for edge in book.list_edges_between(*pair)),
     )
 
 
@@ -111,7 +111,7 @@ def _find_cycle_closing_edges(book: Book, part: set[str], arcs: Arcs) -> set[tup
 
 def _cycle_edge_sort_key(book: Book, start: str, end: str) -> tuple[float, int, str, str]:
     """Order by the mean weight of a pair's edges, as in the document; then by count, then by name."""
-    edges = book.between(start, end)
+    edges = book.list_edges_between(start, end)
     mean = sum(edge.weight for edge in edges) / len(edges)
     return -mean, -sum(edge.count for edge in edges), start, end
 

@@ -79,7 +79,7 @@ class GraphEngine:
 
     def get_edge_data(self, start: str, end: str, edge_type: EdgeType | None = None) -> Edge | None:
         """Return an edge; without a type the heaviest of the pair, dependency before contains before sequence."""
-        edges = self.book.between(start, end)
+        edges = self.book.list_edges_between(start, end)
         return next((edge for edge in edges if edge_type is None or edge.type == edge_type), None)
 
     def get_edge_weight(self, edge_type: EdgeType, edge_source: EdgeSource) -> float:

@@ -42,7 +42,7 @@ class GraphPath:
 class _Prices(Protocol):
     """The costs of edges, as integers."""
 
-    def of(self, start: str, row: int) -> int:
+    def price_edge(self, start: str, row: int) -> int:
         """Return the cost of an edge that leaves ``start``."""
 
     def spread(self, side: "_Side", names: Iterable[str], distance: int) -> list[tuple[int, list[str]]]:
@@ -88,7 +88,7 @@ class _StyleCosts:
         self._prices = [round(_UNIT * cost(weight)) for weight in book.weights()]
         self._best = book.table.best
 
-    def of(self, _: str, row: int) -> int:
+    def price_edge(self, _: str, row: int) -> int:
         return self._prices[self._best[row]]
 
     def spread(self, side: "_Side", names: Iterable[str], distance: int) -> list[tuple[int, list[str]]]:
@@ -108,7 +108,7 @@ class _Surprise:
         self._book = book
         self._totals: dict[str, float] = {}
 
-    def of(self, start: str, row: int) -> int:
+    def price_edge(self, start: str, row: int) -> int:
         if start not in self._totals:
             rows = self._book.after[start].values()
             self._totals[start] = math.fsum(self._count_pair(edge_row) for edge_row in rows)
@@ -122,7 +122,7 @@ class _Surprise:
         reached: dict[int, list[str]] = {}
         for name in names:
             for other, row in side.around.get(name, _NO_NEIGHBORS).items():
-                price = self.of(name, row) if side.ahead else self.of(other, row)
+                price = self.price_edge(name, row) if side.ahead else self.price_edge(other, row)
                 reached.setdefault(distance + price, []).append(other)
         return list(reached.items())
 
@@ -168,7 +168,7 @@ class _Side:
                 (other, self.settled[other])
                 for other, row in self._back[name].items()
                 if other in self.settled
-                and self.settled[other] + prices.of(other if self.ahead else name, row) == distance
+                and self.settled[other] + prices.price_edge(other if self.ahead else name, row) == distance
             )
             name, distance = min(below)
             yield name
@@ -218,5 +218,5 @@ def _grow_path_search(side: _Side, facing: _Side, prices: _Prices, best: _Meetin
 
 def _make_graph_path(book: Book, nodes: list[str], prices: _Prices) -> GraphPath:
     pairs = [*pairwise(nodes)]
-    total = sum(prices.of(before, book.after[before][after]) for before, after in pairs)
-    return GraphPath(tuple(nodes), tuple(book.between(*pair)[0] for pair in pairs), total / _UNIT)
+    total = sum(prices.price_edge(before, book.after[before][after]) for before, after in pairs)
+    return GraphPath(tuple(nodes), tuple(book.list_edges_between(*pair)[0] for pair in pairs), total / _UNIT)

@@ -126,7 +126,7 @@ class SessionState:
     scale: float = 1.0
     followers: dict[str, dict[str, int]] = field(default_factory=dict)
 
-    def see(self, call: SequenceCall) -> None:
+    def add_call(self, call: SequenceCall) -> None:
         """Add a call; each earlier one counts for less from now on."""
         if self.last is not None:
             followed = self.followers.setdefault(self.last.name, {})
@@ -175,7 +175,7 @@ class NextModel:
         """Return the probability that exactly this call is next; the rest up to 1 is for unknown calls."""
         return _mix_call_probabilities(self._mixture(session), self._parts(session, call))
 
-    def see(self, session: SessionState, call: SequenceCall) -> float:
+    def add_call(self, session: SessionState, call: SequenceCall) -> float:
         """Learn from a call; return its probability before it was made."""
         parts, mixture = self._parts(session, call), self._mixture(session)
         chance = _mix_call_probabilities(mixture, parts)
@@ -229,7 +229,7 @@ class NextModel:
             self._grams[name].add(context, call.name)
         self._places.setdefault(call.name, len(self._places))
         self._nodes[call.name] = call.node
-        session.see(call)
+        session.add_call(call)
 
     def _parts(self, session: SessionState, call: SequenceCall) -> list[float]:
         contexts = session.contexts(call.place)
@@ -290,7 +290,7 @@ def explain_call_suggestions(
             suggestion.node,
             suggestion.chance,
             suggestion.parts,
-            tuple(edge for start in (*starts, around) for edge in book.between(start, suggestion.node)),
+            tuple(edge for start in (*starts, around) for edge in book.list_edges_between(start, suggestion.node)),
         )
         for suggestion in suggestions
     ]

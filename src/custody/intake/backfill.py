@@ -18,6 +18,8 @@ from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
 from custody.core.wire.report import BackFill
 from custody.git import Comparison, ObjectInfo, Repository
+from custody.intake.queries import has_imported_checkpoints, has_imported_traces
+from custody.store import Store
 from custody.workspace.workspace import Workspace
 
 COMMITS_MAX = 200_000
@@ -152,6 +154,33 @@ def _check_backfill_path(path: str | None) -> str | None:
         return None if path is None else str(RepoPath.of(path))
     except InputError:
         return None  # it leaves the repository, or is the folder itself
+
+
+_CHECKPOINTS = re.compile(rb"refs/((heads|remotes/[^/]+)/)?entire/checkpoints/.+")
+_CHECKPOINT_PLACES = ("refs/heads/entire/", "refs/remotes/", "refs/entire/checkpoints/")
+_NOTES = re.compile(rb"refs/notes/ai(-remote/.+)?")
+TRACE_FOLDER = ".agent-trace"
+
+
+def find_unimported_tools(workspace: Workspace, store: Store) -> list[str]:
+    """Return the argument of ``custody import`` for each attribution tool with evidence in this repository.
+
+    Left out are the tools with imported evidence.
+    """
+    repository = workspace.repository
+    found = []
+    if _has_reference(repository, _CHECKPOINTS, _CHECKPOINT_PLACES) and not has_imported_checkpoints(store):
+        found.append("entire")
+    tree = repository.work_tree
+    with_notes = _has_reference(repository, _NOTES, ("refs/notes/",))
+    with_traces = tree is not None and (tree / TRACE_FOLDER).is_dir()
+    if (with_notes or with_traces) and not has_imported_traces(store):
+        found += [name for name, is_here in (("git-ai", with_notes), (TRACE_FOLDER, with_traces)) if is_here]
+    return found
+
+
+def _has_reference(repository: Repository, name: re.Pattern[bytes], places: Sequence[str]) -> bool:
+    return any(name.fullmatch(ref.name) for place in places for ref in list(repository.refs(place)))
 
 
 PREVIEW_FILES_MAX = 500

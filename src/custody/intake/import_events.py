@@ -8,7 +8,7 @@ from pathlib import Path
 from custody.capture import FileLine, read_jsonl_lines
 from custody.core.errors import InputError
 from custody.core.ids import EventId
-from custody.core.wire.arrival import Arrival, arrival_from_json
+from custody.core.wire.arrival import Arrival, arrival_from_json, refuse_host_witness
 from custody.core.wire.canonical import parse_json_bytes
 from custody.core.wire.event import GENERIC
 from custody.core.wire.report import ImportEventsReport
@@ -72,5 +72,6 @@ def _arrival_from_event_line(workspace: Workspace, line: FileLine) -> Arrival:
         raise InputError("an event is a JSON object")
     if value.get("kind") not in KINDS:
         raise InputError(f"unknown kind of event '{str(value.get('kind'))[:80]}'")
+    refuse_host_witness(value)
     event_id = EventId(f"import-{hashlib.sha256(line.data).hexdigest()[:32]}")
     return arrival_from_json(event_id, redact_event_payload(value, lambda: open_redaction_key(workspace)))

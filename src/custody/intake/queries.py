@@ -41,6 +41,24 @@ def list_captured_sessions(store: Store) -> list[tuple[str, str]]:
     return [(str(agent), str(session)) for agent, session in rows]
 
 
+_TRACE_KEYS = ("import:trace:", "import:trace;")
+"""Between these are the keys of imported traces."""
+_CHECKPOINT_LINK_KEYS = "%:link:entire!%3A%"
+
+
+def has_imported_traces(store: Store) -> bool:
+    """Return whether traces of another tool were imported: git-ai's notes are stored as such, too."""
+    return bool(store.db.rows("SELECT 1 FROM record WHERE natural_key >= ? AND natural_key < ? LIMIT 1", _TRACE_KEYS))
+
+
+def has_imported_checkpoints(store: Store) -> bool:
+    """Return whether commits are linked to imported checkpoints of Entire."""
+    rows = store.db.rows(
+        "SELECT 1 FROM record WHERE kind = 'link' AND natural_key LIKE ? ESCAPE '!' LIMIT 1", (_CHECKPOINT_LINK_KEYS,)
+    )
+    return bool(rows)
+
+
 def list_captured_calls(store: Store, session: SessionId) -> list[ObservedView[ToolCall]]:
     """Return the captured tool calls of a session, of any agent."""
     return store.views.look_up(ToolCall, "session = ?", (session,))

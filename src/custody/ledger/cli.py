@@ -22,12 +22,44 @@ from custody.core.wire.report import (
     SessionLine,
     SessionReport,
     ShowReport,
+    StoreReport,
 )
 from custody.ledger.records import erase_record_bodies, list_newest_records, preview_record_erasure, show_named_records
 from custody.ledger.sessions import list_session_log, shorten_session_ids, show_session_log
 from custody.terminal.dates import format_duration, format_when
 from custody.terminal.frame import current_screen, json_option, open_command_workspace, print_command_report
 from custody.terminal.screen import Screen, StyledText, TextLine, escape_controls, text_columns
+from custody.workspace.store_identity import describe_store
+
+
+@click.command("store")
+@json_option
+@click.pass_context
+def store_command(ctx: click.Context, *, as_json: bool) -> int:
+    """Show the name and public key of this store.
+
+    A team that lists the store in custody.toml of its base branch can tell its records from others. The key is made
+    when it is first shown; it stays on this machine.
+
+    \b
+    Examples:
+      custody store
+      custody store --json
+    """
+    report = describe_store(open_command_workspace(ctx))
+    return print_command_report(report, "\n".join(_render_store(report)), as_json=as_json)
+
+
+def _render_store(report: StoreReport) -> Iterator[str]:
+    yield f"Store {report.name} ({'enrolled' if report.enrolled else 'not enrolled'})"
+    yield f"  id   {report.id}"
+    yield f"  key  {report.key}"
+    if report.enrolled:
+        return
+    if report.listed_key is not None:
+        yield f"custody.toml of HEAD lists it with another key, or its entry expired: {report.listed_key}"
+    yield "To enroll it, add this line to [stores] in custody.toml and merge it into the base branch:"
+    yield f"  {report.line}"
 
 
 @click.command("erase")

@@ -46,7 +46,7 @@ def list_last_session_calls(store: Store, session: SessionId, limit: int) -> lis
 
 
 _CONCLUSIONS = (
-    "file_edit file_state traced_file edit_hash commit_link commit_seen pull_request_fact source_read tool_call"
+    "file_edit file_state traced_file commit_link commit_seen pull_request_fact source_read tool_call"
     " decision duplicate_answer source change span"
 ).split()
 """Views that support a conclusion: a record with one of them is not erased."""
@@ -239,7 +239,7 @@ def list_session_views_before(
 ) -> list[ObservedView[Session]]:
     """Return the last ``SESSIONS_READ_MAX`` records about a session up to a time."""
     where = (
-        f"session = ? AND agent = ? AND started_ns <= ?{only.where('session')}"
+        f"session = ? AND agent = ? AND started_ns <= ?{only.make_condition('session')}"
         f" ORDER BY started_ns DESC LIMIT {SESSIONS_READ_MAX}"
     )
     return store.views.look_up(Session, where, (session, agent, at_ns, *only.values))
@@ -251,7 +251,7 @@ def was_session_open(
     """Return whether the last event of a session within ``within_ns`` before a time is not its end."""
     last = store.db.rows(
         "SELECT event FROM observation WHERE session = ? AND agent = ? AND at_ns <= ? AND at_ns > ?"
-        f"{only.where('observation')} ORDER BY at_ns DESC, store_id DESC, seq DESC, n DESC LIMIT 1",
+        f"{only.make_condition('observation')} ORDER BY at_ns DESC, store_id DESC, seq DESC, n DESC LIMIT 1",
         (session, agent, at_ns, at_ns - within_ns, *only.values),
     )
     return bool(last) and str(last[0][0]).lower() != "sessionend"
@@ -262,7 +262,7 @@ def list_session_work_trees(
 ) -> set[str]:
     """Return the work trees in which a session started or resumed."""
     where = (
-        f"session = ? AND agent = ?{only.where('session')}"
+        f"session = ? AND agent = ?{only.make_condition('session')}"
         f" ORDER BY started_ns, store_id, seq, n LIMIT {SESSIONS_READ_MAX}"
     )
     views = (row.view for row in store.views.look_up(Session, where, (session, agent, *only.values)))
@@ -342,3 +342,30 @@ def list_session_source_readings(
     return store.views.look_up(
         SourceAccess, f"{where} ORDER BY at_ns DESC LIMIT {int(limit)}", (*sessions, locator, until_ns)
     )
+
+
+# SQL about signed statements of chain heads.
+
+
+@dataclass(frozen=True, slots=True)
+class HeadStatement:
+    """A signed statement that a chain reached ``seq``: its bytes, the signer's public key and the signature."""
+
+    store: StoreId
+    seq: int
+    signer: str
+    statement: bytes
+    signature: str
+
+
+def find_head_statements(store: Store, chain: StoreId, seq: int) -> list[HeadStatement]:
+    """Return the statements that a chain reached ``seq`` or beyond."""
+    rows = store.db.rows(
+        "SELECT seq, signer, statement, signature FROM head_statement WHERE store_id = ? AND seq >= ?"
+        " ORDER BY seq, signer",
+        (chain, seq),
+    )
+    return [
+        HeadStatement(chain, integer_from_sql(at), str(signer), bytes_from_sql(text), str(signature))
+        for at, signer, text, signature in rows
+    ]

@@ -13,6 +13,7 @@ from custody.core.record import Record, RecordingGap, parse_recording_gap
 from custody.core.wire.arrival import SYSTEM_KINDS
 from custody.core.wire.body import format_digest, list_payload_digests
 from custody.core.wire.canonical import Json, parse_json_bytes
+from custody.core.wire.event import GENERIC
 from custody.core.wire.report import EraseReport, RecordsReport, RecordSummary, ShowReport
 from custody.core.wire.time import format_timestamp
 from custody.store import RecordFilter, Store
@@ -63,7 +64,7 @@ def show_named_records(workspace: Workspace, target: str) -> ShowReport:
 def _read_record_payload(store: Store, record: Record) -> Json:
     """Return a record's payload; the outline of one that was shared without texts."""
     payload = store.tables.payload(record)
-    outline = store.tables.outline(record.entry.digest) if payload is None else None
+    outline = store.tables.record_outline(record) if payload is None else None
     return payload if outline is None else {WITHHELD: parse_json_bytes(outline)}
 
 
@@ -156,6 +157,9 @@ IMPORT_EVENT = "import"
 """The prefix of event names that were not recorded live."""
 IMPORTED_KINDS = frozenset(("transcript", "trace", "trace_link"))
 """The kinds of records that only imports create."""
+GENERIC_KINDS = frozenset(str(event.__struct_config__.tag) for event in GENERIC)
+"""The kinds of generic events: any program can record one under any agent's name."""
+CLAIM_KINDS = IMPORTED_KINDS | GENERIC_KINDS
 
 
 def is_imported_record(record: Record, owned: Collection[StoreId]) -> bool:
@@ -163,19 +167,14 @@ def is_imported_record(record: Record, owned: Collection[StoreId]) -> bool:
     return record.entry.event.startswith(IMPORT_EVENT) or record.store not in owned
 
 
-def is_claim_record(record: Record, owned: Collection[StoreId]) -> bool:
-    """Return whether a record was added afterwards: imported, or a line of another program's file."""
-    return record.entry.kind in IMPORTED_KINDS or is_imported_record(record, owned)
+def is_claim_record(record: Record, believed: Collection[StoreId]) -> bool:
+    """Return whether a record is only a claim: imported, generic, or in a chain that is not among the believed."""
+    return record.entry.kind in CLAIM_KINDS or is_imported_record(record, believed)
 
 
-def list_trusted_chains(store: Store) -> set[StoreId]:
-    """Return the chains whose records count as recorded: the store's own, and those pulled from the team's remote."""
-    return store.tables.owned() | store.tables.pulled()
-
-
-def make_recorded_only_filter(store: Store) -> RecordFilter:
-    """Return a filter that excludes claims."""
-    return RecordFilter(IMPORT_EVENT, tuple(sorted(IMPORTED_KINDS)), tuple(sorted(list_trusted_chains(store))))
+def make_recorded_only_filter(believed: Collection[StoreId]) -> RecordFilter:
+    """Return a filter that excludes claims: only records of agents' hooks in the believed chains match."""
+    return RecordFilter(IMPORT_EVENT, tuple(sorted(CLAIM_KINDS)), tuple(sorted(believed)))
 
 
 FILE = "gaps"
@@ -201,7 +200,7 @@ def _read_chained_gaps(workspace: Workspace) -> list[str]:
         return []
     try:
         with workspace.reading() as store:
-            payloads = store.tables.payloads(store.tables.records_lost())
+            payloads = store.tables.payloads(store.tables.list_gap_records())
     except StoreError:
         return []  # verification reports the damage
     values = (payload.get("what") for payload in payloads.values() if isinstance(payload, dict))

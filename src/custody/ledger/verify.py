@@ -65,7 +65,7 @@ def verify_ledger_store(workspace: Workspace, store: Store) -> VerifyReport:
         records=records,
         bodies=store.tables.body_count(),
         erased=len(erasures),
-        withheld=store.tables.withheld_count(),
+        withheld=store.tables.count_withheld_bodies(),
         pending=int(pending),
         findings=[finding_from_damage(damage) for damage in damages],
         warnings=warn_of_refused_events(workspace),
@@ -112,7 +112,7 @@ def _read_intact_bodies(store: Store, digests: Sequence[Digest]) -> dict[Digest,
 def _is_erasure_recorded(store: Store, digest: Digest, erasures: Erasures) -> bool:
     """Return whether a body may be empty: own records need an erasure in an own chain, copied ones in any chain."""
     erasing = erasures.get(digest, set())
-    owned = store.tables.owned()
+    owned = store.tables.list_owned_chains()
     using = {record.store for record in store.tables.records_holding(digest)}
     return bool(erasing & owned) or (bool(erasing) and not using & owned)
 
@@ -143,7 +143,7 @@ def find_missing_body_damage(store: Store, records: Sequence[Record]) -> Iterato
         record.ref: {record.entry.digest} | _list_intact_text_digests(readable.get(record.entry.digest))
         for record in records
     }
-    stored = store.tables.held(set().union(*needed.values()))
+    stored = store.tables.find_stored_bodies(set().union(*needed.values()))
     for ref, digests in needed.items():
         for digest in sorted(digests - stored):
             yield Damage(
@@ -161,7 +161,7 @@ def _list_intact_text_digests(body: Body | None) -> frozenset[Digest]:
 
 def find_head_damage(store: Store, heads: Sequence[ChainTip]) -> Iterator[Damage]:
     """Yield the problems of head files, and the chains without one."""
-    files = store.heads.all() if store.heads else []
+    files = store.heads.read_all() if store.heads else []
     here = {head.store for head in heads}
     for file in files:
         yield from _find_head_file_damage(file, here)
@@ -200,7 +200,7 @@ def _describe_fork(store: Store, record: Record) -> str:
 
 def _find_view_damage(store: Store) -> Iterator[Damage]:
     try:
-        for ref in store.views.wrong():
+        for ref in store.views.find_mismatched_records():
             yield Damage(DamageCode.VIEW_DIFFERS, f"the views of record {ref.seq} of chain {ref.store} differ", ref)
     except DamagedStoreError:
         return  # views are built from bodies, and the damaged body is reported
@@ -241,7 +241,7 @@ def check_ledger_integrity(workspace: Workspace, *, seals: bool = True) -> Verif
 
 def _verify_since_seal(workspace: Workspace, store: Store, *, seals: bool) -> VerifyReport:
     heads = [head for head in store.tables.chains() if head.store != PENDING]
-    since = store.sealed_positions()
+    since = store.read_sealed_positions()
     if since is not None and not any(_find_damage_since_seal(workspace, store, heads, since)):
         report = _make_intact_verify_report(workspace, store, heads)
     else:
@@ -262,7 +262,7 @@ def _find_damage_since_seal(
         yield Damage(DamageCode.CHAIN_CUT, f"chain {missing} is missing")
     for head in heads:
         yield from _find_chain_damage_since(store, head, since.get(head.store, 0))
-    for ref in store.views.wrong(since):
+    for ref in store.views.find_mismatched_records(since):
         yield Damage(DamageCode.VIEW_DIFFERS, f"the views of record {ref.seq} of chain {ref.store} differ", ref)
 
 

@@ -244,7 +244,7 @@ class ListenAddress:
         """The URL without the token."""
         return f"http://{_format_url_host(self.host)}:{self.port}/"
 
-    def at(self, path: str) -> str:
+    def make_page_url(self, path: str) -> str:
         """Return the URL of a page, with the token for a browser."""
         page, _, params = path.lstrip("/").partition("?")
         query = "&".join(filter(None, (params, f"token={self.token}" if self.token else "")))
@@ -284,7 +284,7 @@ def _run_http_server(
     def started() -> None:
         announce(address)
         if page is not None:
-            webbrowser.open(address.at(page))
+            webbrowser.open(address.make_page_url(page))
 
     config = uvicorn.Config(
         create_app(settings),

@@ -132,7 +132,7 @@ class ActivityTables:
         ((first_ns,),) = self._db.rows("SELECT min(at_ns) FROM record")
         return None if first_ns is None else integer_from_sql(first_ns)
 
-    def lost(self, limit: int) -> list[Record]:
+    def list_gap_records(self, limit: int) -> list[Record]:
         """Return records of gaps, at most ``limit``."""
         return self._tables.records_where(
             "natural_key >= ? AND natural_key < ? ORDER BY natural_key LIMIT ?", (f"{LOST}:", f"{LOST};", limit)
@@ -179,11 +179,11 @@ class PageTables:
             for session, agent, *numbers in rows
         ]
 
-    def with_events(self, events: Collection[EventId]) -> list[Record]:
+    def list_records_by_event(self, events: Collection[EventId]) -> list[Record]:
         """Return the records with these event ids."""
         return self._records_by_column("event_id", sorted(events))
 
-    def with_keys(self, keys: Collection[NaturalKey]) -> list[Record]:
+    def list_records_by_key(self, keys: Collection[NaturalKey]) -> list[Record]:
         """Return the records with these keys."""
         return self._records_by_column("natural_key", sorted(keys))
 

@@ -245,7 +245,7 @@ async def await_receipts(call: EndpointCall, items: Sequence[Item]) -> list[Item
 async def _write_request_arrivals(call: EndpointCall, arrivals: Sequence[Arrival]) -> Iterator[IngestResult]:
     if not arrivals:
         return iter(())
-    done = await call.service.writers.of(call.grant.project).put(arrivals)
+    done = await call.service.writers.open_writer(call.grant.project).put(arrivals)
     for fate, count in Counter(result.fate for result in done).items():
         call.service.metrics.events.labels(fate.value).inc(count)
     return iter(done)

@@ -290,7 +290,7 @@ class Writers:
         self._of: dict[str, Writer] = {}
         self._closed = False
 
-    def of(self, project: str) -> Writer:
+    def open_writer(self, project: str) -> Writer:
         """Return the writer of a project; a new one if there is none or it stopped."""
         if self._closed:
             raise make_busy_problem("the service is shutting down")

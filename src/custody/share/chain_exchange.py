@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
+from types import MappingProxyType
 from typing import Literal
 
 from custody.attribution.app.foreign_states import (
@@ -27,6 +28,7 @@ from custody.core.record import (
     check_record_link,
     find_missing_chain_tail,
 )
+from custody.core.tree_head import NO_OUTLINE
 from custody.core.wire.arrival import ERASED
 from custody.core.wire.body import (
     VERBATIM,
@@ -38,7 +40,8 @@ from custody.core.wire.body import (
 )
 from custody.core.wire.canonical import dump_canonical_json, parse_json_bytes
 from custody.core.wire.report import IntegrityFinding, finding_from_damage
-from custody.graph.app.call_chances import shorten_tool_call_command
+from custody.share.heads import OfferedHead, make_record_outline
+from custody.share.queries import put_statement
 from custody.share.wire import (
     BATCH_BYTES_MAX,
     BodyLine,
@@ -63,6 +66,7 @@ from custody.store import Body, CopyResult, Store, erased_digest_from_payload
 from custody.workspace.workspace import Workspace
 
 NOT_OURS = "custody did not write this"
+NO_OUTLINES: Mapping[int, bytes] = MappingProxyType({})
 UNREADABLE = "UNREADABLE"
 """The code of a finding about data that cannot be read as a chain."""
 
@@ -86,11 +90,12 @@ def _iterate_payload_lines(store: Store, record: Record, sent: set[Digest], *, t
     body = store.tables.bodies([payload]).get(payload) or Body(payload, None)
     if body.data is not None and not (texts or record.entry.kind in VERBATIM):
         sent.add(payload)
-        yield encode_export_line(OutlineLine(format_digest(payload), _make_record_outline(store, record).decode()))
+        yield encode_export_line(OutlineLine(format_digest(payload), make_record_outline(store, record).decode()))
         return
     if body.data is None and body.outline is not None:
         sent.add(payload)
-        yield encode_export_line(OutlineLine(format_digest(payload), body.outline.decode()))
+        outline = store.tables.record_outline(record) or body.outline
+        yield encode_export_line(OutlineLine(format_digest(payload), outline.decode()))
         return
     named = (
         list_payload_digests(parse_json_bytes(body.data, bytes_max=len(body.data)))
@@ -104,10 +109,6 @@ def _iterate_payload_lines(store: Store, record: Record, sent: set[Digest], *, t
     yield encode_export_line(make_body_line(payload, body.data))
 
 
-def _make_record_outline(store: Store, record: Record) -> bytes:
-    return encode_view_outline(tuple(shorten_tool_call_command(view) for view in store.views.of(record)))
-
-
 # --- in ---------------------------------------------------------------------------------------------------------------
 
 
@@ -117,12 +118,18 @@ class ChainReader:
     Records that the store already holds are yielded too: they may bring bodies that were missing.
     """
 
-    def __init__(self, held: ChainTip, store: Store) -> None:
+    def __init__(self, held: ChainTip, store: Store, offer: OfferedHead | None = None) -> None:
         self.head = held
+        self.links = bytearray()
+        """The links of the records after the held ones."""
+        self.replaced: dict[int, bytes] = {}
+        """The outlines that differ from the one that the store has for the same payload, by record."""
+        self._offer = offer or OfferedHead(held)
         self.damages: list[Damage] = []
         self._held = held
         self._tables = store.tables
         self._recent: dict[Digest, bytes | None] = {}
+        self._outlines: dict[Digest, bytes] = {}
         self._empty: set[Digest] = set()
         self._erased: set[Digest] = set()
         self._is_forked = False
@@ -130,6 +137,7 @@ class ChainReader:
     def read(self, lines: Iterable[bytes]) -> Iterator[Record | Body]:
         """Yield the records and bodies of a batch; raise ``InputError`` for a line of another chain."""
         self._recent.clear()
+        self._outlines.clear()
         for data in lines:
             line = decode_export_line(data)
             match line:
@@ -160,6 +168,7 @@ class ChainReader:
         if encode_view_outline(decode_view_outline(outline)) != outline:
             raise InputError("an outline is not in canonical form", hint=NOT_OURS)
         self._recent[digest] = None
+        self._outlines[digest] = outline
         return Body(digest, None, outline)
 
     def _body(self, line: BodyLine) -> Body:
@@ -175,11 +184,28 @@ class ChainReader:
         if record.seq > self._held.seq:
             self.damages.extend(check_record_link(self.head, record))
             self.head = chain_tip_from_record(record)
+            self.links += record.link
         elif not self._is_forked and self._differs(record):
             self._is_forked = True  # every later record differs too
             self.damages.append(make_chain_fork_error(record))
         self.damages.extend(self._find_missing_bodies(record))
+        self.damages.extend(self._find_changed_outline(record))
         return record
+
+    def _find_changed_outline(self, record: Record) -> Iterator[Damage]:
+        """Yield a damage if the outline of a record is not the one that its owner signed."""
+        expected = self._offer.digest_at(int(record.seq))
+        if expected is None or record.entry.kind in VERBATIM:
+            return
+        stored = self._tables.record_outline(record)
+        outline = self._outlines.get(record.entry.digest, stored)
+        if outline is None:
+            return  # its texts are here, or it was erased
+        if digest_from_bytes(outline) != expected:
+            what = f"the outline of record {record.seq} of chain {record.store} is not the one that its owner signed"
+            yield Damage(DamageCode.OUTLINE_CHANGED, what, record.ref)
+        elif stored is not None and stored != outline:
+            self.replaced[int(record.seq)] = outline
 
     def _differs(self, record: Record) -> bool:
         """Return whether the store has another record at this position."""
@@ -195,7 +221,7 @@ class ChainReader:
             needed |= named
             self._erased |= erased
         for digest in sorted(needed):
-            if digest not in self._recent and not self._tables.held([digest]):
+            if digest not in self._recent and not self._tables.find_stored_bodies([digest]):
                 what = f"record {record.seq} of chain {record.store} names {format_digest(digest)}, which is missing"
                 yield Damage(DamageCode.BODY_MISSING, what, record.ref)
 
@@ -217,7 +243,7 @@ def read_shared_payload(payload: bytes, kind: str, *, hint: str) -> tuple[frozen
 
 def list_own_chain_tips(store: Store) -> list[ChainTip]:
     """Return the tips of the non-empty chains that this store appends to or once appended to."""
-    return [head for head in map(store.tables.head, sorted(store.tables.owned())) if head.seq > 0]
+    return [head for head in map(store.tables.head, sorted(store.tables.list_owned_chains())) if head.seq > 0]
 
 
 def summarize_share_outcome(chains: Iterable[SharedChain]) -> Literal["fine", "found"]:
@@ -245,6 +271,12 @@ def report_pulled_chain(
     records = there.seq if outcome in ("taken", "same") else here.seq
     new = max(0, there.seq - here.seq) if outcome in ("taken", "waits") else 0
     return SharedChain(there.store, int(records), int(new), texts=texts, outcome=outcome, findings=list(findings))
+
+
+def report_missing_chain(store: Store, chain: StoreId, damage: Damage) -> SharedChain:
+    """Report a chain that was seen at a remote and is not there any more."""
+    held = int(store.tables.head(chain).seq)
+    return SharedChain(chain, held, 0, texts=False, outcome="refused", findings=report_chain_damages([damage]))
 
 
 def make_chain_fork_error(record: Record) -> Damage:
@@ -281,17 +313,56 @@ def _check_origin_names(origins: FileOrigins) -> None:
 
 
 def store_shared_chain(
-    store: Store, chain: StoreId, items: Iterable[Record | Body], origins: Mapping[RepoPath, bytes] | None
+    store: Store,
+    offer: OfferedHead,
+    items: Iterable[Record | Body],
+    origins: Mapping[RepoPath, bytes] | None,
+    replaced: Mapping[int, bytes] = NO_OUTLINES,
 ) -> CopyResult:
-    """Copy checked records and their bodies, all or none; ``origins`` is None when the chain has its texts."""
+    """Copy checked records and their bodies, all or none; ``origins`` is None when the chain has its texts.
+
+    ``replaced`` are the outlines that differ from the stored ones of the same payloads.
+    """
+    chain = offer.tip.store
+    put_offered_outlines(store, offer, replaced)  # before views are made from them
     copied = store.copy(items)
     with store.writing():
         store.tables.mark_pulled(chain)
+        if offer.signed is not None and offer.statement is not None:
+            put_statement(store, chain, offer.statement.seq, offer.signed)
         if origins is None:
             drop_line_origins(store, chain)
         else:
             put_line_origins(store, chain, origins)
     return next(iter(copied), CopyResult(chain, 0, 0, 0))
+
+
+def put_offered_outlines(store: Store, offer: OfferedHead, replaced: Mapping[int, bytes] = NO_OUTLINES) -> None:
+    """Store the outline digests that the owner of a chain signed, and the outlines in ``replaced``."""
+    if not offer.outlines:
+        return
+    chain = offer.tip.store
+    known = min(len(store.tables.outline_digests(chain)), int(store.tables.head(chain).seq))
+    count = 0 if offer.statement is None else offer.statement.seq
+    new = [(seq, offer.digest_at(seq) or NO_OUTLINE, replaced.get(seq)) for seq in range(known + 1, count + 1)]
+    with store.writing():
+        store.tables.put_record_outlines(chain, known, [(digest, outline) for _, digest, outline in new])
+        for seq, outline in replaced.items():
+            store.tables.put_record_outlines(chain, seq - 1, [(offer.digest_at(seq) or NO_OUTLINE, outline)])
+            record = store.tables.record(RecordRef(chain, Seq(seq)))
+            if record is not None:
+                store.views.read_again(record.entry.digest)
+
+
+def find_outline_rewrite(store: Store, offer: OfferedHead) -> Damage | None:
+    """Return the damage if a head has other outline digests than an earlier head of the chain that is stored here."""
+    chain = offer.tip.store
+    known = b"".join(store.tables.outline_digests(chain)[: int(store.tables.head(chain).seq)])
+    shorter = min(len(known), len(offer.outlines))
+    if offer.statement is None or known[:shorter] == offer.outlines[:shorter]:
+        return None
+    what = f"the owner of chain {chain} signed other outlines before: they were rewritten"
+    return Damage(DamageCode.OUTLINE_CHANGED, what)
 
 
 # Chains that a service stores for others: listed, read in batches, and appended to.
@@ -304,7 +375,7 @@ class Conflict(InputError):
 def list_chain_states(workspace: Workspace) -> ChainStates:
     """List every stored chain."""
     with workspace.reading() as store:
-        owned, origin_lists = store.tables.owned(), list_line_origin_chains(store)
+        owned, origin_lists = store.tables.list_owned_chains(), list_line_origin_chains(store)
         heads = [head for head in store.tables.chains() if head.store != PENDING]
         return ChainStates(
             [_report_chain_state(head, owned=head.store in owned, origin_lists=origin_lists) for head in heads]
@@ -363,7 +434,7 @@ def receive_chain_batch(workspace: Workspace, data: bytes) -> ChainReceipt:
     record_lines = [line for line in lines if b'"line":"origins"' not in line]
     with workspace.writing() as store:
         held = store.tables.head(manifest.head.store)
-        _refuse_own_chain(store, manifest.head.store)
+        refuse_own_chain(store, manifest.head.store)
         _refuse_chain_fork(store, manifest.head, held)
         reader = ChainReader(held, store)
         items = list(reader.read(record_lines))
@@ -374,7 +445,7 @@ def receive_chain_batch(workspace: Workspace, data: bytes) -> ChainReceipt:
             stored = f"{count_noun(held.seq, 'record')} of this chain {noun_for_count(held.seq, 'is', 'are')} stored"
             raise Conflict(text, hint=stored) if conflict else InputError(text)
         origins = _merge_chain_origins(store, manifest.head.store, origin_lines, reader.head)
-        copied = store_shared_chain(store, manifest.head.store, items, origins)
+        copied = store_shared_chain(store, OfferedHead(manifest.head), items, origins)
         head = store.tables.head(manifest.head.store)
     return ChainReceipt(head.store, int(head.seq), head.link.hex(), copied.new)
 
@@ -392,8 +463,9 @@ def _merge_chain_origins(store: Store, chain: StoreId, lines: list[bytes], head:
     return {path: data for path, data in merged.items() if decode_line_origins(data).states}
 
 
-def _refuse_own_chain(store: Store, chain: StoreId) -> None:
-    if chain in store.tables.owned():
+def refuse_own_chain(store: Store, chain: StoreId) -> None:
+    """Raise ``Conflict`` for a chain that the service itself appends to."""
+    if chain in store.tables.list_owned_chains():
         raise Conflict("this chain belongs to the service itself", hint="send events to /api/v1/evidence")
 
 

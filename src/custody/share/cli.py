@@ -14,6 +14,7 @@ from custody.core.errors import InputError
 from custody.core.plural import count_noun
 from custody.share.sync import add_remote, list_remotes, pull_chains, push_chains, remove_remote
 from custody.share.wire import RemoteReport, SharedChain, SyncReport
+from custody.share.witness import WitnessOptions, check_store_id
 from custody.terminal.frame import CommandGroup, CommandTable, json_option, open_command_workspace, print_command_report
 
 PUSH_OUTCOMES = {
@@ -65,14 +66,28 @@ def push_command(ctx: click.Context, name: str | None, *, with_text: bool, dry_r
 @click.argument("name", required=False)
 @click.option("--with-text", is_flag=True, help="Pull texts too; for services, with a token that allows it.")
 @click.option("--dry-run", is_flag=True, help="Check the chains and show what would be pulled; store nothing.")
+@click.option("--no-countersign", is_flag=True, help="Do not tell others at the remote which heads were seen.")
+@click.option("--accept", "accepted", metavar="STORE", multiple=True, help="Accept what the remote has of STORE now.")
 @json_option
 @click.pass_context
-def pull_command(ctx: click.Context, name: str | None, *, with_text: bool, dry_run: bool, as_json: bool) -> int:
+def pull_command(
+    ctx: click.Context,
+    /,
+    name: str | None,
+    *,
+    accepted: tuple[str, ...],
+    as_json: bool,
+    **flags: bool,
+) -> int:
     """Fetch records from a git remote or a service.
 
     NAME is as for 'custody push'. Every chain is checked before anything of it is stored. A chain that does not verify,
     or that contradicts stored records, is refused whole. Pulling twice changes nothing. Chains come without texts
     unless their owner shared them; 'custody blame' gives the same answer either way.
+
+    The heads that were seen are countersigned at the remote. A chain that does not extend a head that this clone or
+    another one saw there was rolled back, forked or rewritten: it is refused too. If its owner confirms that this is
+    right, such as after the remote was restored from a backup, pass --accept with its store id.
 
     Exit status: 0 pulled, 1 a chain was refused.
 
@@ -82,7 +97,9 @@ def pull_command(ctx: click.Context, name: str | None, *, with_text: bool, dry_r
       custody pull upstream --dry-run
       custody pull --json
     """
-    report = pull_chains(open_command_workspace(ctx), name, texts=with_text, dry_run=dry_run)
+    options = WitnessOptions(not flags["no_countersign"], frozenset(map(check_store_id, accepted)))
+    workspace = open_command_workspace(ctx)
+    report = pull_chains(workspace, name, texts=flags["with_text"], dry_run=flags["dry_run"], witness=options)
     return print_command_report(
         report, _render_sync(report, PULL_OUTCOMES, f"nothing to pull from '{report.remote}'"), as_json=as_json
     )
@@ -101,7 +118,8 @@ def _describe_shared_chain(chain: SharedChain, template: str) -> list[str]:
         records=count_noun(chain.records, "record"),
         texts="with texts" if chain.texts else "without texts",
     )
-    return [*(f"{finding.code}  {finding.what}" for finding in chain.findings), f"chain {chain.store}: {outcome}"]
+    findings = (f"{finding.code}  {finding.what}" for finding in chain.findings)
+    return [*findings, f"chain {chain.store}: {outcome}", *(f"  {note}" for note in chain.notes)]
 
 
 PARTS: CommandTable = MappingProxyType(

@@ -4,15 +4,15 @@ import hashlib
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
 from custody.attribution.app.foreign_states import list_line_origin_digests, put_line_origins, read_line_origins
-from custody.core.errors import InputError
-from custody.core.ids import PENDING, Digest, EventId, StoreId
+from custody.core.errors import InputError, SpoolError
+from custody.core.ids import PENDING, Digest, EventId, RecordRef, Seq, StoreId, digest_from_bytes
 from custody.core.record import (
     ChainTip,
     Damage,
@@ -30,9 +30,23 @@ from custody.core.wire.report import ExportReport, ImportedChain, ImportReport
 from custody.share.chain_exchange import (
     check_body_digest,
     check_shared_origins,
+    find_outline_rewrite,
+    list_own_chain_tips,
+    put_offered_outlines,
     read_shared_payload,
     report_chain_damages,
 )
+from custody.share.heads import (
+    ChainTree,
+    HeadFault,
+    OfferedHead,
+    check_offered_head,
+    find_origins_damage,
+    find_stored_head,
+    find_tree_damage,
+    sign_chain_head,
+)
+from custody.share.queries import put_statement
 from custody.share.wire import (
     LINE_BYTES_MAX,
     BodyLine,
@@ -40,6 +54,7 @@ from custody.share.wire import (
     ExportLine,
     ForkLine,
     Header,
+    HeadLine,
     OriginsLine,
     OutlineLine,
     PendingLine,
@@ -48,25 +63,29 @@ from custody.share.wire import (
     chain_tip_from_text,
     decode_export_line,
     encode_export_line,
+    head_from_line,
     make_body_line,
     make_export_header,
+    make_head_line,
     make_record_line,
     record_from_line,
 )
-from custody.store import Body, Fork, Store, split_row_batches
+from custody.signing import SigningError
+from custody.store import Body, Fork, Store, StoreUnwritable, split_row_batches
 from custody.workspace.machine import open_atomic_file
 from custody.workspace.workspace import Workspace
 
 
 def export_chains(workspace: Workspace, out: BinaryIO, path: str) -> ExportReport:
     """Write every chain with its bodies, forks and pending events to ``out``; the report calls it ``path``."""
+    signed = _sign_exported_heads(workspace)
     with workspace.reading() as store, store.reading():
         heads = [head for head in store.tables.chains() if head.store != PENDING]
         counts = Counter[str]()
         workspace.progress.start("exporting", sum(head.seq for head in heads))
         whole = hashlib.sha256()
         size = 0
-        for line in _iterate_export_lines(workspace, store, heads, counts):
+        for line in _iterate_export_lines(workspace, store, heads, signed, counts):
             data = encode_export_line(line)
             whole.update(data)
             out.write(data)
@@ -86,6 +105,27 @@ def export_chains(workspace: Workspace, out: BinaryIO, path: str) -> ExportRepor
     )
 
 
+def _sign_exported_heads(workspace: Workspace) -> dict[StoreId, OfferedHead]:
+    """Return the signed heads of the store's own chains, and those that came with the chains of others."""
+    if not workspace.exists():
+        return {}
+    try:
+        with workspace.writing() as store:
+            own = [
+                find_stored_head(store, tip) or sign_chain_head(workspace, store, tip, {})
+                for tip in list_own_chain_tips(store)
+            ]
+            others = (
+                find_stored_head(store, tip)
+                for tip in store.tables.chains()
+                if tip.store not in store.tables.list_owned_chains() and tip.store != PENDING
+            )
+            return {offer.tip.store: offer for offer in (*own, *others) if offer is not None}
+    except (StoreUnwritable, SpoolError) as error:
+        workspace.talk(f"{error.message}; the heads in the export are not signed")
+        return {}
+
+
 def export_chains_to_file(workspace: Workspace, path: Path) -> ExportReport:
     """Export to a file that appears whole or not at all."""
     with open_atomic_file(path) as out:
@@ -93,7 +133,11 @@ def export_chains_to_file(workspace: Workspace, path: Path) -> ExportReport:
 
 
 def _iterate_export_lines(
-    workspace: Workspace, store: Store, heads: Sequence[ChainTip], counts: Counter[str]
+    workspace: Workspace,
+    store: Store,
+    heads: Sequence[ChainTip],
+    signed: Mapping[StoreId, OfferedHead],
+    counts: Counter[str],
 ) -> Iterator[ExportLine]:
     sent = set[Digest]()
     yield make_export_header(heads)
@@ -106,6 +150,9 @@ def _iterate_export_lines(
             workspace.progress.step(len(records))
         for _, digest in sorted(list_line_origin_digests(store, head.store).items()):
             yield OriginsLine(head.store, read_line_origins(store, digest).decode())
+        offer = signed.get(head.store)
+        if offer is not None and offer.signed is not None:
+            yield make_head_line(head.store, offer.signed, offer.outlines)
     for record in store.tables.forks():
         yield from _iterate_body_lines(store, record, sent, counts)
         yield make_record_line(record, ForkLine)
@@ -124,7 +171,8 @@ def _iterate_body_lines(store: Store, record: Record, sent: set[Digest], counts:
             body = store.tables.bodies([digest]).get(digest) or Body(digest, None)
             counts["bodies"] += 1
             if body.outline is not None:
-                yield OutlineLine(format_digest(digest), body.outline.decode())
+                outline = (store.tables.record_outline(record) if digest == payload else None) or body.outline
+                yield OutlineLine(format_digest(digest), outline.decode())
                 continue
             counts["erased"] += body.data is None
             yield make_body_line(digest, body.data)
@@ -143,19 +191,24 @@ def _list_export_text_digests(store: Store, payload: Digest) -> frozenset[Digest
 def import_chain_export(workspace: Workspace, path: Path) -> ImportReport:
     """Copy every chain of an export into the store; if one chain does not verify, nothing is imported."""
     with _make_export_rereadable(path) as file:
-        return _import_export_file(workspace, file, str(path))
+        return import_export_file(workspace, file, str(path))
 
 
-def _import_export_file(workspace: Workspace, file: Path, path: str) -> ImportReport:
+def import_export_file(workspace: Workspace, file: Path, path: str) -> ImportReport:
+    """Copy every chain of a file that can be read twice; messages call it ``path``."""
     checked = _check_export_file(workspace, file, path)
     if checked.damages:
         findings = report_chain_damages(checked.damages)
         return ImportReport(outcome="found", path=path, chains=[], pending=0, findings=findings)
     with workspace.writing() as store:
         workspace.progress.start("importing", checked.lines)
+        heads = _prepare_imported_heads(store, checked)
         copied = store.copy(_iterate_export_items(workspace, file, checked.digest))
         with store.writing():
             _store_imported_origins(store, checked)
+            for offer in heads:
+                if offer.signed is not None:
+                    put_statement(store, offer.tip.store, int(offer.tip.seq), offer.signed)
         made = store.append(checked.pending).made if checked.pending else ()
         store.catch_up()
     return ImportReport(
@@ -166,9 +219,26 @@ def _import_export_file(workspace: Workspace, file: Path, path: str) -> ImportRe
     )
 
 
+def _prepare_imported_heads(store: Store, checked: "_ExportCheck") -> list[OfferedHead]:
+    """Store the outlines that signed heads cover, before views are made from them; return those heads."""
+    heads = []
+    for offer in checked.heads:
+        chain = offer.tip.store
+        if chain in store.tables.list_owned_chains() or find_outline_rewrite(store, offer) is not None:
+            continue  # its own statements count, or the owner signed other outlines before
+        replaced = {}
+        for seq, payload in enumerate(checked.payloads[chain], 1):
+            outline, stored = checked.outlines.get(payload), store.tables.outline(payload)
+            if outline is not None and stored is not None and stored != outline:
+                replaced[seq] = outline
+        put_offered_outlines(store, offer, replaced)
+        heads.append(offer)
+    return heads
+
+
 def _store_imported_origins(store: Store, checked: "_ExportCheck") -> None:
     """Store the origins of the chains that are here without texts; call it inside a write."""
-    ours = store.tables.owned()
+    ours = store.tables.list_owned_chains()
     for chain, files in checked.origins.items():
         if chain not in ours:
             put_line_origins(store, chain, check_shared_origins(files, checked.reached[chain]))
@@ -178,6 +248,12 @@ def _store_imported_origins(store: Store, checked: "_ExportCheck") -> None:
 class _ExportCheck:
     """The result of reading the whole file once, before anything is written."""
 
+    workspace: Workspace
+    heads: list[OfferedHead] = field(default_factory=list)
+    """The chains with a valid statement of their owner."""
+    links: dict[StoreId, bytearray] = field(default_factory=dict)
+    payloads: dict[StoreId, list[Digest]] = field(default_factory=dict)
+    outlines: dict[Digest, bytes] = field(default_factory=dict)
     promised: dict[StoreId, ChainTip] = field(default_factory=dict)
     reached: dict[StoreId, ChainTip] = field(default_factory=dict)
     bodies: set[Digest] = field(default_factory=set)
@@ -195,7 +271,7 @@ class _ExportCheck:
 
 
 def _check_export_file(workspace: Workspace, file: Path, path: str) -> _ExportCheck:
-    checked = _ExportCheck()
+    checked = _ExportCheck(workspace)
     workspace.progress.start("checking", None)
     whole = hashlib.sha256()
     for number, data in _read_export_lines(file):
@@ -247,19 +323,68 @@ def _check_export_line(checked: _ExportCheck, line: ExportLine, *, first: bool) 
             checked.damages.extend(_check_record_bodies(checked, record_from_line(line)))
         case RecordLine():
             _check_chain_record(checked, record_from_line(line))
+        case _:
+            _check_closing_line(checked, line)
+
+
+def _check_closing_line(checked: _ExportCheck, line: ExportLine) -> None:
+    """Check a line that comes after the records of a chain."""
+    match line:
+        case HeadLine():
+            _check_head_line(checked, line)
         case PendingLine(event=event, data=data):
             checked.pending.append(arrival_from_bytes(EventId(event), data.encode()))
         case EndLine(digest=digest):
             checked.digest = digest
+        case _:
+            raise AssertionError("every other line was checked")
 
 
 def _check_outline_or_origins(checked: _ExportCheck, line: OutlineLine | OriginsLine) -> None:
     """Check a line of a chain that is stored without its texts."""
     if isinstance(line, OutlineLine):
-        decode_view_outline(line.views.encode("utf-8", "surrogatepass"))
+        outline = line.views.encode("utf-8", "surrogatepass")
+        decode_view_outline(outline)
         checked.bodies.add(parse_digest(line.digest))
+        checked.outlines[parse_digest(line.digest)] = outline
     else:
         checked.origins.setdefault(StoreId(line.store), []).append(line.data.encode("utf-8", "surrogatepass"))
+
+
+def _check_head_line(checked: _ExportCheck, line: HeadLine) -> None:
+    """Check the signed head of a chain whose records were read before."""
+    chain = StoreId(line.store)
+    tip = checked.reached.get(chain, empty_chain_tip(chain))
+    signed, outlines = head_from_line(line)
+    try:
+        offer, fault = check_offered_head(checked.workspace, tip, signed, outlines)
+    except HeadFault as error:
+        checked.damages.append(error.damage)
+        return
+    except SigningError as error:
+        offer, fault = OfferedHead(tip), error.message
+    if fault is not None:
+        checked.workspace.talk(f"the signature of chain {chain} was not checked: {fault}")
+        return
+    files = checked.origins.get(chain)
+    origins = None if files is None else check_shared_origins(files, tip)
+    found = (
+        find_tree_damage(offer, ChainTree(bytes(checked.links[chain]), offer.outlines)),
+        find_origins_damage(offer, origins),
+        _find_changed_outline(checked, offer),
+    )
+    checked.damages += [damage for damage in found if damage is not None]
+    checked.heads.append(offer)
+
+
+def _find_changed_outline(checked: _ExportCheck, offer: OfferedHead) -> Damage | None:
+    """Return the damage of the first outline in the file that is not the one that its owner signed."""
+    for seq, payload in enumerate(checked.payloads[offer.tip.store], 1):
+        expected, outline = offer.digest_at(seq), checked.outlines.get(payload)
+        if expected is not None and outline is not None and digest_from_bytes(outline) != expected:
+            what = f"the outline of record {seq} of chain {offer.tip.store} is not the one that its owner signed"
+            return Damage(DamageCode.OUTLINE_CHANGED, what, RecordRef(offer.tip.store, Seq(seq)))
+    return None
 
 
 def _check_body_line(checked: _ExportCheck, line: BodyLine) -> None:
@@ -278,6 +403,8 @@ def _check_chain_record(checked: _ExportCheck, record: Record) -> None:
     checked.damages.extend(check_record_link(checked.reached.get(record.store, empty_chain_tip(record.store)), record))
     checked.damages.extend(_check_record_bodies(checked, record))
     checked.reached[record.store] = chain_tip_from_record(record)
+    checked.links.setdefault(record.store, bytearray()).extend(record.link)
+    checked.payloads.setdefault(record.store, []).append(record.entry.digest)
 
 
 def _check_record_bodies(checked: _ExportCheck, record: Record) -> Iterator[Damage]:

@@ -1,14 +1,14 @@
 """Chains through a service: sent and fetched in batches, each starting where the other side ends."""
 
-from collections.abc import Collection, Iterator, Sequence
+from base64 import b64encode
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
+
+import msgspec
 
 from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.foreign_states import (
-    has_changed_line_origins,
-    list_line_origin_chains,
     list_line_origin_digests,
     put_line_origins,
     read_chain_line_origins,
@@ -21,6 +21,13 @@ from custody.core.ids import PENDING, Seq, StoreId, digest_from_bytes
 from custody.core.paths import RepoPath
 from custody.core.record import ChainTip, Damage, DamageCode, Record, empty_chain_tip
 from custody.core.wire.body import format_digest
+from custody.core.wire.canonical import EVENT_BYTES_MAX, dump_canonical_json
+from custody.core.wire.head_statement import (
+    ChainHeadStatement,
+    StatementEnvelope,
+    decode_statement,
+    decode_statement_file,
+)
 from custody.core.wire.report import IntegrityFinding
 from custody.share.chain_exchange import (
     UNREADABLE,
@@ -30,12 +37,23 @@ from custody.share.chain_exchange import (
     iterate_chain_lines,
     list_own_chain_tips,
     report_chain_damages,
+    report_missing_chain,
     report_pulled_chain,
     report_pushed_chain,
-    store_shared_chain,
     summarize_share_outcome,
 )
-from custody.share.remote import NamedRemote, RemoteService, ServiceRefusal
+from custody.share.chain_intake import ChainIntake
+from custody.share.heads import (
+    HASH_BYTES,
+    ChainTree,
+    HeadFault,
+    OfferedHead,
+    describe_key,
+    hash_remote_url,
+    read_chain_links,
+    sign_chain_head,
+)
+from custody.share.remote import ANSWER_BYTES_MAX, NamedRemote, RemoteService, ServiceRefusal
 from custody.share.wire import (
     BATCH_BYTES_MAX,
     BATCH_RECORDS_MAX,
@@ -48,17 +66,26 @@ from custody.share.wire import (
     PullReport,
     PushReport,
     SharedChain,
+    SharedHead,
+    SharedHeads,
     ShareOutcome,
+    WitnessEntries,
+    decode_outline_digests,
     decode_service_answer,
     encode_export_line,
     encode_share_manifest,
     make_share_manifest,
 )
+from custody.share.witness import USUAL, HeadWatch, WitnessOptions, find_witness_key, open_head_watch
 from custody.store import Body, Store
 from custody.workspace.workspace import Workspace
 
 CHAINS = "/api/v1/chains"
+WITNESS = "/api/v1/witness"
+JSON = "application/json"
 CONFLICT = 409
+NOT_OFFERED = (404, 405)
+"""The answers of a service of an older version to requests about signed heads."""
 
 
 def push_to_service(
@@ -70,12 +97,45 @@ def push_to_service(
     with RemoteService(remote) as service, open_attribution(workspace) as evidence:
         there = _list_service_chains(service)
         heads = list_own_chain_tips(evidence.store)
+        watch = _open_service_watch(service, workspace, evidence.store, remote)
         chains = [
-            _ChainUpload(service, evidence, head, texts).send(there.get(head.store), dry_run=dry_run) for head in heads
+            _ChainUpload(service, evidence, head, texts, watch).send(there.get(head.store), dry_run=dry_run)
+            for head in heads
         ]
+        if not dry_run:
+            _countersign_service_heads(service, evidence.store, watch)
     return PushReport(
         outcome=summarize_share_outcome(chains), remote=remote.name, transport="service", dry_run=dry_run, chains=chains
     )
+
+
+def _open_service_watch(
+    service: RemoteService, workspace: Workspace, store: Store, remote: NamedRemote, accepted: Collection[StoreId] = ()
+) -> HeadWatch:
+    """Return what is known about the heads of a service; an older one has no countersignatures."""
+    try:
+        entries = decode_statement_file(service.get(WITNESS), WitnessEntries, bytes_max=EVENT_BYTES_MAX).entries
+    except ServiceRefusal as error:
+        if error.status not in NOT_OFFERED:
+            raise
+        entries = []
+    return open_head_watch(workspace, store, hash_remote_url(remote.url), entries, accepted)
+
+
+def _countersign_service_heads(service: RemoteService, store: Store, watch: HeadWatch) -> None:
+    """Remember the accepted heads, and send our countersignatures to the service; a failure is a warning."""
+    with store.writing():
+        watch.remember(store)
+    key = find_witness_key(watch.workspace) if watch.offers else None
+    if key is None:
+        return
+    try:
+        entries = [entry for entry in watch.list_new_entries(store, key) if entry.head is not None]
+        if entries:
+            service.post(WITNESS, dump_canonical_json(msgspec.to_builtins(WitnessEntries(entries))), JSON)
+    except (WorldError, InputError) as error:
+        if not (isinstance(error, ServiceRefusal) and error.status in NOT_OFFERED):
+            watch.workspace.talk(f"cannot countersign the heads at the service: {error.message}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +146,10 @@ class _ChainUpload:
     evidence: AttributionContext
     head: ChainTip
     texts: bool
+    watch: HeadWatch
 
     def send(self, held: ChainState | None, *, dry_run: bool) -> SharedChain:
-        """Send the records and origins that the service lacks."""
+        """Send the records and origins that the service lacks, then the signed head."""
         there = empty_chain_tip(self.head.store) if held is None else held.head
         if there.seq > self.head.seq:
             what = f"the service has {there.seq:,} records of this store's chain, more than this store wrote"
@@ -96,18 +157,59 @@ class _ChainUpload:
         fork = find_chain_fork(self.evidence.store, there)
         if fork is not None:
             return self._report(there, "refused", [fork])
-        origins = self._changed_origins(there)
-        if there == self.head and not origins:
-            return self._report(there, "same")
+        origins = build_line_origin_files(self.evidence, self.head.store, self.evidence.repository.tips())
+        changed = self._find_changed_origins(there, origins)
+        digests = {path: digest_from_bytes(data) for path, data in origins.items()}
+        offer = sign_chain_head(self.evidence.workspace, self.evidence.store, self.head, digests)
+        damage = self._find_seen_contradiction(offer)
+        if damage is not None:
+            return self._report(there, "refused", [damage])
+        has_records = there != self.head or bool(changed)
+        stored = self._find_stored_head(offer)
         if dry_run:
-            return self._report(there, "waits")
+            return self._report(there, "waits" if has_records else "same")
         try:
-            self._send_all(there, origins)
+            if has_records:
+                self._send_all(there, changed)
+            is_head_new = self._send_head(offer, stored)
         except ServiceRefusal as error:
             if error.status != CONFLICT:
                 raise
             return self._report(there, "refused", [Damage(DamageCode.CHAIN_FORK, error.message)])
-        return self._report(there, "sent")
+        self.watch.accept(offer)
+        return self._report(there, "sent" if has_records or is_head_new else "same", signer=offer.signer)
+
+    def _find_seen_contradiction(self, offer: OfferedHead) -> Damage | None:
+        """Return the damage if somebody saw another or a longer state of this chain at the service."""
+        store = self.evidence.store
+        is_needed = self.watch.needs_tree(store, offer)
+        tree = ChainTree(read_chain_links(store, offer.tip), offer.outlines) if is_needed else None
+        return self.watch.find_contradiction(store, offer, tree)
+
+    def _find_stored_head(self, offer: OfferedHead) -> SharedHead | None:
+        """Return the head that this store signed and that the service has."""
+        if offer.signed is None:
+            return None
+        heads = _fetch_service_heads(self.service, self.head.store, int(self.head.seq))
+        return next((head for head in heads if head.head.key == offer.signer), None)
+
+    def _send_head(self, offer: OfferedHead, stored: SharedHead | None) -> bool:
+        """Send the signed head unless the service has it; return whether it was sent."""
+        if offer.signed is None or (stored is not None and stored.head == offer.signed):
+            return False
+        after = 0 if stored is None else decode_statement(stored.head.data, ChainHeadStatement).seq
+        digests = b64encode(offer.outlines[after * HASH_BYTES :]).decode()
+        shared = SharedHead(offer.signed, after, digests)
+        try:
+            self.service.post(
+                f"{CHAINS}/{self.head.store}/head", dump_canonical_json(msgspec.to_builtins(shared)), JSON
+            )
+        except ServiceRefusal as error:
+            if error.status not in NOT_OFFERED:
+                raise
+            self.evidence.workspace.talk("the service is of an older version: heads are not signed there")
+            return False
+        return True
 
     def _send_all(self, there: ChainTip, origins: dict[RepoPath, bytes]) -> None:
         self.evidence.workspace.progress.start("sending", int(self.head.seq - there.seq))
@@ -145,12 +247,10 @@ class _ChainUpload:
             record = next(iter(store.tables.records(chain, after=after - 1)))
             yield ChainTip(chain, Seq(after), record.link), lines
 
-    def _changed_origins(self, there: ChainTip) -> dict[RepoPath, bytes]:
+    def _find_changed_origins(self, there: ChainTip, origins: Mapping[RepoPath, bytes]) -> dict[RepoPath, bytes]:
         """Return the origins that the service lacks; a file without origins is sent empty."""
-        evidence, chain = self.evidence, self.head.store
-        origins = build_line_origin_files(evidence, chain, evidence.repository.tips())
         stored = (
-            decode_service_answer(self.service.get(f"{CHAINS}/{chain}/origins"), OriginDigests).files
+            decode_service_answer(self.service.get(f"{CHAINS}/{self.head.store}/origins"), OriginDigests).files
             if there.seq
             else {}
         )
@@ -162,10 +262,13 @@ class _ChainUpload:
         }
         return changed | {path: encode_line_origins(FileOrigins(1, str(path), [], [])) for path in removed}
 
-    def _report(self, there: ChainTip, outcome: ShareOutcome, damages: Sequence[Damage] = ()) -> SharedChain:
-        return report_pushed_chain(
+    def _report(
+        self, there: ChainTip, outcome: ShareOutcome, damages: Sequence[Damage] = (), signer: str | None = None
+    ) -> SharedChain:
+        chain = report_pushed_chain(
             self.head, int(there.seq), outcome, texts=self.texts, findings=report_chain_damages(damages)
         )
+        return msgspec.structs.replace(chain, signed_by=None if signer is None else describe_key(signer))
 
 
 def pull_from_service(
@@ -175,55 +278,104 @@ def pull_from_service(
     texts: bool = False,
     dry_run: bool = False,
     ours: Collection[StoreId] = (),
+    witness: WitnessOptions = USUAL,
 ) -> PullReport:
     """Store every chain of the service that was not written by this store or one of ``ours``."""
     with RemoteService(remote) as service, workspace.writing() as store:
-        states = sorted(item for item in _list_service_chains(service).items() if item[0] not in ours)
-        chains = [_pull_service_chain(service, store, state, texts=texts, dry_run=dry_run) for _, state in states]
+        watch = _open_service_watch(service, workspace, store, remote, witness.accepted)
+        listed = _list_service_chains(service)
+        pull = _ServicePull(service, store, watch, texts, dry_run)
+        chains = [pull.take(state) for chain, state in sorted(listed.items()) if chain not in ours]
+        missing = watch.find_missing_chains(store, listed.keys())
+        chains += [report_missing_chain(store, chain, damage) for chain, damage in missing]
         store.catch_up()
+        if not dry_run and witness.countersign:
+            _countersign_service_heads(service, store, watch)
+        elif not dry_run:
+            with store.writing():
+                watch.remember(store)
     return PullReport(
         outcome=summarize_share_outcome(chains), remote=remote.name, transport="service", dry_run=dry_run, chains=chains
     )
 
 
-def _pull_service_chain(
-    service: RemoteService, store: Store, state: ChainState, *, texts: bool, dry_run: bool
-) -> SharedChain:
-    there = state.head
-    here = store.tables.head(there.store)
-    if there.store in store.tables.owned():
-        return SharedChain(there.store, int(here.seq), 0, texts=True, outcome="own")
-    report = partial(report_pulled_chain, there, here, texts=texts)
-    fork = find_chain_fork(store, there)
-    if fork is not None:
-        return report("refused", findings=report_chain_damages([fork]))
-    if there.seq < here.seq:
-        return report("behind")
-    if dry_run:
-        return report("waits" if there.seq > here.seq else "same")
-    whole = texts and there.store in list_line_origin_chains(store)
-    begin = empty_chain_tip(there.store) if whole else here
+@dataclass(frozen=True, slots=True)
+class _ServicePull:
+    """A pull from a service into an open store."""
+
+    service: RemoteService
+    store: Store
+    watch: HeadWatch
+    texts: bool
+    dry_run: bool
+
+    def take(self, state: ChainState) -> SharedChain:
+        """Store a chain, or report why it was refused."""
+        there, here = state.head, self.store.tables.head(state.head.store)
+        fork = find_chain_fork(self.store, there)
+        if there.store in self.store.tables.list_owned_chains():
+            damage = fork or self.watch.find_later_head(self.store, OfferedHead(there))
+            if damage is None:
+                return SharedChain(there.store, int(here.seq), 0, texts=True, outcome="own")
+            return self._refuse(there, here, IntegrityFinding(damage.code.label, damage.what))
+        if fork is not None:
+            return self._refuse(there, here, IntegrityFinding(fork.code.label, fork.what))
+        try:
+            return self._take_shared(there)
+        except ServiceRefusal:
+            raise
+        except HeadFault as error:
+            return self._refuse(there, here, IntegrityFinding(error.damage.code.label, error.damage.what))
+        except InputError as error:
+            return self._refuse(there, here, IntegrityFinding(UNREADABLE, error.message))
+
+    def _refuse(self, there: ChainTip, here: ChainTip, finding: IntegrityFinding) -> SharedChain:
+        return report_pulled_chain(there, here, "refused", texts=self.texts, findings=[finding])
+
+    def _take_shared(self, there: ChainTip) -> SharedChain:
+        intake = ChainIntake.open(self.store, self.watch, there, self._choose_head(there), texts=self.texts)
+        later = self.watch.find_later_head(self.store, intake.offer)
+        if later is not None:
+            return intake.report("refused", [later])
+        if there.seq < intake.held.seq:
+            return intake.report("behind")
+        if self.dry_run:
+            return intake.report_accepted(None, dry_run=True)
+        reader = intake.open_reader()
+        items = _fetch_chain_records(self.service, reader, there, texts=self.texts)
+        origins = None if self.texts else _fetch_chain_origins(self.service, self.store, there)
+        damages = intake.finish(reader, origins)
+        if damages:
+            return intake.report("refused", damages)
+        intake.store_all(items, origins)
+        return intake.report_accepted(origins, dry_run=False)
+
+    def _choose_head(self, there: ChainTip) -> tuple[StatementEnvelope, bytes] | None:
+        """Return the signed head by the key that the team lists, or that signed before, and all outline digests."""
+        known = b"".join(self.store.tables.outline_digests(there.store))
+        after = len(known) // HASH_BYTES
+        heads = {head.head.key: head for head in _fetch_service_heads(self.service, there.store, after)}
+        key = self.watch.choose_signer(self.store, there.store, heads.keys())
+        if key is None:
+            return None
+        return heads[key].head, known + decode_outline_digests(heads[key].outlines)
+
+
+def _fetch_service_heads(service: RemoteService, chain: StoreId, after: int) -> list[SharedHead]:
+    """Return the signed heads that a service has of a chain; none from a service of an older version."""
     try:
-        items, damages = _fetch_chain_records(service, store, there, begin, texts=texts)
-        origins = None if texts else _fetch_chain_origins(service, store, there)
-    except ServiceRefusal:
+        data = service.get(f"{CHAINS}/{chain}/head", {"after": after})
+    except ServiceRefusal as error:
+        if error.status in NOT_OFFERED:
+            return []
         raise
-    except InputError as error:
-        return report("refused", findings=[IntegrityFinding(UNREADABLE, error.message)])
-    if damages:
-        return report("refused", findings=report_chain_damages(damages))
-    has_changed = origins is not None and has_changed_line_origins(store, there.store, origins)
-    is_new = there.seq > here.seq or whole or has_changed
-    if is_new:
-        store_shared_chain(store, there.store, items, origins)
-    return report("taken" if is_new else "same")
+    return decode_statement_file(data, SharedHeads, bytes_max=ANSWER_BYTES_MAX).heads
 
 
 def _fetch_chain_records(
-    service: RemoteService, store: Store, there: ChainTip, begin: ChainTip, *, texts: bool
-) -> tuple[list[Record | Body], list[Damage]]:
-    """Fetch and check the records after ``begin``; they stay in memory until the whole chain is checked."""
-    reader = ChainReader(begin, store)
+    service: RemoteService, reader: ChainReader, there: ChainTip, *, texts: bool
+) -> list[Record | Body]:
+    """Fetch the records after those that are stored; they stay in memory until the whole chain is checked."""
     items: list[Record | Body] = []
     while reader.head.seq < there.seq:
         before = reader.head
@@ -232,8 +384,8 @@ def _fetch_chain_records(
         data = service.get(f"{CHAINS}/{there.store}", query)
         items.extend(reader.read(data.splitlines(keepends=True)))
         if reader.head == before:
-            break  # the service has less than it promised: finish reports that
-    return items, reader.finish(there)
+            break  # the service has less than it promised: the check at the end reports that
+    return items
 
 
 def _fetch_chain_origins(service: RemoteService, store: Store, there: ChainTip) -> dict[RepoPath, bytes]:
@@ -300,8 +452,10 @@ def open_remote_cache(workspace: Workspace, remote: NamedRemote) -> CacheWorkspa
             if head.store != PENDING:
                 _copy_own_chain(own, copy, head)
         copy.catch_up()
-        ours = own.tables.owned()
-    _report_skipped_chains(workspace, pull_from_service(cached, remote, ours=ours))
+        ours = own.tables.list_owned_chains()
+    _report_skipped_chains(
+        workspace, pull_from_service(cached, remote, ours=ours, witness=WitnessOptions(countersign=False))
+    )
     return cached
 
 
@@ -315,7 +469,7 @@ def _copy_own_chain(own: Store, copy: Store, head: ChainTip) -> None:
         lines = list(iterate_chain_lines(own, head.store, after=after, until=until, texts=True))
         copy.copy(list(reader.read(lines)))
     with copy.writing():
-        if head.store in own.tables.owned() or head.store in own.tables.pulled():
+        if head.store in own.tables.list_owned_chains() or head.store in own.tables.list_pulled_chains():
             copy.tables.mark_pulled(head.store)
         if files := read_chain_line_origins(own, head.store):
             put_line_origins(copy, head.store, files)

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from custody.core.errors import InputError
-from custody.core.ids import Digest, EventId, Link, NaturalKey, Seq, StoreId
+from custody.core.ids import Digest, EventId, Link, NaturalKey, Seq, StoreId, digest_from_bytes
 from custody.core.record import ChainTip, Record, RecordDraft
 from custody.core.wire.body import format_digest, parse_digest
 from custody.core.wire.canonical import (
@@ -21,6 +21,10 @@ from custody.core.wire.canonical import (
     dump_canonical_json,
     encode_json_text,
     parse_json_bytes,
+)
+from custody.core.wire.head_statement import (
+    StatementEnvelope,
+    WitnessEntry,
 )
 from custody.core.wire.report import IntegrityFinding, Report
 
@@ -113,7 +117,15 @@ class EndLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="end"
     digest: str
 
 
-ExportLine = Header | BodyLine | OutlineLine | OriginsLine | RecordLine | ForkLine | PendingLine | EndLine
+class HeadLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="head", tag_field="line"):
+    """The statement of a chain's owner about its head, after the chain; ``outlines`` are their digests in base64."""
+
+    store: StoreText
+    head: StatementEnvelope
+    outlines: str
+
+
+ExportLine = Header | BodyLine | OutlineLine | OriginsLine | RecordLine | HeadLine | ForkLine | PendingLine | EndLine
 
 
 def encode_export_line(line: ExportLine) -> bytes:
@@ -191,12 +203,32 @@ def record_from_line(line: RecordLine) -> Record:
     return Record(StoreId(line.store), Seq(line.seq), entry, Link(bytes.fromhex(line.link)))
 
 
+def make_head_line(store: StoreId, signed: StatementEnvelope, outlines: bytes) -> HeadLine:
+    """Return the line with the signed head of a chain."""
+    return HeadLine(store, signed, b64encode(outlines).decode())
+
+
+def head_from_line(line: HeadLine) -> tuple[StatementEnvelope, bytes]:
+    """Return the signed head of a chain and its outline digests."""
+    return line.head, decode_outline_digests(line.outlines)
+
+
+def decode_outline_digests(text: str) -> bytes:
+    """Return the outline digests of a chain's records from base64."""
+    try:
+        return b64decode(text, validate=True)
+    except (Base64Error, ValueError) as error:
+        raise InputError(f"cannot decode the digests of outlines: {error}") from error
+
+
 # Chains between a store and a service: how a service describes the chains that it stores.
 
 
 NDJSON = "application/x-ndjson"
 BATCH_RECORDS_MAX = 1000
 """Maximum records in one answer."""
+WITNESS_ENTRIES_MAX = 4096
+"""Maximum countersignatures in one answer."""
 BATCH_BYTES_MAX = 8 * 1024 * 1024
 """Bytes after which no further record is sent in the same request."""
 
@@ -234,6 +266,32 @@ class ChainReceipt(msgspec.Struct, frozen=True):
     new: int
 
 
+class SharedHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The signed head of a chain; ``outlines`` are the digests of outlines after record ``after``, in base64."""
+
+    head: StatementEnvelope
+    after: Annotated[int, Meta(ge=0, le=2**63 - 1)]
+    outlines: Annotated[str, Meta(max_length=EVENT_BYTES_MAX)]
+
+
+class SharedHeads(msgspec.Struct, frozen=True):
+    """The signed heads of a chain: one for each key that signed it."""
+
+    heads: list[SharedHead]
+
+
+class WitnessEntries(msgspec.Struct, frozen=True):
+    """Countersignatures of heads."""
+
+    entries: Annotated[list[WitnessEntry], Meta(max_length=WITNESS_ENTRIES_MAX)]
+
+
+class WitnessReceipt(msgspec.Struct, frozen=True):
+    """The result of sending countersignatures: how many were new."""
+
+    new: int
+
+
 class OriginDigests(msgspec.Struct, frozen=True):
     """The files that a chain has origins for, each with the digest of its origins."""
 
@@ -265,6 +323,9 @@ ABOUT_BYTES_MAX = 1 << 20
 ABOUT = "about.json"
 CHAIN = "chain"
 ORIGINS = "origins"
+HEAD_FILE = "head.json"
+OUTLINES = "outlines"
+HEAD_BYTES_MAX = 64 * 1024
 
 
 class ShareManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -315,6 +376,15 @@ def make_chain_chunk_name(number: int) -> bytes:
     return b"%s/%08d.jsonl" % (CHAIN.encode(), number)
 
 
+def make_outlines_chunk_name(number: int) -> bytes:
+    """Return the name of the file with the outline digests of the records of a chunk.
+
+    >>> make_outlines_chunk_name(12)
+    b'outlines/00000012'
+    """
+    return b"%s/%08d" % (OUTLINES.encode(), number)
+
+
 def find_chain_chunk(seq: int) -> int:
     """Return the number of the chunk that holds the record at ``seq``.
 
@@ -331,7 +401,8 @@ class SharedChain(msgspec.Struct, frozen=True):
     """The result for one chain: how many records it has now and how many are new.
 
     ``outcome``: sent, taken (pulled), same (nothing new), own (written by this store, never pulled), behind (this store
-    has more), waits (dry run), refused (``findings`` say why).
+    has more), waits (dry run), refused (``findings`` say why). ``signed_by`` is the fingerprint of the key that signed
+    its head, ``countersigned_by`` are those of others who saw it, and ``notes`` say what that leaves open.
     """
 
     store: str
@@ -340,6 +411,9 @@ class SharedChain(msgspec.Struct, frozen=True):
     texts: bool
     outcome: ShareOutcome
     findings: list[IntegrityFinding] = []
+    signed_by: str | None = None
+    countersigned_by: list[str] = []
+    notes: list[str] = []
 
 
 class SyncReport(Report, frozen=True, kw_only=True):
@@ -371,3 +445,65 @@ class RemoteReport(Report, frozen=True, kw_only=True, tag="remote"):
     """The services that the user added."""
 
     remotes: list[RemoteInfo]
+
+
+# Reservations of lines that merge without review: one JSON object each, and their list at a service.
+
+
+RESERVATION_LINES_MAX = 2**31 - 1
+RESERVATIONS_MAX = 100
+"""Reservations in one request: one for each agent of a change."""
+ShortName = Annotated[str, Meta(min_length=1, max_length=1000)]
+
+
+class ReservationLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Lines of one agent's change, taken from the budgets of the agent, its operator and the areas of the change."""
+
+    patch: Annotated[str, Meta(min_length=1, max_length=1100)]
+    agent: ShortName
+    lines: Annotated[int, Meta(ge=0, le=RESERVATION_LINES_MAX)]
+    at: str
+    operator: ShortName | None = None
+    areas: Annotated[list[ShortName], Meta(max_length=1000)] = msgspec.field(default_factory=list)
+    head: Annotated[str, Meta(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$(?!\n)")] | None = None
+
+
+class ReservationList(msgspec.Struct, frozen=True, kw_only=True):
+    """The reservations after a time, and their version: a digest, which changes with every reservation."""
+
+    reservations: list[ReservationLine]
+    version: str
+
+
+class ReservationBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Reservations to add, if those after ``since`` still have the ``version`` that was read."""
+
+    since: str
+    version: Annotated[str, Meta(max_length=100)]
+    reservations: Annotated[list[ReservationLine], Meta(min_length=1, max_length=RESERVATIONS_MAX)]
+
+
+def encode_reservation(line: ReservationLine) -> bytes:
+    """Encode one reservation; the same reservation gives the same bytes."""
+    return dump_canonical_json(msgspec.to_builtins(line))
+
+
+def decode_reservation(data: bytes) -> ReservationLine:
+    """Decode a file of the shared budget; an ``InputError`` if it is not a reservation."""
+    try:
+        return msgspec.convert(parse_json_bytes(data), ReservationLine)
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        raise InputError(
+            f"invalid reservation in the shared budget: {describe_conversion_error(error)}",
+            hint="another program wrote it; ask who administers the remote to remove it",
+        ) from error
+
+
+def encode_reservation_body(body: ReservationBody) -> bytes:
+    """Encode a request to reserve lines."""
+    return dump_canonical_json(msgspec.to_builtins(body))
+
+
+def digest_reservation_lines(lines: Sequence[ReservationLine]) -> str:
+    """Return the version of a list."""
+    return format_digest(digest_from_bytes(b"\n".join(map(encode_reservation, lines))))

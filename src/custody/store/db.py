@@ -62,7 +62,7 @@ class Db(Protocol):
     def run(self, sql: str, values: Sequence[SqlValue] = ()) -> None:
         """Run one statement."""
 
-    def many(self, sql: str, rows: Sequence[Sequence[SqlValue]]) -> None:
+    def run_for_each(self, sql: str, rows: Sequence[Sequence[SqlValue]]) -> None:
         """Run one statement for each of ``rows``."""
 
     def writing(self) -> AbstractContextManager[None]:
@@ -71,7 +71,7 @@ class Db(Protocol):
     def reading(self) -> AbstractContextManager[None]:
         """Open a transaction in which every read sees the same state."""
 
-    def in_transaction(self) -> bool:
+    def is_in_transaction(self) -> bool:
         """Return whether a transaction is open on this connection."""
 
     def version(self) -> int:

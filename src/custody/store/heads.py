@@ -48,7 +48,7 @@ class Heads:
         stored = self._read(self.folder / (_PREFIX + store))
         return stored.head if stored is not None and stored.genuine else None
 
-    def all(self) -> list[KeptHead]:
+    def read_all(self) -> list[KeptHead]:
         """Return every head file in the folder, genuine or not."""
         found = (self._read(path) for path in sorted(self.folder.glob(_PREFIX + "*")))
         return [stored for stored in found if stored is not None]

@@ -105,7 +105,7 @@ class PostgresDb:
         with translate_psycopg_errors():
             self._connection.execute(_to_postgres_statement(sql), values)
 
-    def many(self, sql: str, rows: Sequence[Sequence[SqlValue]]) -> None:
+    def run_for_each(self, sql: str, rows: Sequence[Sequence[SqlValue]]) -> None:
         """Run one statement for each of ``rows``; plain inserts are combined to save round trips."""
         with translate_psycopg_errors(), self._connection.cursor() as cursor:
             if not _is_plain_sql_insert(sql):
@@ -129,14 +129,14 @@ class PostgresDb:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Open a transaction in which every read sees the same state."""
-        if self.in_transaction():
+        if self.is_in_transaction():
             yield
             return
         with translate_psycopg_errors(), self._connection.transaction():
             self._connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield
 
-    def in_transaction(self) -> bool:
+    def is_in_transaction(self) -> bool:
         """Return whether a transaction is open on this connection."""
         return bool(self._connection.info.transaction_status)
 

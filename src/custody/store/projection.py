@@ -140,7 +140,7 @@ class Projection:
             for head in self._tables.chains()
         )
 
-    def behind(self) -> int:
+    def count_unread_records(self) -> int:
         """Return how many records the views have not read."""
         return sum(max(0, head.seq - (self._state(head.store) or (0, ""))[0]) for head in self._tables.chains())
 
@@ -186,23 +186,23 @@ class Projection:
         sql = f"SELECT DISTINCT {column} FROM {TABLES[kind].name} WHERE {where} ORDER BY 1"
         return [value for (value,) in self._db.rows(sql, values)]
 
-    def of(self, record: Record) -> tuple[View, ...]:
+    def read_views(self, record: Record) -> tuple[View, ...]:
         """Return every view of one record."""
         return self._views(record, self._tables.payload(record)) or ()
 
-    def at(self, ref: RecordRef, n: int) -> ObservedView[View] | None:
+    def read_view_at(self, ref: RecordRef, n: int) -> ObservedView[View] | None:
         """Return one view of one record; None if it no longer exists."""
         record = self._tables.record(ref)
-        views = () if record is None else self.of(record)
+        views = () if record is None else self.read_views(record)
         return ObservedView(record, views[n], n) if record is not None and n < len(views) else None
 
-    def unreadable(self) -> Iterator[Record]:
+    def find_unreadable_records(self) -> Iterator[Record]:
         """Yield the records that their reader cannot read; one with rows was read, so its payload is not opened."""
         for record, value in self._all_without_rows():
             if self._views(record, value) is None:
                 yield record
 
-    def wrong(self, after: Mapping[StoreId, int] = _FROM_THE_START) -> Iterator[RecordRef]:
+    def find_mismatched_records(self, after: Mapping[StoreId, int] = _FROM_THE_START) -> Iterator[RecordRef]:
         """Yield the records with rows that do not match their payload: another program changed the tables.
 
         For a chain in ``after``, only the records after that position are checked.
@@ -272,7 +272,7 @@ class Projection:
         for name, row in self._rows(records):
             rows.setdefault(name, []).append(row)
         for name, made in sorted(rows.items()):
-            self._db.many(make_view_insert_sql(name), made)
+            self._db.run_for_each(make_view_insert_sql(name), made)
 
     def _rows(self, records: Sequence[Record]) -> Iterator[tuple[str, Row]]:
         for record, value in zip(records, self._tables.payloads(records).values(), strict=True):
@@ -304,7 +304,7 @@ class Projection:
 
     def _read_outline_views(self, record: Record) -> tuple[View, ...]:
         """Return the views of a record with withheld texts, from its store's outline; empty if erased."""
-        outline = self._tables.outline(record.entry.digest)
+        outline = self._tables.record_outline(record)
         if outline is None:
             return ()
         from custody.core.wire.body import decode_view_outline  # few stores have outlines
@@ -362,7 +362,7 @@ class RecordFilter:
     kinds: tuple[str, ...] = ()
     chains: tuple[StoreId, ...] = ()
 
-    def where(self, table: str) -> str:
+    def make_condition(self, table: str) -> str:
         """Return the SQL to append to a condition on ``table``; its parameters are ``values``."""
         if not self.event:
             return ""

@@ -98,10 +98,7 @@ TABLES: Mapping[type[object], ViewTable] = MappingProxyType(
 
 INT_MAX = 2**63 - 1
 
-HASH_TABLE = ViewTable("edit_hash", ("hash",), lambda _: ())
-"""The table of content hashes: one row per hash of an edit."""
-
-ALL_TABLES = (*(table.name for table in TABLES.values()), HASH_TABLE.name)
+ALL_TABLES = tuple(table.name for table in TABLES.values())
 
 
 def view_rows_from_record(ref: RecordRef, views: tuple[View, ...]) -> Iterator[tuple[str, Row]]:
@@ -110,9 +107,6 @@ def view_rows_from_record(ref: RecordRef, views: tuple[View, ...]) -> Iterator[t
         position: Row = (ref.store, int(ref.seq), n)
         table = TABLES[type(view)]
         yield table.name, (*position, *table.fill(view))
-        if isinstance(view, FileEdit):
-            for digits in dict.fromkeys(content_hash_index_digits(value) for value in view.hashes):
-                yield HASH_TABLE.name, (*position, digits)
 
 
 def check_storable_row(row: Row) -> None:
@@ -133,14 +127,9 @@ def _has_no_lone_surrogate(text: str) -> bool:
     return True
 
 
-def content_hash_index_digits(content_hash: str) -> str:
-    """Return a content hash as indexed: only its digits, in lower case."""
-    return content_hash.lower().removeprefix("sha256:")
-
-
 def view_table_columns(name: str) -> str:
     """Return the columns of table ``name``, in the order of its rows."""
-    table = next(table for table in (*TABLES.values(), HASH_TABLE) if table.name == name)
+    table = next(table for table in TABLES.values() if table.name == name)
     return ", ".join(("store_id", "seq", "n", *table.columns))
 
 

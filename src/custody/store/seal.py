@@ -30,16 +30,16 @@ class Seal:
         self._database = database
         self._path = database.with_name(NAME)
 
-    def looks(self) -> str:
+    def describe_files(self) -> str:
         """Return the state of the database's files: identity, size and times."""
         return ";".join(
             _stamp_store_file(self._database.with_name(self._database.name + suffix)) for suffix in ("", "-wal")
         )
 
-    def verified(self) -> Mapping[StoreId, int] | None:
+    def read_verified_positions(self) -> Mapping[StoreId, int] | None:
         """Return how far each chain was verified, if only custody has written since; None if that is unknown."""
         value = self._read()
-        if value is None or value.get("looks") != self.looks():
+        if value is None or value.get("looks") != self.describe_files():
             return None
         chains = value.get("verified")
         if not isinstance(chains, dict) or not all(isinstance(seq, int) for seq in chains.values()):
@@ -69,11 +69,11 @@ class Seal:
 
         A scratch file shows the tick.
         """
-        looks, written_ns = self.looks(), self._written_ns()
+        looks, written_ns = self.describe_files(), self._written_ns()
         aside.touch(mode=0o600)
         for _ in range(LOOKS_MAX):
             if aside.stat().st_ctime_ns > written_ns:
-                return looks if looks == self.looks() else None
+                return looks if looks == self.describe_files() else None
             os.sched_yield()
             os.utime(aside)
         return None

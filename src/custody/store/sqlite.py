@@ -68,7 +68,7 @@ class SqliteDb:
         with self._translate_errors():
             self.connection.execute(sql, values)
 
-    def many(self, sql: str, rows: Sequence[Sequence[SqlValue]]) -> None:
+    def run_for_each(self, sql: str, rows: Sequence[Sequence[SqlValue]]) -> None:
         """Run one statement for each of ``rows``."""
         with self._translate_errors():
             self.connection.executemany(sql, rows)
@@ -88,7 +88,7 @@ class SqliteDb:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Open a transaction in which every read sees the same state."""
-        if self.in_transaction():
+        if self.is_in_transaction():
             yield
             return
         self.run("BEGIN")
@@ -97,7 +97,7 @@ class SqliteDb:
         finally:
             self._roll_back()
 
-    def in_transaction(self) -> bool:
+    def is_in_transaction(self) -> bool:
         """Return whether a transaction is open on this connection."""
         return self.connection.in_transaction
 
@@ -134,7 +134,7 @@ class SqliteDb:
             return None
         if self._version is None:
             self._version = self._data_version()
-            return self._seal.verified()
+            return self._seal.read_verified_positions()
         self._notice_others()
         return self._verified
 
@@ -160,7 +160,7 @@ class SqliteDb:
         """Close the connection."""
         verified = self._last_verified()
         self.connection.close()
-        if self._seal is not None and verified is not None and self._seal.verified() != verified:
+        if self._seal is not None and verified is not None and self._seal.read_verified_positions() != verified:
             self._seal.write(verified)
         if self._scratch is not None:
             shutil.rmtree(self._scratch, ignore_errors=True)

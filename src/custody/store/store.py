@@ -116,9 +116,9 @@ class Store:
         """Open a transaction that excludes other writers; it is committed durably or rolled back whole."""
         return self.db.writing()
 
-    def in_transaction(self) -> bool:
+    def is_in_transaction(self) -> bool:
         """Return whether a transaction is open."""
-        return self.db.in_transaction()
+        return self.db.is_in_transaction()
 
     def close(self) -> None:
         """Close the connection."""
@@ -149,7 +149,7 @@ class Store:
         """Return the problems that the database reports in its own files."""
         return self.db.check()
 
-    def sealed_positions(self) -> Mapping[StoreId, int] | None:
+    def read_sealed_positions(self) -> Mapping[StoreId, int] | None:
         """Return how far each chain was verified; None if another program may have written since."""
         return self.db.read_seal()
 
@@ -202,6 +202,7 @@ class Store:
                 head = chain_tip_from_record(record)
                 made.append(record)
                 self.db.run("UPDATE body SET bytes = NULL WHERE digest = ?", (digest,))
+                self.tables.drop_record_outlines(digest)
                 self.tables.put_erasure(digest, record.ref)
                 self.views.read_again(digest)
             self.views.read_on(head.store)
@@ -276,6 +277,10 @@ class Store:
         found = self.db.rows("SELECT value FROM setting WHERE name = 'store_id'")
         return StoreId(str(found[0][0])) if found else None
 
+    def ensure_own(self) -> StoreId:
+        """Return the chain that this database appends to, which gets its id now if it has none; inside a write."""
+        return self._own_head().store
+
     # --- which chain --------------------------------------------------------------------------------------------------
 
     def _own_head(self) -> ChainTip:
@@ -338,7 +343,7 @@ class Store:
 
     def _split_known_arrivals(self, arrivals: Sequence[Arrival]) -> tuple[list[Arrival], list[Arrival]]:
         """Split arrivals into new arrivals without duplicates, and known or repeated arrivals."""
-        known = self.tables.known_among([arrival.entry for arrival in arrivals])
+        known = self.tables.find_known([arrival.entry for arrival in arrivals])
         fresh: list[Arrival] = []
         again: list[Arrival] = []
         for arrival in arrivals:
@@ -385,7 +390,7 @@ def copy_chains_until(source: Store, heads: Sequence[ChainTip], into: Store) -> 
     """Copy these chains up to their heads into an empty store."""
     into.copy(_iterate_chain_items(source, heads))
     with into.db.writing():
-        for store in source.tables.pulled() & {head.store for head in heads}:
+        for store in source.tables.list_pulled_chains() & {head.store for head in heads}:
             into.tables.mark_pulled(store)
     into.catch_up()
 

@@ -177,11 +177,11 @@ class Tables:
         )
         return [_record_from_row(row) for row in rows]
 
-    def owned(self) -> set[StoreId]:
+    def list_owned_chains(self) -> set[StoreId]:
         """Return the chains that this database appends to or has appended to."""
         return {StoreId(str(row[0])) for row in self.db.rows("SELECT store_id FROM chain WHERE owned = 1")}
 
-    def pulled(self) -> set[StoreId]:
+    def list_pulled_chains(self) -> set[StoreId]:
         """Return the chains that came from a remote that the user named, not from a file."""
         rows = self.db.rows("SELECT name FROM setting WHERE name LIKE ?", (f"{PULLED}%",))
         return {StoreId(str(name).removeprefix(PULLED)) for (name,) in rows}
@@ -213,7 +213,7 @@ class Tables:
         for head in self.chains():
             yield from (record for record in self.records(head.store) if record.entry.kind == kind)
 
-    def records_lost(self) -> list[Record]:
+    def list_gap_records(self) -> list[Record]:
         """Return the records of events that could not be recorded."""
         return self.records_where("natural_key >= ? AND natural_key < ?", (f"{LOST}:", f"{LOST};"))
 
@@ -234,7 +234,7 @@ class Tables:
             )
         )
 
-    def known_among(self, entries: Iterable[RecordDraft]) -> KnownEvents:
+    def find_known(self, entries: Iterable[RecordDraft]) -> KnownEvents:
         """Return which of these events and observations are already in a chain: ``is_known`` for many."""
         known = KnownEvents(set(), set())
         for batch in split_row_batches(entries, NAMES):
@@ -275,7 +275,7 @@ class Tables:
             found.update(Digest(bytes_from_sql(row[0])) for row in rows)
         return found
 
-    def held(self, digests: Collection[Digest]) -> set[Digest]:
+    def find_stored_bodies(self, digests: Collection[Digest]) -> set[Digest]:
         """Return which of these bodies have a row, erased or not."""
         found: set[Digest] = set()
         for batch in split_row_batches(sorted(digests), PAGE):
@@ -340,7 +340,7 @@ class Tables:
 
     def put_records(self, records: Sequence[Record]) -> None:
         """Add records at their positions."""
-        self.db.many(_PUT_RECORD, [_record_to_row(record) for record in records])
+        self.db.run_for_each(_PUT_RECORD, [_record_to_row(record) for record in records])
 
     def put_fork(self, record: Record) -> None:
         """Store a record if another record has its position."""
@@ -356,7 +356,7 @@ class Tables:
 
     def put_bodies(self, bodies: Mapping[Digest, bytes]) -> list[Digest]:
         """Store bytes by their digests, as ``put_body`` does; return the digests of restored bytes."""
-        held = self.held(bodies)
+        held = self.find_stored_bodies(bodies)
         rows: list[Row] = []
         returned: list[Digest] = []
         for digest, data in bodies.items():
@@ -365,7 +365,7 @@ class Tables:
             elif self.put_body(digest, data):
                 returned.append(digest)
         for batch in split_row_batches(rows, PAGE):
-            self.db.many("INSERT INTO body (digest, codec, bytes) VALUES (?, ?, ?)", batch)
+            self.db.run_for_each("INSERT INTO body (digest, codec, bytes) VALUES (?, ?, ?)", batch)
         return returned
 
     def put_outline(self, digest: Digest, outline: bytes) -> bool:
@@ -378,7 +378,7 @@ class Tables:
             self.db.run("INSERT INTO body (digest, codec, bytes) VALUES (?, ?, ?)", (digest, codec, stored))
             return False
         is_less = found[0][0] or (found[0][1] == OUTLINE and codec != OUTLINE)
-        if is_less and stored is not None and not self.erased_here(digest):
+        if is_less and stored is not None and not self.is_erased_here(digest):
             self.db.run("UPDATE body SET codec = ?, bytes = ? WHERE digest = ?", (codec, stored, digest))
             return True
         return False
@@ -393,15 +393,70 @@ class Tables:
         if self.outline(digest) is None:
             return False
         self.db.run("UPDATE body SET bytes = NULL WHERE digest = ?", (digest,))
+        self.drop_record_outlines(digest)
         return True
 
-    def withheld_count(self) -> int:
+    def record_outline(self, record: Record) -> bytes | None:
+        """Return the outline of a record with a withheld body: the one that its owner signed, if that differs."""
+        shared = self.outline(record.entry.digest)
+        return shared if shared is None else self.own_outline(record.ref) or shared
+
+    def own_outline(self, ref: RecordRef) -> bytes | None:
+        """Return the outline that is stored for this record only."""
+        rows = self.db.rows(
+            "SELECT outline FROM record_outline WHERE store_id = ? AND seq = ? AND outline IS NOT NULL",
+            (ref.store, int(ref.seq)),
+        )
+        return decode_stored_outline(bytes_from_sql(rows[0][0])) if rows else None
+
+    def outline_digests(self, store: StoreId) -> list[Digest]:
+        """Return the fixed outline digests of a chain's first records, in order."""
+        rows = self.db.rows("SELECT digest FROM record_outline WHERE store_id = ? ORDER BY seq", (store,))
+        return [Digest(bytes_from_sql(row[0])) for row in rows]
+
+    def outline_digests_of(self, store: StoreId, payloads: Collection[Digest]) -> dict[Digest, RecordRef]:
+        """Return a record with a fixed outline for each of these payloads of a chain that has one."""
+        found: dict[Digest, RecordRef] = {}
+        for batch in split_row_batches(sorted(payloads), PAGE):
+            marks = ", ".join("?" * len(batch))
+            rows = self.db.rows(
+                "SELECT record.digest, min(record.seq) FROM record JOIN record_outline"
+                " ON record_outline.store_id = record.store_id AND record_outline.seq = record.seq"
+                f" WHERE record.store_id = ? AND record.digest IN ({marks}) GROUP BY record.digest",
+                (store, *batch),
+            )
+            for digest, seq in rows:
+                found[Digest(bytes_from_sql(digest))] = RecordRef(store, Seq(integer_from_sql(seq)))
+        return found
+
+    def put_record_outlines(self, store: StoreId, after: int, outlines: Sequence[tuple[Digest, bytes | None]]) -> None:
+        """Fix the outlines of the records after position ``after``: digests, and bytes if they are stored here."""
+        rows: list[Row] = [
+            (store, after + n, digest, None if outline is None else encode_stored_outline(outline))
+            for n, (digest, outline) in enumerate(outlines, 1)
+        ]
+        for batch in split_row_batches(rows, PAGE):
+            self.db.run_for_each(
+                "INSERT INTO record_outline (store_id, seq, digest, outline) VALUES (?, ?, ?, ?)"
+                " ON CONFLICT (store_id, seq) DO UPDATE SET digest = excluded.digest, outline = excluded.outline",
+                batch,
+            )
+
+    def drop_record_outlines(self, digest: Digest) -> None:
+        """Empty the outlines of all records with this payload; their digests stay."""
+        for record in self.records_where("digest = ?", (digest,)):
+            self.db.run(
+                "UPDATE record_outline SET outline = NULL WHERE store_id = ? AND seq = ?",
+                (record.store, int(record.seq)),
+            )
+
+    def count_withheld_bodies(self) -> int:
         """Return the number of bodies with only an outline."""
         return integer_from_sql(
             self.db.rows("SELECT count(*) FROM body WHERE codec = ? AND bytes IS NOT NULL", (OUTLINE,))[0][0]
         )
 
-    def erased_here(self, digest: Digest) -> bool:
+    def is_erased_here(self, digest: Digest) -> bool:
         """Return whether a record in a chain of this database erased the body."""
         return bool(
             self.db.rows(
@@ -417,7 +472,7 @@ class Tables:
 
     def put_parts(self, held: Iterable[tuple[Digest, Digest]]) -> None:
         """Index which payload has which text."""
-        self.db.many("INSERT INTO part (body, text) VALUES (?, ?) ON CONFLICT DO NOTHING", list(held))
+        self.db.run_for_each("INSERT INTO part (body, text) VALUES (?, ?) ON CONFLICT DO NOTHING", list(held))
 
     def put_parts_of(self, record: Record) -> None:
         """Index the texts in a copied record's payload."""

@@ -93,12 +93,12 @@ def open_remote_command_workspace(ctx: click.Context, name: str | None) -> Works
 
 def print_terminal_notice(sentence: str) -> None:
     """Print a sentence that is not part of the result, on stderr."""
-    click.echo(sentence, err=True)
+    click.echo(escape_terminal_text(sentence), err=True)
 
 
 def warn(sentence: str) -> None:
     """Print a warning on stderr: the result is valid, but the user should know this."""
-    click.echo(f"warning: {sentence}", err=True)
+    click.echo(f"warning: {escape_terminal_text(sentence)}", err=True)
 
 
 def print_command_report(report: Report, text: str | Iterable[TextLine], *, as_json: bool, tabs: bool = False) -> int:

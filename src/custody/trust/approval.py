@@ -1,27 +1,36 @@
 """Whether a change may merge without review: document 001's rule, and the cases that always need review.
 
-Each function yields reasons against a change. A change without reasons is approved, unless its head is selected for an
-audit.
+Each function yields reasons against a change. A change without reasons is approved, unless it is selected for an audit.
 """
 
 import hashlib
+import hmac
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from custody.core.identity import list_identities
 from custody.core.paths import matches_path_pattern
 from custody.core.plural import count_noun, noun_for_count
 from custody.trust.model import Approval, ChangeAuthor, ReviewReason, ReviewRequirement, Trust
 from custody.trust.rules import TrustRules
-from custody.trust.score import find_record_reasons, find_size_reasons, read_tier_lines_max
+from custody.trust.score import (
+    count_missing_reviews,
+    find_record_reasons,
+    find_size_reasons,
+    read_tier_lines_max,
+)
 
 HOUR_NS = 3_600 * 1_000_000_000
 CLOCK_LAG_NS_MAX = 5 * 60 * 1_000_000_000
 """How far the clock may lag behind the newest record; with a larger lag nothing is approved."""
+REVIEWED_SIZES_MAX = 2
+"""Nothing larger than this many times the largest reviewed change merges without review: small ones vouch for small."""
 SHOWN_MAX = 3
 """Paths named in a sentence; the others are counted."""
 ROOT = "."
 """The area of files at the top level."""
 _DRAW_BYTES = 8
+_DRAW_PURPOSE = b"custody audit 1\0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +43,7 @@ class TouchedPath:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposedChange:
-    """A change to merge: its head, the number of lines it adds and removes, the paths it touches.
+    """A change to merge: its head, its patch identity, the number of lines it adds and removes, the paths it touches.
 
     ``people`` are the names and email addresses on its commits. ``unknown_lines`` have no live evidence of an author.
     ``newest_ns`` is the latest time that a record or one of its commits claims.
@@ -42,6 +51,7 @@ class ProposedChange:
 
     head: str
     lines: int
+    patch: str = ""
     touched: tuple[TouchedPath, ...] = ()
     areas: tuple[str, ...] = ()
     people: frozenset[str] = frozenset()
@@ -74,14 +84,18 @@ class ApprovalCase:
     """The objection of risk control as a sentence; None if it has none or knows too little."""
     erased: int = 0
     """Erased decisions that may have been against the change."""
+    reviewed_lines: int | None = None
+    """The lines of the author's largest reviewed change; None where it is no limit."""
     damage: str | None = None
     """A later change of the log; None if nothing was found, or another check reports it."""
+    is_drawn: bool = False
+    """Whether the change is selected for an audit, should it pass."""
 
 
 def decide_approval(case: ApprovalCase, rules: TrustRules) -> Approval:
     """Return whether the change may merge without review as far as this author goes, with every reason against it."""
     against = tuple(reason for find in NEVERS for reason in find(case, rules))
-    if not against and is_drawn_for_audit(case.change.head, rules):
+    if not against and case.is_drawn:
         sentence = f"the change was selected for an audit ({rules.audit_share:.1%} of changes are)"
         against = (ReviewReason(ReviewRequirement.AUDIT, sentence),)
     return Approval(against)
@@ -96,14 +110,16 @@ def refuse_unknown_author(change: ProposedChange, *, persons: int) -> Approval:
     return Approval((ReviewReason(ReviewRequirement.UNKNOWN, "cannot tell which agent wrote the change"),))
 
 
-def is_drawn_for_audit(head: str, rules: TrustRules) -> bool:
-    """Return whether a head is selected for an audit; its digest decides, so trying again does not help.
+def is_drawn_for_audit(patch: str, key: bytes, rules: TrustRules) -> bool:
+    """Return whether a patch is selected for an audit, which only the holder of the key can tell before.
 
-    >>> [is_drawn_for_audit("a" * 40, TrustRules(audit_share=share)) for share in (1.0, 0.0)]
+    Another message or base does not draw again.
+
+    >>> [is_drawn_for_audit("a" * 64, b"key", TrustRules(audit_share=share)) for share in (1.0, 0.0)]
     [True, False]
     """
-    drawn = int.from_bytes(hashlib.sha256(head.encode()).digest()[:_DRAW_BYTES], "big")
-    return drawn < rules.audit_share * float(1 << 8 * _DRAW_BYTES)
+    digest = hmac.new(key, _DRAW_PURPOSE + patch.encode(), hashlib.sha256).digest()
+    return int.from_bytes(digest[:_DRAW_BYTES], "big") < rules.audit_share * float(1 << 8 * _DRAW_BYTES)
 
 
 def compute_merge_budget(trust: Trust, rules: TrustRules) -> int:
@@ -153,7 +169,16 @@ def _find_record_reasons(case: ApprovalCase, rules: TrustRules) -> Iterator[Revi
 
 
 def _find_size_reasons(case: ApprovalCase, rules: TrustRules) -> Iterator[ReviewReason]:
-    yield from find_size_reasons(case.trust, case.change.lines, rules)
+    too_large = tuple(find_size_reasons(case.trust, case.change.lines, rules))
+    yield from too_large
+    if too_large or case.reviewed_lines is None or count_missing_reviews(case.trust, rules):
+        return  # it cannot merge anyway
+    if case.change.lines > REVIEWED_SIZES_MAX * case.reviewed_lines:
+        sentence = (
+            f"the change has {count_noun(case.change.lines, 'line')}, more than twice the"
+            f" {case.reviewed_lines:,} of the largest reviewed change of '{case.author.agent}'"
+        )
+        yield ReviewReason(ReviewRequirement.SIZE, sentence)
 
 
 def _find_budget_reasons(case: ApprovalCase, rules: TrustRules) -> Iterator[ReviewReason]:
@@ -206,8 +231,8 @@ def _find_file_kind_reasons(case: ApprovalCase, _rules: TrustRules) -> Iterator[
 def _find_self_approval_reasons(case: ApprovalCase, _rules: TrustRules) -> Iterator[ReviewReason]:
     if case.approver is None:
         return
-    authors = {case.author.agent, *case.change.people} | ({case.author.operator} - {None})
-    if _normalize_approver_name(case.approver) in {_normalize_approver_name(str(author)) for author in authors}:
+    authors = list_identities((case.author.agent, case.author.operator, *case.change.people))
+    if list_identities((case.approver,)) & authors:
         yield ReviewReason(
             ReviewRequirement.SELF, f"'{case.approver}' is an author of the change and cannot approve it"
         )
@@ -250,10 +275,6 @@ NEVERS: tuple[Callable[[ApprovalCase, TrustRules], Iterator[ReviewReason]], ...]
     _find_clock_reasons,
     _find_acceptance_reasons,
 )
-
-
-def _normalize_approver_name(name: str) -> str:
-    return " ".join(name.casefold().split())
 
 
 def _join_review_paths(paths: list[str]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import assert_never
 
+from custody.core.identity import is_same_identity
 from custody.core.ids import AgentName
 from custody.trust.model import (
     Account,
@@ -54,7 +55,7 @@ def find_recovery_objection(agent: AgentName, entry: RecoveryEntry, state: Score
         return "the agent has no reviews yet"
     if entry.boost <= 0:
         return "a recovery must raise the score"
-    if entry.actor == agent:
+    if is_same_identity(entry.actor, agent):
         return "an agent cannot raise its own score"
     since_ns = state.recovered_ns
     if since_ns is not None and entry.at_ns - since_ns < rules.recovery_days_min * NS_PER_DAY:
@@ -77,7 +78,7 @@ def find_override_objection(agent: AgentName, entry: DecisionOverride) -> str | 
 
 def can_override_decision(agent: AgentName, actor: str | None, reason: str | None) -> bool:
     """Return whether an override counts: it has a reason, and an actor other than the agent."""
-    return actor is not None and bool(reason) and actor != agent
+    return actor is not None and bool(reason) and not is_same_identity(actor, agent)
 
 
 def find_valid_overrides(agent: AgentName, ordered: Iterable[Entry]) -> Mapping[str, DecisionOverride]:
@@ -148,7 +149,7 @@ class Fold:
         override = self._overrides.get(entry.id)
         decision = entry.decision if override is None else override.decision
         rising = DECISION_VALUES[decision] > self._before(entry.at_ns)[0]
-        if rising and override is None and entry.actor == self._agent:
+        if rising and override is None and is_same_identity(entry.actor, self._agent):
             self._pass_over(entry, "an agent cannot accept its own change", decision=decision)
         elif override is None and is_unreviewed(entry):
             self._wait(entry)
@@ -193,7 +194,8 @@ class Fold:
             accepted=self.state.accepted + (decision is DecisionType.ACCEPTED),
             modified=self.state.modified + (decision is DecisionType.MODIFIED),
             rejected=self.state.rejected + (decision is DecisionType.REJECTED),
-            inherited=self.state.inherited + self._is_inherited(entry),
+            inherited=self.state.inherited + (entry.is_review and self._is_inherited(entry)),
+            unsampled=self.state.unsampled + (not entry.is_review),
             earned=move_trust_score(earned, value, self._step(entry, value, earned)[1]),
         )
         self.steps.append(

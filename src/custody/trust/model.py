@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from custody.core.assurance import Assurance
 from custody.core.errors import InputError
 from custody.core.ids import RecordRef
+from custody.core.views import WitnessClaim
 
 
 class UnknownAgent(InputError):
@@ -63,7 +65,9 @@ class DecisionEntry:
     """A decision about a change; ``reverts`` is the id of the decision whose change it reverts.
 
     ``unreviewed``: the change was merged by rule, without review. ``head`` is the commit that the rule judged,
-    ``commit`` the merged commit, where they differ. ``opened_ns`` is when the change was proposed.
+    ``commit`` the merged commit, where they differ. ``opened_ns`` is when the change was proposed, ``patch`` its patch
+    identity, ``agent_lines`` how many added lines the agent wrote; None where unknown. Without ``is_review`` it is
+    not one of the reviews that an agent needs.
     """
 
     id: str
@@ -81,6 +85,10 @@ class DecisionEntry:
     operator: str | None = None
     areas: tuple[str, ...] = ()
     opened_ns: int | None = None
+    patch: str | None = None
+    agent_lines: int | None = None
+    witness: WitnessClaim | None = None
+    is_review: bool = True
 
     @property
     def names(self) -> frozenset[str]:
@@ -90,7 +98,10 @@ class DecisionEntry:
 
 @dataclass(frozen=True, slots=True)
 class DecisionOverride:
-    """A correction: the decision with the id ``target`` should have been ``decision``."""
+    """A correction: the decision with the id ``target`` should have been ``decision``.
+
+    ``commit``, ``stakes``, ``patch`` and ``agent_lines`` are those of the change, as the correction states them.
+    """
 
     id: str
     at_ns: int
@@ -99,6 +110,11 @@ class DecisionOverride:
     decision: DecisionType
     actor: str | None = None
     reason: str | None = None
+    witness: WitnessClaim | None = None
+    commit: str | None = None
+    stakes: ChangeStakes = ChangeStakes()
+    patch: str | None = None
+    agent_lines: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +148,7 @@ class ScoreState:
 
     ``active_ns`` is the time of its last decision, ``recovered_ns`` of its last recovery. ``inherited`` counts
     decisions about other models. ``earned`` is the score without the gain from inactivity: it decays down and never up;
-    None where it equals the score.
+    None where it equals the score. ``unsampled`` counts rejections that are no reviews: they only lower the score.
     """
 
     score: float
@@ -144,11 +160,12 @@ class ScoreState:
     rejected: int = 0
     inherited: int = 0
     earned: float | None = None
+    unsampled: int = 0
 
     @property
     def samples(self) -> int:
-        """Return the number of decisions that count."""
-        return self.accepted + self.modified + self.rejected
+        """Return the number of decisions that count as reviews."""
+        return self.accepted + self.modified + self.rejected - self.unsampled
 
     def idle_ns(self, now_ns: int) -> int:
         """Return how long the score has decayed; 0 without decisions, or if the clock was set back."""
@@ -255,10 +272,12 @@ class ChangeAuthor:
 class Approval:
     """Whether a change may merge without review; true without reasons against it.
 
-    It compares and prints like a bool, as document 001 specifies.
+    It compares and prints like a bool, as document 001 specifies. ``assurance`` says who vouches for the decisions that
+    it rests on, where that is known.
     """
 
     against: tuple[ReviewReason, ...] = ()
+    assurance: Assurance | None = None
 
     @property
     def reasons(self) -> tuple[str, ...]:

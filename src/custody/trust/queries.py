@@ -32,6 +32,11 @@ def decisions_on_commit(store: Store, name: str) -> list[ObservedView[Decision]]
     return store.views.look_up(Decision, "commit_sha = ? OR head = ?", (name, name))
 
 
+def decisions_with_patch(store: Store, patch: str) -> list[ObservedView[Decision]]:
+    """Return the decisions about changes with a patch identity."""
+    return store.views.look_up(Decision, "patch = ?", (patch,))
+
+
 def corrections_of_decision(store: Store, agent: str, target: str) -> list[ObservedView[Decision]]:
     """Return the decisions that override or revert a decision about an agent."""
     return store.views.look_up(Decision, "agent = ? AND target = ?", (agent, target))
@@ -132,16 +137,6 @@ class ScoreTables(DerivedTables):
             )
             for store, seq in read.items()
         )
-
-    def count_imported(self, event: str) -> int:
-        """Return the number of imported decisions: by the prefix of their event, or by a chain of another store."""
-        rows = self._db.rows(
-            "SELECT count(*) FROM decision JOIN record"
-            " ON record.store_id = decision.store_id AND record.seq = decision.seq WHERE record.event_id LIKE ?"
-            " OR decision.store_id NOT IN (SELECT store_id FROM chain WHERE owned = 1)",
-            (f"{event}%",),
-        )
-        return integer_from_sql(rows[0][0])
 
     def list_erased(self) -> list[tuple[NaturalKey, int]]:
         """Return the key and the time of each erased decision, which the chain still has."""

@@ -10,7 +10,14 @@ from dataclasses import dataclass, field
 
 from custody.core.ids import AgentName
 from custody.trust.acceptance import is_merge_decision
-from custody.trust.approval import ApprovalCase, BudgetUse, ProposedChange, budget_since_ns, decide_approval
+from custody.trust.approval import (
+    ApprovalCase,
+    BudgetUse,
+    ProposedChange,
+    budget_since_ns,
+    decide_approval,
+    is_drawn_for_audit,
+)
 from custody.trust.engine import Fold, compute_trust, make_empty_fold
 from custody.trust.model import Approval, ChangeAuthor, DecisionEntry, DecisionType, ReviewRequirement
 from custody.trust.past_decisions import (
@@ -22,6 +29,8 @@ from custody.trust.past_decisions import (
 )
 from custody.trust.rules import TrustRules
 
+SIMULATED_KEY = b"simulation"
+"""The key of simulated audit draws: the same history gives the same report."""
 NO_SIZE = "TRUST-NO-SIZE"
 """The reason against a change of unknown size: missing data never helps."""
 
@@ -171,13 +180,15 @@ class _Simulation:
         passed = control.passes(estimate.low)
         # As in a real approval, risk control decides only once there are enough decisions.
         decides = control.seen >= self._rules.chance_decisions_min
+        change = _proposed_change_from_decision(past, entry)
         case = ApprovalCase(
-            change=_proposed_change_from_decision(past, entry),
+            change=change,
             author=ChangeAuthor(past.agent, entry.model, entry.operator),
             trust=trust,
             now_ns=now_ns,
             spent=self._sum_budget_use(past, entry, now_ns),
             risk_objection=f"at least {estimate.low:.3f}" if decides and not passed else None,
+            is_drawn=is_drawn_for_audit(change.head, SIMULATED_KEY, self._rules),
         )
         judged = SimulatedChange(
             agent=past.agent,

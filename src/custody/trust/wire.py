@@ -145,8 +145,15 @@ class TrustLine(msgspec.Struct, frozen=True, kw_only=True):
     last_active: str | None
 
 
+AssuranceWord = Literal["self-reported", "enrolled", "witnessed"]
+"""Who vouches for a decision: anyone, an enrolled store, or a second party."""
+
+
 class ScoreStepReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The effect of one record on a score; the notes say why a record does not count."""
+    """The effect of one record on a score; the notes say why a record does not count.
+
+    ``assurance`` says who vouches for the record under the team's policy, null where that was not checked.
+    """
 
     record: str
     id: str
@@ -165,6 +172,7 @@ class ScoreStepReport(msgspec.Struct, frozen=True, kw_only=True):
     actor: str | None
     reason: str | None
     notes: list[str]
+    assurance: AssuranceWord | None = None
 
 
 class TrustListReport(Report, frozen=True, kw_only=True, tag="trust-list"):
@@ -228,10 +236,19 @@ class ReviewReasonReport(msgspec.Struct, frozen=True):
     sentence: str
 
 
+class LeftOutDecisions(msgspec.Struct, frozen=True):
+    """Why decisions in favor of an agent do not count, and how many."""
+
+    why: str
+    decisions: int
+
+
 class AgentApproval(msgspec.Struct, frozen=True, kw_only=True):
     """One agent that wrote lines of a change: their number, its record, and the reasons against it.
 
-    ``budget`` is the number of lines that may merge without review in the budget window, ``budget_left`` the rest.
+    ``budget`` is the number of lines that may merge without review in the budget window, ``budget_left`` the rest. In a
+    verdict of the gate ``budget_left`` is null and the reasons leave out budget and audit, which are in ``local``.
+    ``assurance`` is the lowest of the decisions in its favor that count; ``left_out`` are the others.
     """
 
     agent: str
@@ -242,9 +259,11 @@ class AgentApproval(msgspec.Struct, frozen=True, kw_only=True):
     tier: Tier
     samples: int
     budget: int
-    budget_left: int
+    budget_left: int | None
     approved: bool
     reasons: list[ReviewReasonReport]
+    assurance: AssuranceWord
+    left_out: list[LeftOutDecisions]
     chance: ChanceReport | None = None
 
 

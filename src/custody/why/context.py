@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-import msgspec
-
 from custody.attribution import Trace
 from custody.capture.transcripts import ChangedFile
 from custody.capture.typed_field import get_fields, get_string
@@ -12,8 +10,8 @@ from custody.core.ids import AgentName, CallId, CommitSha, SessionId
 from custody.core.paths import RepoPath
 from custody.core.views import Reading, SourceAccess, ToolCall
 from custody.core.wire.time import format_timestamp
-from custody.dupes.app.indexed_changes import find_changes_by_head, find_duplicate_evidence
-from custody.dupes.wire import DupesEvidence
+from custody.dupes.app.indexed_changes import find_changes_by_head
+from custody.dupes.app.past_suggestions import PastSuggestion, find_past_suggestions
 from custody.git import Repository
 from custody.intake.backfill import Paths, list_backfill_work_trees
 from custody.intake.queries import list_captured_calls
@@ -43,34 +41,25 @@ def make_why_score_link(workspace: Workspace, store: Store, agent: AgentName) ->
 def make_why_change_link(store: Store, commit: CommitSha) -> ChangeLink:
     """Return the change with this head, and the similar changes that 'custody dupes check' or the gate found."""
     indexed = find_changes_by_head(store, commit)
-    matches = [
-        (row.id, evidence)
-        for row in find_duplicate_evidence(store, commit)
-        if (evidence := _decode_why_change_evidence(row.body)) is not None and evidence.this.head == commit
-    ]
-    similar = {evidence.other.head: _make_why_similar_change(id_, evidence) for id_, evidence in reversed(matches)}
+    similar = {
+        suggestion.other.head: _make_why_similar_change(suggestion)
+        for suggestion in reversed(find_past_suggestions(store, commit))
+    }
     return ChangeLink(
         head=commit,
         title=indexed[0].title if indexed else None,
-        likes=list(similar.values())[:SIMILAR_CHANGES_MAX] if matches else None,
+        likes=list(similar.values())[:SIMILAR_CHANGES_MAX] if similar else None,
     )
 
 
-def _decode_why_change_evidence(body: str) -> DupesEvidence | None:
-    try:
-        return msgspec.json.decode(body, type=DupesEvidence)
-    except msgspec.ValidationError:
-        return None  # of another version: 'custody dupes check' finds it again
-
-
-def _make_why_similar_change(id_: str, evidence: DupesEvidence) -> SimilarChangeReport:
+def _make_why_similar_change(suggestion: PastSuggestion) -> SimilarChangeReport:
     return SimilarChangeReport(
-        head=evidence.other.head,
-        title=evidence.other.title,
-        says=evidence.says,
-        category=evidence.category,
-        relations=[relation.relation for relation in evidence.relations],
-        evidence=id_,
+        head=suggestion.other.head,
+        title=suggestion.title,
+        says=suggestion.verdict.value,
+        category=suggestion.category.value,
+        relations=[relation.value for relation in suggestion.relations],
+        evidence=suggestion.id,
     )
 
 

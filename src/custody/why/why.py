@@ -5,7 +5,7 @@ Every chain ends with an ``EndLink``; each gap on the way is an ``EndLink`` with
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from custody.attribution import Trace, TraceAttribution
 from custody.attribution.app.answers import LineAnswer
@@ -19,6 +19,7 @@ from custody.core.paths import Lines
 from custody.core.plural import count_noun
 from custody.core.view_merge import merge_call_views, merge_session_views
 from custody.core.views import Prompt, ToolCall, View
+from custody.core.wire.arrival import parse_event_key
 from custody.core.wire.body import format_digest
 from custody.core.wire.time import format_timestamp
 from custody.git import Commit
@@ -288,9 +289,11 @@ def _find_prompt_before_call(store: Store, trace: Trace, at_ns: int) -> Observed
 def _explain_erased_prompt(store: Store, trace: Trace, after_ns: int, until_ns: int) -> EndLink | None:
     """Return a gap if a later prompt of the session was erased; only the keys of erased records are left."""
     for key, ref in ConversationTables(store).erased(after_ns, until_ns):
-        family, *parts = map(unquote, key.split(":"))
-        if family in ("event", "hook") and parts[:2] == [trace.agent, trace.session] and parts[2] in PROMPT_EVENTS:
-            return EndLink(why=f"the prompt '{parts[3]}' was erased", records=[str(ref)])
+        erased = parse_event_key(key)
+        if erased is None or (erased.agent, erased.session) != (trace.agent, trace.session):
+            continue
+        if erased.event in PROMPT_EVENTS:
+            return EndLink(why=f"the prompt '{erased.id}' was erased", records=[str(ref)])
     return None
 
 

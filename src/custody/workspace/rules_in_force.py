@@ -92,6 +92,17 @@ def load_team_policy_at_commit(repository: Repository, commit: CommitSha) -> Tea
         return load_team_policy(_make_commit_rule_reader(repository, objects, commit))
 
 
+def load_base_team_policy(repository: Repository, base: CommitSha, fork: CommitSha) -> TeamPolicy:
+    """Return the stores and reviewers of the merge base, without those that the base changed or dropped since."""
+    now = load_team_policy_at_commit(repository, base)
+    if fork == base:
+        return now
+    then = load_team_policy_at_commit(repository, fork)
+    stores = {name: store for name, store in then.stores.items() if store in now.stores.values()}
+    reviewers = {name: person for name, person in then.reviewers.items() if now.reviewers.get(name) == person}
+    return TeamPolicy(stores, reviewers)
+
+
 def load_workspace_team_policy(workspace: Workspace) -> TeamPolicy:
     """Return the stores and reviewers that ``custody.toml`` of HEAD lists; none outside a repository."""
 

@@ -1,7 +1,7 @@
 """The workspace of a command: its repository, store and spool."""
 
 import os
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,7 +12,7 @@ from typing import TypeVar
 from custody.capture.hook.event_home import find_user_state_folder, locate_event_fallback, read_capture_gaps
 from custody.capture.spool import Spool, format_rejected_gap
 from custody.core.errors import InputError, SpoolError, StoreError
-from custody.core.ids import DEFAULT_PROJECT, PENDING, check_project_name
+from custody.core.ids import DEFAULT_PROJECT, PENDING, StoreId, check_project_name
 from custody.core.wire.arrival import make_loss_arrival
 from custody.git import Repository, discover_repository
 from custody.store import (
@@ -47,7 +47,7 @@ class CommandResources:
     def idle_store(self, key: Hashable) -> Store | None:
         """Return the store shared under ``key``, unless it is another thread's or inside a transaction."""
         store = self._stores.get(key) if get_ident() == self._thread else None
-        return None if store is None or store.in_transaction() else store
+        return None if store is None or store.is_in_transaction() else store
 
     def share(self, key: Hashable, store: Store) -> None:
         """Keep a store open under ``key`` until the command ends; ignore other threads and a second store."""
@@ -102,7 +102,7 @@ def ingest_spool(spool: Spool, store: Store, now_ns: Callable[[], int]) -> int:
 def ingest_gap_lines(lines: Sequence[str], store: Store, now_ns: int) -> None:
     """Append gaps to the chain, so that deleting the file of gaps hides nothing."""
     arrivals = [make_loss_arrival(line, now_ns) for line in dict.fromkeys(lines)]
-    known = store.tables.known_among([arrival.entry for arrival in arrivals])
+    known = store.tables.find_known([arrival.entry for arrival in arrivals])
     new = [arrival for arrival in arrivals if arrival.entry.event not in known.events]
     for batch in split_row_batches(new, BATCH):
         store.append(batch)
@@ -224,6 +224,11 @@ class Workspace:
     @property
     def until_ns(self) -> int | None:
         """Return the past time of this workspace, after which nothing counts; None for the present."""
+        return None
+
+    @property
+    def head_signers(self) -> Mapping[StoreId, frozenset[str]] | None:
+        """Return the keys that signed the heads of chains; None where the store itself holds their statements."""
         return None
 
     def scratch(self) -> Store:

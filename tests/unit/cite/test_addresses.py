@@ -53,7 +53,7 @@ def wrapped(address: ipaddress.IPv4Address) -> dict[str, int]:
 @table("address", [*PUBLIC_V4, *PUBLIC_V6])
 def test_a_public_address_is_allowed(address: str) -> None:
     assert explain_link_ip_refusal(address) is None
-    assert PUBLIC_ONLY.against_address(address) is None
+    assert PUBLIC_ONLY.explain_address_refusal(address) is None
 
 
 @table("net", [*REFUSED_V4, *REFUSED_V6])
@@ -214,19 +214,22 @@ def test_no_text_becomes_a_request_to_a_private_address(url: str) -> None:
 
 @table("name", LOCAL_NAMES)
 def test_local_names_are_not_resolved(name: str) -> None:
-    assert PUBLIC_ONLY.against_name(f"a.{name}") is not None
-    assert PUBLIC_ONLY.against_name(f"A.{name.upper()}.") is not None
-    assert PUBLIC_ONLY.against_name(f"{name}.org") is None
+    assert PUBLIC_ONLY.explain_name_refusal(f"a.{name}") is not None
+    assert PUBLIC_ONLY.explain_name_refusal(f"A.{name.upper()}.") is not None
+    assert PUBLIC_ONLY.explain_name_refusal(f"{name}.org") is None
 
 
 def test_a_policy_allows_exactly_what_it_lists() -> None:
     policy = AddressPolicy(frozenset((1234,)), frozenset(("127.0.0.1",)), frozenset(("here",)))
-    assert policy.against_address("127.0.0.1") is None
-    assert policy.against_address("127.0.0.2") == "loopback"
-    assert policy.against_address("::ffff:127.0.0.1") is not None
-    assert (policy.against_name("here"), policy.against_name("there")) == (None, "a name of the local network")
-    assert policy.against_port(1234) is None
-    assert policy.against_port(80) is not None
+    assert policy.explain_address_refusal("127.0.0.1") is None
+    assert policy.explain_address_refusal("127.0.0.2") == "loopback"
+    assert policy.explain_address_refusal("::ffff:127.0.0.1") is not None
+    assert (policy.explain_name_refusal("here"), policy.explain_name_refusal("there")) == (
+        None,
+        "a name of the local network",
+    )
+    assert policy.explain_port_refusal(1234) is None
+    assert policy.explain_port_refusal(80) is not None
 
 
 @pytest.mark.parametrize(

@@ -262,7 +262,7 @@ def test_nothing_outside_markers_and_list_changes(data: bytes, to: ConversionTar
     assert untouched(data, converted)
     markers = {(marker.start, marker.end) for marker in subject.markers if marker.form is not MarkerForm.LINKED}
     for change in converted.changes:
-        in_list = subject.in_list(change.start) or change.start == len(data)
+        in_list = subject.is_in_list(change.start) or change.start == len(data)
         assert (change.start, change.end) in markers or in_list, change
 
 

@@ -88,7 +88,7 @@ def test_a_block_is_status_1_in_every_shape(court: Court, tmp_path: Path) -> Non
         (("gate", "HEAD", "--out", "o"), "--out needs --json or --format"),
         (("gate", "HEAD~1", "--format", "statement", "--sign-key", "nowhere"), "cannot find the key 'nowhere'"),
         (("gate", "HEAD~1", "--json", "--out", "no/such/folder"), "cannot write 'no/such/folder'"),
-        (("verify", "--key", "a.py"), "--description, --allowed-signers and --key work only with --verdict"),
+        (("verify", "--key", "a.py"), "only --json works without --verdict"),
         (("verify", "--verdict", "a.py"), "'a.py': not JSON"),
         (("verify", "--verdict", "rubbish.json"), "'rubbish.json': invalid verdict of 'custody gate'"),
     ],

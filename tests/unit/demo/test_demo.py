@@ -19,7 +19,7 @@ from custody.demo.first_half import RECORDING
 from custody.demo.narrator import STORY, play_demo_story
 from custody.demo.sandbox import InProcessCommand
 from custody.demo.step import Command, StoryStep
-from tests.builders.cli import custody
+from tests.builders.in_process import custody
 
 SHORT = RECORDING[:1]
 LAST_LINES = 6

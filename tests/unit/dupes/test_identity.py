@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.core.paths import Hunk
+from custody.dupes.exact_hash import KINDS, compute_exact_hashes
 from custody.dupes.facts.model import Channel
 from custody.dupes.model import ChangeDescription, ChangedPiece, ExactKind, HashVariant, Shape
 from custody.dupes.rules import DedupeRules
-from custody.dupes.signature import KINDS, compute_exact_hashes
 from tests.unit.dupes.changes import a_described, a_piece
 
 RULES = DedupeRules()

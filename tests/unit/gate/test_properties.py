@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from custody.attribution.model import Grade, LineOwner
 from custody.cite import CitationCode as CiteCode
 from custody.cite import Finding
+from custody.core.assurance import Assurance
 from custody.core.paths import Lines
 from custody.core.record import RecordingGap
 from custody.dupes import Category, DuplicateVerdict
@@ -48,12 +49,14 @@ def some_levels(draw: st.DrawFn) -> dict[str, LevelName]:
     calls[ReasonCode.GRAPH_UNSEEN] = draw(st.integers(max(calls.values()), 2))
     by_records = texts[ReasonCode.CITE_UNREAD], texts[ReasonCode.CITE_MISSING], calls[ReasonCode.GRAPH_UNSEEN]
     none = draw(st.integers(max(weak, share, records[ReasonCode.TRUST_UNKNOWN], *by_records), 2))
+    unvouched = draw(st.integers(weak, none))
     unseen = draw(st.integers(none, 2))
     duplicates = {code: draw(st.integers(0, 2)) for code in ReasonCode if code.value.startswith("DUPE-")}
     duplicates[ReasonCode.DUPE_UNSEEN] = draw(st.integers(max(duplicates.values()), 2))
     places = {
         ReasonCode.ATTR_UNSEEN: unseen,
         ReasonCode.ATTR_NONE: none,
+        ReasonCode.ATTR_SELF: unvouched,
         ReasonCode.ATTR_WEAK: weak,
         ReasonCode.ATTR_SHARE: share,
     }
@@ -68,6 +71,7 @@ some_rules = st.builds(
     GateRules,
     tier_max=st.integers(1, 6),
     grade_min=st.sampled_from([grade.value for grade in Grade]),
+    assurance_min=st.sampled_from([assurance.value for assurance in Assurance]),
     agent_share_max=st.sampled_from(SHARES),
     gap_hours_before=st.sampled_from(HOURS),
     gap_hours_after=st.sampled_from(HOURS),
@@ -83,6 +87,7 @@ some_stretches = st.builds(
     tier=st.just(1) | st.integers(1, 6) | st.none(),
     grade=st.just(Grade.ATTESTED) | st.sampled_from(Grade) | st.none(),
     author=st.just(ROBOT) | st.sampled_from((OTHER, None)),
+    assurance=st.just(Assurance.WITNESSED) | st.sampled_from(Assurance),
 )
 some_against = st.builds(
     ReviewReason,
@@ -94,6 +99,7 @@ some_answers = st.lists(
         TrustAnswer,
         st.sampled_from((ROBOT, OTHER)),
         st.builds(Approval, st.just(()) | st.lists(some_against).map(tuple)),
+        st.just(Assurance.WITNESSED) | st.sampled_from(Assurance),
     ),
     max_size=2,
     unique_by=lambda answer: answer.author,
@@ -137,11 +143,12 @@ some_changes = st.builds(
     files=st.lists(some_files, min_size=1, max_size=3).map(tuple),
     period=st.just(PERIOD) | st.none(),
     recorded=some_recorded | some_recorded | st.just(UNSEEN) | st.none(),
-    trust=st.just((TrustAnswer(ROBOT, Approval()),)) | some_answers | st.just(UNSEEN),
+    trust=st.just((TrustAnswer(ROBOT, Approval(), Assurance.WITNESSED),)) | some_answers | st.just(UNSEEN),
     duplicates=st.none() | st.just(()) | some_duplicates | st.just(UNSEEN),
     texts=st.lists(some_texts, max_size=2).map(tuple),
     calls=st.none() | st.just(()) | some_calls | st.just(UNSEEN),
     policy=st.just(()) | st.just(("gate.tier_max from 4 to 6",)),
+    guarded=st.just(()) | st.just(("'.github/workflows/ci.yml'",)),
 )
 
 
@@ -157,6 +164,10 @@ def drops(seen: GateEvidence) -> Iterator[GateEvidence]:
     if not isinstance(seen.trust, MissingEvidence):
         for place in range(len(seen.trust)):
             yield replace(seen, trust=(*seen.trust[:place], *seen.trust[place + 1 :]))
+        for place, answer in enumerate(seen.trust):
+            for lower in lower_assurances(answer.assurance):
+                less = replace(answer, assurance=lower)
+                yield replace(seen, trust=(*seen.trust[:place], less, *seen.trust[place + 1 :]))
     yield from (replace(seen, recorded=less) for less in less_recorded(seen.recorded))
     for place, file in enumerate(seen.files):
         for found in less_found(file.authorship):
@@ -188,6 +199,7 @@ def less_known(stretch: AddedRange) -> Iterator[AddedRange]:
     yield replace(nobodys(), lines=stretch.lines)
     if stretch.whose is LineOwner.NONE:
         return
+    yield from (replace(stretch, assurance=lower) for lower in lower_assurances(stretch.assurance))
     yield replace(stretch, author=None)
     yield replace(stretch, tier=None)
     yield replace(stretch, grade=None)
@@ -198,6 +210,54 @@ def less_known(stretch: AddedRange) -> Iterator[AddedRange]:
     if stretch.grade not in (None, Grade.CLAIMED):
         assert stretch.grade is not None
         yield replace(stretch, grade=list(Grade)[stretch.grade.standing - 1])
+
+
+def lower_assurances(assurance: Assurance | None) -> Iterator[Assurance]:
+    """Yield what is left if a party no longer vouches for a piece of evidence."""
+    if assurance is not None:
+        yield from (lower for lower in Assurance if lower.rank < assurance.rank)
+
+
+def told(seen: GateEvidence, told_range: AddedRange) -> Iterator[GateEvidence]:
+    """Yield the same change after somebody recorded by themselves who wrote lines of unknown authors."""
+    for place, file in enumerate(seen.files):
+        if isinstance(file.authorship, MissingEvidence):
+            continue
+        for at, stretch in enumerate(file.authorship):
+            if stretch.whose is LineOwner.NONE:
+                found = (*file.authorship[:at], replace(told_range, lines=stretch.lines), *file.authorship[at + 1 :])
+                more = replace(file, authorship=found)
+                yield replace(seen, files=(*seen.files[:place], more, *seen.files[place + 1 :]))
+
+
+@given(
+    seen=some_changes,
+    rules=some_rules,
+    told_range=some_stretches,
+    least=st.sampled_from((Assurance.ENROLLED, Assurance.WITNESSED)),
+)
+@settings(max_examples=400)
+def test_self_reported_records_never_make_the_verdict_milder(
+    seen: GateEvidence, rules: GateRules, told_range: AddedRange, least: Assurance
+) -> None:
+    rules = replace(rules, assurance_min=least.value)
+    before = level(seen, rules)
+    for more in told(seen, replace(told_range, assurance=Assurance.SELF_REPORTED)):
+        assert level(more, rules).strictness >= before.strictness, more
+
+
+@given(seen=some_changes, rules=some_rules)
+def test_a_stricter_minimum_of_assurance_never_makes_the_verdict_milder(seen: GateEvidence, rules: GateRules) -> None:
+    levels = [level(seen, replace(rules, assurance_min=assurance.value)).strictness for assurance in Assurance]
+    assert levels == sorted(levels)
+
+
+@given(seen=some_changes, rules=some_rules)
+def test_an_approval_rests_on_nothing_below_the_minimum(seen: GateEvidence, rules: GateRules) -> None:
+    rules = replace(rules, levels=GateRules().levels)
+    if level(seen, rules) is VerdictLevel.APPROVE:
+        event(seen.assurance.value)
+        assert seen.assurance.meets(Assurance(rules.assurance_min))
 
 
 @given(seen=some_changes, rules=some_rules)
@@ -211,7 +271,7 @@ def test_dropping_any_piece_of_evidence_never_makes_the_verdict_milder(seen: Gat
 
 @given(seen=some_changes, rules=some_rules)
 def test_dropping_everything_is_as_strict_as_can_be(seen: GateEvidence, rules: GateRules) -> None:
-    seen = replace(seen, policy=())
+    seen = replace(seen, policy=(), guarded=())
     assert level(replace(seen, recorded=UNSEEN), rules) is rules.level(ReasonCode.INTEG_UNSEEN)
     unread = tuple(replace(file, authorship=UNSEEN) for file in seen.files)
     said = level(replace(seen, files=unread, duplicates=UNSEEN), rules)

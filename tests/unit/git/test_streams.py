@@ -164,7 +164,7 @@ def test_a_long_line_in_small_pieces_is_read_in_linear_time() -> None:
 def test_a_reader_reads_lines_fields_and_bytes() -> None:
     reader = ChunkReader([b"ab", b"", b"c\nd", b"ef\0", b"ghij"])
     assert reader.peek(5) == b"abc\nd"
-    assert (reader.line(), reader.until(b"\0")) == (b"abc", b"def")
+    assert (reader.line(), reader.read_until(b"\0")) == (b"abc", b"def")
     reader.skip(2)
     assert (reader.read_exactly(2), reader.read_exactly(0), reader.is_at_end(), reader.peek(3)) == (
         b"ij",

@@ -27,7 +27,7 @@ def a_model(*sessions: Sequence[SequenceCall]) -> NextModel:
 def after(model: NextModel, *calls: SequenceCall) -> SessionState:
     session = SessionState()
     for call in calls:
-        model.see(session, call)
+        model.add_call(session, call)
     return session
 
 
@@ -57,7 +57,7 @@ def test_chances_are_positive_and_sum_to_less_than_1(past: list[list[SequenceCal
         chances = {suggestion.name: suggestion.chance for suggestion in suggested}
         chance = model.chance(session, call)
         assert chance == pytest.approx(chances.get(call.name, chance))
-        assert model.see(session, call) == pytest.approx(chance)
+        assert model.add_call(session, call) == pytest.approx(chance)
 
 
 @given(drawn_sessions)
@@ -107,14 +107,14 @@ def test_a_session_has_habits_of_its_own() -> None:
 def test_older_calls_count_for_less_in_the_session() -> None:
     session = SessionState()
     for call in calls("a", "b"):
-        session.see(call)
+        session.add_call(call)
     assert session.often["a"] / session.often["b"] == pytest.approx(0.95)
 
 
 def test_a_long_session_does_not_overflow() -> None:
     session = SessionState()
     for call in calls(*["a", "b"] * 10_000):
-        session.see(call)
+        session.add_call(call)
     assert math.isfinite(session.often_total)
     assert session.often["a"] / session.often["b"] == pytest.approx(0.95)
 
@@ -169,7 +169,7 @@ def test_probabilities_are_calibrated() -> None:
         for call in session_calls:
             (best,) = model.suggest(session, call.place, 1)
             predicted, hits, total = predicted + best.chance, hits + (best.name == call.name), total + 1
-            model.see(session, call)
+            model.add_call(session, call)
     assert predicted / total == pytest.approx(hits / total, abs=0.04)
 
 

@@ -20,6 +20,7 @@ from custody.core.views import LinkOrigin
 from custody.core.wire.time import parse_timestamp
 from custody.intake import import_entire as entire
 from custody.intake.import_entire import import_entire_checkpoints
+from custody.intake.queries import has_imported_checkpoints
 from tests.builders.gemini import Gemini
 from tests.builders.in_process import custody
 from tests.builders.lines import Scene, moment, text
@@ -81,6 +82,7 @@ def test_a_transcript_answers_and_the_trailer_links(scene: Scene) -> None:
     ]
     with scene.workspace.reading() as store:
         (link,) = find_commit_session_links(store, CommitSha(made))
+        assert has_imported_checkpoints(store)
     assert link.view.origin is LinkOrigin.IMPORTED
     again = import_entire_checkpoints(scene.workspace)
     assert (again.links, again.known_links, again.transcripts[0].new) == (0, 1, 0)

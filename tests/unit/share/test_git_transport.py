@@ -412,7 +412,7 @@ def test_an_interrupted_push_leaves_nothing_half_done(
     assert outcomes(push_to_git(ana, None)) == [("sent", 10)]
     bob = team.clone("bob")
     with monkeypatch.context() as patch:
-        patch.setattr("custody.share.sync.store_shared_chain", _cut_off)
+        patch.setattr("custody.share.chain_intake.store_shared_chain", _cut_off)
         with pytest.raises(KeyboardInterrupt):
             pull_from_git(bob, None)
     assert verify_ledger(bob).records == 0

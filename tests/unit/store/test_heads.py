@@ -31,7 +31,7 @@ def test_a_changed_head_is_not_genuine(tmp_path: Path) -> None:
     path = tmp_path / f"head-{STORE}"
     path.write_text(path.read_text().replace('"seq":3', '"seq":2'))
     assert heads.read(STORE) is None
-    (kept,) = heads.all()
+    (kept,) = heads.read_all()
     assert not kept.genuine
 
 
@@ -47,7 +47,7 @@ def test_a_head_from_another_machine_is_not_genuine(tmp_path: Path) -> None:
 def test_rubbish_is_a_head_that_is_not_genuine(tmp_path: Path) -> None:
     for n, rubbish in enumerate((b"", b"\xff", b"[]", b'{"store":1}', b'{"store":"x","seq":1,"link":"zz"}')):
         (tmp_path / f"head-{n}").write_bytes(rubbish)
-    assert [(kept.head, kept.genuine) for kept in Heads(tmp_path).all()] == [(None, False)] * 5
+    assert [(kept.head, kept.genuine) for kept in Heads(tmp_path).read_all()] == [(None, False)] * 5
 
 
 def test_a_head_file_under_another_name_is_not_genuine(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from tests.unit.trust.builders import CAUTIOUS, DAY, NOON, a_standing, a_trust
 MINUTE = 60 * 1_000_000_000
 RULES = TrustRules(audit_share=0.0)
 CHANGE = ProposedChange(head="a" * 40, lines=30, touched=(TouchedPath("src/app.py"),), areas=("src",), newest_ns=NOON)
+KEY = b"the key of a service"
 CASE = ApprovalCase(
     change=CHANGE,
     author=ChangeAuthor("robot", "m-1", "ana"),
@@ -129,26 +130,29 @@ def test_a_change_of_an_unknown_author_is_never_approved() -> None:
 
 class TestAudit:
     def test_only_what_would_pass_is_drawn(self) -> None:
-        rules = replace(RULES, audit_share=1.0)
-        assert codes(CASE, rules) == ["TRUST-AUDIT"]
-        assert codes(with_change(lines=51), rules) == ["TRUST-SIZE"]
+        assert codes(replace(CASE, is_drawn=True)) == ["TRUST-AUDIT"]
+        assert codes(replace(with_change(lines=51), is_drawn=True)) == ["TRUST-SIZE"]
 
-    def test_the_head_decides_and_nothing_else(self) -> None:
-        head = next(f"{n:040x}" for n in range(100) if is_drawn_for_audit(f"{n:040x}", CAUTIOUS))
-        for _ in range(3):
-            assert codes(with_change(head=head), CAUTIOUS) == ["TRUST-AUDIT"]
-        assert int(sha256(head.encode()).hexdigest()[:16], 16) / 2**64 < 0.05
+    def test_the_patch_and_the_key_decide(self) -> None:
+        patches = [f"{n:064x}" for n in range(400)]
+        by_key = [{patch for patch in patches if is_drawn_for_audit(patch, key, CAUTIOUS)} for key in (KEY, b"other")]
+        assert by_key[0] == {patch for patch in patches if is_drawn_for_audit(patch, KEY, CAUTIOUS)}
+        assert by_key[0] != by_key[1], "without the key it cannot be predicted"
+        public = {patch for patch in patches if int(sha256(patch.encode()).hexdigest()[:16], 16) / 2**64 < 0.05}
+        assert public not in by_key
 
     # Conformance: 001-060
     def test_about_one_in_twenty_is_drawn(self) -> None:
-        drawn = sum(is_drawn_for_audit(f"{n:040x}", CAUTIOUS) for n in range(20_000))
+        drawn = sum(is_drawn_for_audit(f"{n:064x}", KEY, CAUTIOUS) for n in range(20_000))
         assert 900 <= drawn <= 1100
 
-    @given(st.text("0123456789abcdef", min_size=40, max_size=40), st.floats(0, 1), st.floats(0, 1))
-    def test_a_larger_share_draws_whatever_a_smaller_one_does(self, head: str, one: float, other: float) -> None:
+    @given(st.text("0123456789abcdef", min_size=64, max_size=64), st.binary(), st.floats(0, 1), st.floats(0, 1))
+    def test_a_larger_share_draws_whatever_a_smaller_one_does(
+        self, patch: str, key: bytes, one: float, other: float
+    ) -> None:
         low, high = sorted((one, other))
-        if is_drawn_for_audit(head, TrustRules(audit_share=low)):
-            assert is_drawn_for_audit(head, TrustRules(audit_share=high))
+        if is_drawn_for_audit(patch, key, TrustRules(audit_share=low)):
+            assert is_drawn_for_audit(patch, key, TrustRules(audit_share=high))
 
 
 class TestPaths:

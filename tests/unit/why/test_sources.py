@@ -10,8 +10,9 @@ from custody.why import context as why_sources
 from custody.why.report import SourcesLink
 from custody.why.why import why
 from custody.workspace.workspace import Workspace
-from tests.builders.cli import custody, spool_of
+from tests.builders.cli import spool_of
 from tests.builders.events import an_event
+from tests.builders.in_process import custody
 from tests.builders.repo import Built, a_repository
 
 OLD = "The beginning of a report.\n"

@@ -120,7 +120,7 @@ class BlameReporter:
         if gaps:
             yield f"{count_noun(gaps, 'event')} could not be recorded here; 'custody doctor' lists them"
         store = self._evidence.store
-        heads = () if store.heads is None else (stored.head for stored in store.heads.all())
+        heads = () if store.heads is None else (stored.head for stored in store.heads.read_all())
         if any(head is not None and head.seq > store.tables.head(head.store).seq for head in heads):
             yield "records are missing from the store; 'custody verify' lists them"
 

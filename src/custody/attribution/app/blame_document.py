@@ -13,12 +13,13 @@ from custody.attribution.rules import AttributeRules
 from custody.attribution.signals import REVISION_DIGITS_MIN, is_same_trace_revision
 from custody.attribution.text import can_traced_path_match, line_ranges_from_numbers, resolve_traced_path
 from custody.core.errors import InputError
-from custody.core.ids import CommitSha, RecordRef, SessionId, content_hash_from_lines
+from custody.core.ids import CommitSha, RecordRef, SessionId, StoreId, content_hash_from_lines
 from custody.core.paths import Lines, RepoPath
 from custody.core.plural import count_noun
 from custody.core.views import TracedFile
 from custody.core.wire.canonical import digest_rule_tables
 from custody.git import Ancestry, BlameEntry, FileAt, Object, ObjectInfo, Repository, WorkFile
+from custody.ledger.assurance import rate_workspace_chains
 from custody.ledger.queries import find_first_session_prompt
 from custody.store import Store
 from custody.workspace.rules_in_force import load_workspace_rules
@@ -34,7 +35,8 @@ def find_document_attributions(
     workspace, rules = evidence.workspace, evidence.rules
     blamed = _blame_version_lines(workspace, commit, path, lines)  # 1: git blame, parents, times, texts
     segments = _segment_blamed_lines(workspace, path, blamed)  # 2: content hashes
-    proposals = _propose_traces_by_commit(evidence.store, segments, rules)  # 3: link, parent revision, time window
+    # 3: link, parent revision, time window
+    proposals = _propose_traces_by_commit(evidence.store, segments, rules, evidence.ratings.believed)
     version = commit or workspace.repository.head().commit
     proposals = _filter_proposals_by_path(
         workspace.repository, version, path, proposals
@@ -209,10 +211,10 @@ def _parse_segment_parent(git_object: object) -> CommitSha | None:
 
 
 def _propose_traces_by_commit(
-    store: Store, segments: Sequence[_SegmentText], rules: AttributeRules
+    store: Store, segments: Sequence[_SegmentText], rules: AttributeRules, believed: frozenset[StoreId]
 ) -> dict[CommitSha | None, list[Proposal]]:
     """Return the proposals for each commit, searched once per commit."""
-    proposals = Proposals(store, rules)
+    proposals = Proposals(store, rules, believed)
     firsts = {segment.segment.commit: segment.segment for segment in reversed(segments)}
     return {commit: proposals.of(segment) for commit, segment in firsts.items()}
 
@@ -317,7 +319,7 @@ def blame_segments(workspace: Workspace, segments: Iterable[Segment], *, with_pr
     digest = digest_rule_tables({"attribute": rules})
     ordered = sorted(segments, key=lambda segment: segment.lines)
     with workspace.reading() as store, store.reading():
-        query = _SegmentQuery(store, rules)
+        query = _SegmentQuery(store, rules, rate_workspace_chains(workspace, store).believed)
         findings = [
             attribute(
                 segment,
@@ -333,9 +335,9 @@ def blame_segments(workspace: Workspace, segments: Iterable[Segment], *, with_pr
 class _SegmentQuery:
     """Proposals and prompts of one store about one file."""
 
-    def __init__(self, store: Store, rules: AttributeRules) -> None:
+    def __init__(self, store: Store, rules: AttributeRules, believed: frozenset[StoreId]) -> None:
         self._store = store
-        self._proposals = Proposals(store, rules)
+        self._proposals = Proposals(store, rules, believed)
         self._by_record: dict[RecordRef, Proposal] = {}
 
     def of(self, segment: Segment) -> list[Proposal]:

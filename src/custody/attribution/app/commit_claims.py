@@ -22,10 +22,11 @@ from custody.attribution.queries.traces import (
 )
 from custody.attribution.text import hash_segment_lines
 from custody.core.errors import GitError
-from custody.core.ids import AgentName, CommitSha, RecordRef, SessionId, content_hashes_match
+from custody.core.ids import AgentName, CommitSha, RecordRef, SessionId, StoreId, content_hashes_match
 from custody.core.paths import Lines, RepoPath
 from custody.core.views import CommitLink, LinkOrigin, ObservedCommit, PullRequestFact, TracedFile, TracedRange, View
 from custody.git import Commit
+from custody.ledger.assurance import ChainRatings
 from custody.ledger.queries import list_session_work_trees, was_session_open
 from custody.ledger.records import is_claim_record, make_recorded_only_filter
 from custody.store import EVERYTHING, ObservedView, Store
@@ -318,14 +319,14 @@ _NUMBER = re.compile(rb"(?:Merge pull request |\()#(\d{1,9})\b")
 class SessionEdit:
     """An edit of a session: its time, and a function for the time of the parent commit.
 
-    If it ``is_claimed``, claims may link it.
+    ``chain`` has its recording, None for a claim: claims may link a claim.
     """
 
     agent: AgentName
     session: SessionId
     at_ns: int
     parent_ns: Callable[[], int]
-    is_claimed: bool = False
+    chain: StoreId | None = None
 
     def is_of(self, view: CommitLink | PullRequestFact) -> bool:
         """Return whether a fact is about this session; imported links do not name the agent."""
@@ -336,9 +337,9 @@ class SessionEdit:
 class CommitLinkIndex:
     """The links between sessions and commits in a store's records."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, ratings: ChainRatings) -> None:
         self._store = store
-        self._only = make_recorded_only_filter(store)
+        self._ratings = ratings
 
     def find_link_records(self, commit: Commit, edit: SessionEdit) -> tuple[RecordRef, ...]:
         """Return the records that link the session with the commit."""
@@ -385,7 +386,7 @@ class CommitLinkIndex:
 
     def _is_open(self, edit: SessionEdit, commit: ObservedCommit) -> bool:
         """Return whether the session was open in the commit's work tree, with an event less than a day before it."""
-        only = EVERYTHING if edit.is_claimed else self._only
+        only = EVERYTHING if edit.chain is None else make_recorded_only_filter(self._ratings.list_equals(edit.chain))
         if not was_session_open(self._store, edit.agent, edit.session, commit.at_ns, OPEN_NS_MAX, only):
             return False
         trees = list_session_work_trees(self._store, edit.agent, edit.session, only)
@@ -400,4 +401,7 @@ class CommitLinkIndex:
 
     def _filter_linking_views(self, views: Iterable[ObservedView[V]], edit: SessionEdit) -> Iterator[ObservedView[V]]:
         """Return the views that may link the session: claims link only a claimed edit."""
-        return (view for view in views if edit.is_claimed or not is_claim_record(view.record, self._only.chains))
+        if edit.chain is None:
+            return iter(views)
+        chains = self._ratings.list_equals(edit.chain)
+        return (view for view in views if not is_claim_record(view.record, chains))

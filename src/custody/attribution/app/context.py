@@ -17,13 +17,14 @@ from custody.attribution.origin_search import (
 )
 from custody.attribution.rules import AttributeRules, Profile
 from custody.attribution.text import decode_lineage_text, split_lineage_lines
-from custody.config import EffectiveRules
+from custody.config import EffectiveRules, TeamPolicy
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, Digest
 from custody.core.paths import Hunk, RepoPath
 from custody.core.wire.canonical import digest_rule_tables
 from custody.git import Commit as GitCommit
 from custody.git import FileAt, NoObject, Object, ObjectReader, Repository, WorkFile, parse_commit
+from custody.ledger.assurance import ChainRatings, rate_workspace_chains
 from custody.store import Store, StoreUnwritable
 from custody.workspace.rules_in_force import load_workspace_rules
 from custody.workspace.workspace import Workspace
@@ -46,12 +47,18 @@ class AttributionContext:
     """One workspace's evidence about lines, for any number of files."""
 
     def __init__(
-        self, workspace: Workspace, store: Store, objects: ObjectReader[Object], rules: AttributeRules
+        self,
+        workspace: Workspace,
+        store: Store,
+        objects: ObjectReader[Object],
+        rules: AttributeRules,
+        ratings: ChainRatings,
     ) -> None:
         self.workspace = workspace
         self.store = store
         self.rules = rules
         self.objects = objects
+        self.ratings = ratings
         self._commits: dict[CommitSha, GitCommit | None] = {}
 
     @property
@@ -168,21 +175,28 @@ class AttributionContext:
 
 @contextmanager
 def open_attribution(
-    workspace: Workspace, profile: Profile | None = None, effective: EffectiveRules | None = None
+    workspace: Workspace,
+    profile: Profile | None = None,
+    effective: EffectiveRules | None = None,
+    policy: TeamPolicy | None = None,
 ) -> Iterator[AttributionContext]:
-    """Open everything that attribution needs, under the rules in force or ``effective``, perhaps in ``profile``."""
+    """Open everything that attribution needs, under the rules in force or ``effective``, perhaps in ``profile``.
+
+    Chains are believed as far as ``policy`` says, or the team's policy in HEAD.
+    """
     rules = (effective or load_workspace_rules(workspace)[0]).of(AttributeRules)
     if profile is not None:
         rules = replace(rules, profile=profile)
     with open_attribution_store(workspace) as store, workspace.repository.objects() as objects, ExitStack() as stack:
-        evidence = AttributionContext(workspace, store, objects, rules)
+        ratings = rate_workspace_chains(workspace, store, policy)
+        evidence = AttributionContext(workspace, store, objects, rules, ratings)
         try:
             _ = evidence.lineage  # replays new records, which writes to the store
         except StoreUnwritable:
             copy = workspace.private_copy(store)
             if copy is None:
                 raise
-            evidence = AttributionContext(workspace, stack.enter_context(copy), objects, rules)
+            evidence = AttributionContext(workspace, stack.enter_context(copy), objects, rules, ratings)
         yield evidence
 
 

@@ -8,7 +8,7 @@ from custody.attribution.app.commit_claims import CommitLinkIndex, SessionEdit, 
 from custody.attribution.app.context import AttributionContext, FileVersion
 from custody.attribution.app.trace_match import add_trace_claims
 from custody.attribution.engine import attribute
-from custody.attribution.lineage import BETWEEN, IMPORTED, UNKNOWN
+from custody.attribution.lineage import BETWEEN, UNKNOWN
 from custody.attribution.model import (
     AttributionFinding,
     Grade,
@@ -27,14 +27,13 @@ from custody.core.ids import PENDING, CommitSha, RecordRef, SessionId, StoreId
 from custody.core.paths import Lines, RepoPath
 from custody.core.plural import count_noun
 from custody.core.view_merge import merge_call_views
-from custody.core.views import TRANSCRIPT, FileEdit, TracedFile
+from custody.core.views import FileEdit, TracedFile
 from custody.git import Ancestry
 from custody.ledger.queries import SESSIONS_READ_MAX, find_session_call, list_session_views_before
 from custody.ledger.records import is_claim_record, make_recorded_only_filter
 from custody.store import EVERYTHING
 
 NS = 1_000_000_000
-IMPORTED_KINDS = frozenset((IMPORTED, TRANSCRIPT, "trace", "trace_link"))
 
 NOTHING_SHOWS = "no captured edit shows this text"
 NOT_THIS_CALL = "this text appeared between two agent calls, not in one"
@@ -55,8 +54,8 @@ class LineAttributor:
         self._evidence = evidence
         self._strict = strict
         self._store = evidence.store
-        self._only = make_recorded_only_filter(evidence.store)
-        self._links = CommitLinkIndex(evidence.store)
+        self._ratings = evidence.ratings
+        self._links = CommitLinkIndex(evidence.store, evidence.ratings)
         self._stories: dict[int, Story | None] = {}
         self._intact: dict[StoreId, bool] = {}
         self._linked_memo: dict[tuple[CommitSha | None, str, int, Grade], tuple[RecordRef, ...]] = {}
@@ -103,7 +102,7 @@ class LineAttributor:
         """Return the model and the conversation that a trace names."""
         for ref in candidate.records:
             record = self._store.tables.record(ref)
-            for view in () if record is None else self._store.views.of(record):
+            for view in () if record is None else self._store.views.read_views(record):
                 if isinstance(view, TracedFile) and view.path == candidate.path:
                     ranges = [r for r in view.ranges if r.conversation or r.model]
                     first = ranges[0] if ranges else None
@@ -112,7 +111,7 @@ class LineAttributor:
                         view.conversation or (first.conversation if first else None),
                     )
                 if isinstance(view, FileEdit):
-                    return self._model(view, view.session, candidate.grade), None
+                    return self._model(view, view.session, self._find_chains_of_equals(ref, candidate.grade)), None
         return None, None
 
     def story(self, state: int) -> Story | None:
@@ -212,7 +211,7 @@ class LineAttributor:
                 session=story.trace.session,
                 at_ns=story.at_ns,
                 parent_ns=lambda: self._parent_ns(segment.parent),
-                is_claimed=story.grade is Grade.CLAIMED,
+                chain=None if story.grade is Grade.CLAIMED else story.record.store,
             )
             self._linked_memo[key] = () if commit is None else self._links.find_link_records(commit, edit)
         return self._linked_memo[key]
@@ -230,7 +229,7 @@ class LineAttributor:
         return Story(
             trace=Trace(f"{author.agent}:{author.session}", author.agent, author.session),
             call=author.call,
-            model=self._model(author, author.session, grade),
+            model=self._model(author, author.session, self._find_chains_of_equals(author.ref, grade)),
             grade=grade,
             at_ns=author.at_ns,
             revision=author.revision,
@@ -238,19 +237,26 @@ class LineAttributor:
         )
 
     def _grade(self, author: StateAuthor) -> Grade:
-        is_claim = author.kind in IMPORTED_KINDS or not self.is_intact(author.ref.store)
-        return Grade.CLAIMED if is_claim else Grade.RECORDED
+        """Return the grade of a state by its record itself: another store's statement about its kind proves nothing."""
+        record = self._store.tables.record(author.ref)
+        is_claim = record is None or is_claim_record(record, self._ratings.believed)
+        return Grade.CLAIMED if is_claim or not self.is_intact(author.ref.store) else Grade.RECORDED
 
-    def _model(self, edit: FileEdit | StateAuthor, session: SessionId, grade: Grade) -> str | None:
+    def _find_chains_of_equals(self, ref: RecordRef, grade: Grade) -> frozenset[StoreId] | None:
+        """Return the chains that may add details to a recording; None where claims may too."""
+        return None if grade is Grade.CLAIMED or not self._strict else self._ratings.list_equals(ref.store)
+
+    def _model(self, edit: FileEdit | StateAuthor, session: SessionId, chains: frozenset[StoreId] | None) -> str | None:
         """Return the model of the call, else the latest of the session before it."""
         call_views = [] if edit.call is None else find_session_call(self._store, session, edit.call)
-        only = EVERYTHING if grade is Grade.CLAIMED or not self._strict else self._only
-        if only is not EVERYTHING:
-            call_views = [view for view in call_views if not is_claim_record(view.record, only.chains)]
+        only = EVERYTHING if chains is None else make_recorded_only_filter(chains)
+        if chains is not None:
+            call_views = [view for view in call_views if not is_claim_record(view.record, chains)]
         session_views = list_session_views_before(self._store, edit.agent, session, edit.at_ns, only)
         if len(session_views) >= SESSIONS_READ_MAX and only is EVERYTHING:
             # Claims alone may fill the limit, so recorded views are read separately.
-            session_views += list_session_views_before(self._store, edit.agent, session, edit.at_ns, self._only)
+            recorded = make_recorded_only_filter(self._ratings.believed)
+            session_views += list_session_views_before(self._store, edit.agent, session, edit.at_ns, recorded)
         for call in merge_call_views(view.view for view in call_views):
             if call.agent == edit.agent and call.model is not None:
                 return call.model

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from custody.attribution.lineage import BETWEEN, IMPORTED, UNKNOWN, LineOrigin, make_person_origin
+from custody.attribution.lineage import BETWEEN, UNKNOWN, LineOrigin, make_person_origin
 from custody.attribution.origin_search import LineMatch, OwnerFindings
 from custody.attribution.packing import pack_line_origins
 from custody.attribution.queries.lineage import REDACTED, LineageTables, StateAuthor, StateRow
@@ -157,7 +157,7 @@ class ForeignStates:
         newest = max((self._tables.newest(), *known.values()))
         fresh = [place for place in dict.fromkeys((s.seq, s.n) for s, _, _ in states) if place not in known]
         self._places[store] = known | {place: newest + number for number, place in enumerate(fresh, start=1)}
-        whole, is_claim = True, store not in self._store.tables.pulled()
+        whole = True
         for state, path, keys in states:
             origins, complete = self._origins(state.runs)
             whole = whole and complete
@@ -165,7 +165,7 @@ class ForeignStates:
                 id=self._places[store][state.seq, state.n],
                 path=path,
                 n=state.n,
-                author=_state_author_from_origin(store, state, IMPORTED if is_claim else state.kind),
+                author=_state_author_from_origin(store, state, state.kind),
                 text=None,
                 keys=tuple(keys),
                 origins=pack_line_origins(origins),

@@ -31,7 +31,7 @@ from custody.core.ids import (
 from custody.core.paths import Lines, RepoPath
 from custody.core.views import CommitLink, FileEdit, LinkOrigin, TracedFile
 from custody.core.wire.canonical import encode_json_text
-from custody.ledger.records import is_claim_record, list_trusted_chains
+from custody.ledger.records import is_claim_record
 from custody.store import ObservedView, Store
 
 _RECORDED = frozenset(("hook", "snapshot"))
@@ -99,6 +99,8 @@ class Proposals:
 
     store: Store
     rules: AttributeRules
+    believed: frozenset[StoreId]
+    """The chains whose live recordings count as recorded."""
     _answers: dict[object, Sequence[_ProposalMatch]] = field(default_factory=dict)
 
     def of(self, segment: Segment) -> list[Proposal]:
@@ -124,16 +126,12 @@ class Proposals:
         return list(proposals.values())
 
     def _grade(self, match: _ProposalMatch) -> Grade:
-        is_recorded = match.record.entry.kind in _RECORDED and not is_claim_record(match.record, self._chains)
+        is_recorded = match.record.entry.kind in _RECORDED and not is_claim_record(match.record, self.believed)
         return Grade.RECORDED if is_recorded else Grade.CLAIMED
 
     def _may_link(self, link: ObservedView[CommitLink], grade: Grade) -> bool:
         """Return whether a link may apply: anyone can write a link, so a claimed link applies only to claims."""
-        return grade is Grade.CLAIMED or not is_claim_record(link.record, self._chains)
-
-    @cached_property
-    def _chains(self) -> set[StoreId]:
-        return list_trusted_chains(self.store)
+        return grade is Grade.CLAIMED or not is_claim_record(link.record, self.believed)
 
     def _of_commit(self, commit: CommitSha | None) -> Sequence[_ProposalMatch]:
         if commit is None:

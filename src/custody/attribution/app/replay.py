@@ -33,7 +33,7 @@ from custody.core.paths import RepoPath
 from custody.core.record import Record
 from custody.core.views import FileEdit, FileState
 from custody.git import FileAt, Object, ObjectReader
-from custody.ledger.records import is_imported_record, list_trusted_chains
+from custody.ledger.records import is_imported_record
 from custody.store import Store
 
 MARKER = "[redacted:"
@@ -133,11 +133,12 @@ class Lineage:
 
     def _load_snapshots(self, rows: Sequence[tuple[int, str, RecordRef, int]]) -> list[FileSnapshot]:
         snapshots = []
-        trusted = list_trusted_chains(self.store)
+        # This only ranks two recordings of one call; who is believed is decided by the policy of each question.
+        near = self.store.tables.list_owned_chains() | self.store.tables.list_pulled_chains()
         for _, _, ref, n in rows:
-            observed = self.store.views.at(ref, n)
+            observed = self.store.views.read_view_at(ref, n)
             if observed is not None and isinstance(observed.view, FileEdit | FileState):
-                kind = _classify_snapshot_record(observed.record, trusted)
+                kind = _classify_snapshot_record(observed.record, near)
                 snapshots.append(file_snapshot_from_view(observed.view, ref, n, kind))
         return snapshots
 
@@ -223,7 +224,7 @@ class Lineage:
     def _find_renamed_text(self, snapshot: FileSnapshot) -> TracedText | None:
         """Return the text of a file that the same call deleted if most lines of the new file are from there."""
         record = self.store.tables.record(snapshot.ref) if snapshot.before is None else None
-        views = () if record is None or snapshot.after is None else self.store.views.of(record)
+        views = () if record is None or snapshot.after is None else self.store.views.read_views(record)
         after = split_lineage_lines(snapshot.after or "")
         keys = set(self.make_keys(line for line in after if is_informative_lineage_line(line)))
         for view in views:
@@ -266,20 +267,20 @@ class Lineage:
 
     def text_before_state(self, state: StateRow) -> list[str]:
         """Return the lines before a state's call, as far as its record holds them."""
-        observed = self.store.views.at(state.ref, state.n)
+        observed = self.store.views.read_view_at(state.ref, state.n)
         before = observed.view.before if observed is not None and isinstance(observed.view, FileEdit) else None
         return [] if before is None else split_lineage_lines(before.content or "")
 
     def overwrites(self, state: StateRow) -> bool:
         """Return whether a state's call overwrote a file with an uncaptured text."""
-        observed = self.store.views.at(state.ref, state.n)
+        observed = self.store.views.read_view_at(state.ref, state.n)
         return observed is not None and isinstance(observed.view, FileEdit) and observed.view.overwrites
 
     def _read(self, state: StateRow) -> list[str]:
         """Return the lines of a state as stored beside it, or those of its record."""
         if state.text is not None:
             return split_lineage_lines(state.text)
-        observed = self.store.views.at(state.ref, state.n)
+        observed = self.store.views.read_view_at(state.ref, state.n)
         if observed is None or not isinstance(observed.view, FileEdit | FileState):
             return []
         applied = apply_file_snapshot(file_snapshot_from_view(observed.view, state.ref, state.n), None)
@@ -299,9 +300,9 @@ def _state_author_from_snapshot(snapshot: FileSnapshot) -> StateAuthor:
     )
 
 
-def _classify_snapshot_record(record: Record, trusted: Collection[StoreId]) -> str:
+def _classify_snapshot_record(record: Record, near: Collection[StoreId]) -> str:
     """Return the record's kind, or ``IMPORTED`` for any imported record."""
-    return IMPORTED if is_imported_record(record, trusted) else record.entry.kind
+    return IMPORTED if is_imported_record(record, near) else record.entry.kind
 
 
 def _extract_snapshot_call(observed: str) -> str:

@@ -10,7 +10,7 @@ from msgspec import structs
 from custody.attribution.app.answers import LineAnswer
 from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.findings import LineAttributor
-from custody.attribution.model import LineOwner, TraceAttribution
+from custody.attribution.model import Grade, LineOwner, TraceAttribution
 from custody.attribution.text import is_informative_lineage_line, make_lineage_keys
 from custody.attribution.wire import AgentModelShare, LineShare, StatsPeriod, StatsReport, UncountedFile
 from custody.core.errors import InputError
@@ -76,6 +76,8 @@ class LineStatistics:
         }
         self.models: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
         self.by_agent_model: defaultdict[tuple[str, str], LineTally] = defaultdict(LineTally)
+        self.self_reported = 0
+        """Lines of people whom only self-reported records name."""
         self.files = 0
         self.left_out: list[UncountedFile] = []
         self.notes: dict[str, None] = {}
@@ -84,6 +86,8 @@ class LineStatistics:
         """Count the lines of one answer in every table."""
         owner, count = answer.owner, len(answer.lines)
         share = {LineOwner.AGENT: 1.0, LineOwner.MIXED: answer.share}.get(owner, 0.0)
+        if owner is LineOwner.PERSON and answer.grade is Grade.CLAIMED:
+            self.self_reported += count
         names = {"class": str(owner.value), "folder": folder, "growth": day}
         if isinstance(answer.finding, TraceAttribution):
             names["agent"] = answer.finding.candidate.trace.agent
@@ -195,6 +199,7 @@ def _report_line_statistics(
         rules_digest=rules_digest,
         since=None if since_ns is None else format_timestamp(since_ns),
         files=statistics.files,
+        self_reported=statistics.self_reported,
         totals=statistics.share("all", statistics.totals),
         classes=statistics.shares("class"),
         models=statistics.shares("model"),

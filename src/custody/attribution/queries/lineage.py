@@ -243,7 +243,7 @@ class LineageTables:
         )
         self._db.run(f"INSERT INTO lineage_state ({_STATE}) VALUES ({', '.join('?' * len(row))})", row)
         lines = [(key, state.id) for key in dict.fromkeys(added)]
-        self._db.many("INSERT INTO lineage_line (hash, state) VALUES (?, ?)", lines)
+        self._db.run_for_each("INSERT INTO lineage_line (hash, state) VALUES (?, ?)", lines)
 
     def forget(self, path: RepoPath) -> None:
         """Drop the states of a file that were replayed here, and every version, since versions may refer to them."""

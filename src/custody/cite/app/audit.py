@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 
 from custody.attribution.app.context import open_attribution
 from custody.cite.app.report_file import STDIN, load_citation_rules, read_cited_report
@@ -61,6 +62,10 @@ def cite_audit(
     )
 
 
+REMEDIES: Mapping[str, str] = MappingProxyType({code.value: about.remedy for code, about in CODES.items()})
+"""What to do about a finding, by the code that reports have."""
+
+
 def _gather_record_findings(
     workspace: Workspace, reports: Mapping[str, AuditSubject], rules: CiteRules, session: str | None
 ) -> Mapping[str, RecordFindings]:
@@ -98,11 +103,6 @@ def encode_citation_sarif(report: CiteAuditReport, version: str) -> bytes:
         for finding in report.findings
     ]
     return encode_sarif(version, rules, results)
-
-
-def look_up_citation_remedy(code: str) -> str:
-    """Return what to do about a finding with this code."""
-    return next(about.remedy for citation_code, about in CODES.items() if citation_code.value == code)
 
 
 def _to_cite_file(name: str, audit: Audit, record_findings: RecordFindings) -> CiteFile:
@@ -166,7 +166,7 @@ class ChangeAudit:
                 for file, content in documents:
                     subject = AuditSubject.of(content)
                     recorded = recording.check_version(file.change.path, subject, self._rules)
-                    findings = map(subject.placed, recorded.found)
+                    findings = map(subject.locate_finding, recorded.found)
                     yield (
                         file,
                         tuple(

@@ -198,7 +198,7 @@ class AttentionAwareContextManager:
         self.registry = registry
         self.rules = rules or CiteRules()
         self.monitor = monitor or ContextPerformanceMonitor(_context_settings_from_rules(self.rules))
-        self.compressor = RestorableSourceCompressor(registry.known, self.rules)
+        self.compressor = RestorableSourceCompressor(registry.find_with_text, self.rules)
         self._count = count
         self._cache = _CompressionCache(self.monitor, self.rules, clock)
         self._attention_weights: dict[SourceID, float] = {}
@@ -212,7 +212,7 @@ class AttentionAwareContextManager:
 
     def register(self, source: ResearchSource) -> SourceIdentity:
         """Register a source, and report to the monitor whether it was known."""
-        identity, is_new = self.registry.registered(source)
+        identity, is_new = self.registry.register_or_find(source)
         self.monitor.registered(was_known=not is_new)
         return identity
 

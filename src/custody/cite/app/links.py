@@ -71,6 +71,17 @@ class _SelectedLink(NamedTuple):
     memory: LinkMemory | None
 
 
+class _LinkJudgement(NamedTuple):
+    """A URL, what this run did with it, and its memory and verdict afterwards; ``why`` is empty if it did nothing."""
+
+    link: _SelectedLink
+    asks: str | None
+    is_checked: bool
+    memory: LinkMemory | None
+    verdict: LinkVerdict | None
+    why: str
+
+
 @dataclass(slots=True, kw_only=True)
 class _LinkRun:
     """The state of one run."""
@@ -124,14 +135,14 @@ def cite_check_links(
         _check_selected_links(workspace, chosen, run, check_links_on_web if web is None else web)
         if registry is not None:
             _store_link_checks(workspace, registry, chosen, run)
-    links = [_to_cite_link(selected_link, run, network=network) for selected_link in chosen]
-    gone = network and any(link.verdict == LinkVerdict.GONE.value for link in links)
+    judgements = [_judge_selected_link(link, run) for link in chosen]
+    gone = network and any(judgement.verdict is LinkVerdict.GONE for judgement in judgements)
     return CiteLinksReport(
         outcome="found" if gone else "fine",
         network=network,
         file=selection.file,
         registry=about.registry,
-        links=links,
+        links=[_to_cite_link(judgement, run, network=network) for judgement in judgements],
         no_address=about.no_address,
         fresh=about.fresh,
         gone_after=rules.link_gone_after,
@@ -211,7 +222,9 @@ def _store_link_checks(
     workspace: Workspace, registry: SourceRegistry, chosen: Sequence[_SelectedLink], run: _LinkRun
 ) -> None:
     try:
-        registry.checked((str(link.id), run.informative[link.url]) for link in chosen if link.url in run.informative)
+        registry.record_checks(
+            (str(link.id), run.informative[link.url]) for link in chosen if link.url in run.informative
+        )
     except WorldError as error:
         workspace.talk(f"{error.message}; the results are shown but not stored")
 
@@ -224,19 +237,25 @@ def _choose_link_target(link: _SelectedLink, run: _LinkRun) -> RequestTarget | U
     return target
 
 
-def _to_cite_link(link: _SelectedLink, run: _LinkRun, *, network: bool) -> CiteLink:
+def _judge_selected_link(link: _SelectedLink, run: _LinkRun) -> _LinkJudgement:
     target = _choose_link_target(link, run)
     outcome = run.outcomes.get(link.url) if isinstance(target, RequestTarget) else target
-    memory, verdict, why = _judge_link_outcome(link, outcome, run)
-    if not why:
-        why = "not checked: interrupted" if network else "" if memory is None else memory.last.why
+    asks = target.url if isinstance(target, RequestTarget) else None
+    return _LinkJudgement(link, asks, isinstance(outcome, LinkCheck), *_judge_link_outcome(link, outcome, run))
+
+
+def _to_cite_link(judgement: _LinkJudgement, run: _LinkRun, *, network: bool) -> CiteLink:
+    memory = judgement.memory
     last = None if memory is None else memory.last
+    why = judgement.why
+    if not why:
+        why = "not checked: interrupted" if network else "" if last is None else last.why
     return CiteLink(
-        id=link.id,
-        address=link.url,
-        asks=target.url if isinstance(target, RequestTarget) else None,
-        looked=isinstance(outcome, LinkCheck),
-        verdict=None if verdict is None else verdict.value,
+        id=judgement.link.id,
+        address=judgement.link.url,
+        asks=judgement.asks,
+        looked=judgement.is_checked,
+        verdict=None if judgement.verdict is None else judgement.verdict.value,
         why=why,
         status=None if last is None else last.status,
         location=None if last is None else last.location,

@@ -336,7 +336,7 @@ class ReportEvidence:
 
     @cached_property
     def _owned(self) -> set[StoreId]:
-        return self._store.tables.owned()
+        return self._store.tables.list_owned_chains()
 
     def _names(
         self, subject: AuditSubject, lines: _Lines, path: RepoPath | None, not_looked: dict[CitationCode, str]

@@ -44,7 +44,7 @@ from custody.workspace.workspace import Workspace
 def cite_add(workspace: Workspace, fields: Mapping[str, Any], who: str | None = None) -> CiteAddReport:
     """Register the source with these fields (see ``source_from``) as ``who``, by default this machine's user."""
     registry = open_source_registry(workspace, who)
-    identity, is_new = registry.registered(
+    identity, is_new = registry.register_or_find(
         source_from({name: value for name, value in fields.items() if value is not None})
     )
     return registry.store.read(

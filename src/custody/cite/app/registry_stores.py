@@ -192,7 +192,7 @@ class SourcePage:
 
 def iterate_source_pages(store: Store, own: StoreId) -> Iterator[SourcePage]:
     """Yield the sources and readings of a chain that are not registered yet."""
-    after, end = RegistryTables(store).adopted(own), int(store.tables.head(own).seq)
+    after, end = RegistryTables(store).read_adopted_position(own), int(store.tables.head(own).seq)
     while after < end:
         readings = find_chain_source_readings(store, own, after, end, PAGE_ROWS)
         until = end if len(readings) < PAGE_ROWS else max(int(view.record.seq) for view in readings) - 1
@@ -404,7 +404,7 @@ class RecordRegistryStore:
         for page in () if own is None else iterate_source_pages(store, own):
             sources = [source for view in page.views if (source := self._read_recorded_source(view)) is not None]
             self._append(store, partial(plan_recorded_source_registrations, sources))
-            RegistryTables(store).set_adopted(page.store, page.until)
+            RegistryTables(store).put_adopted_position(page.store, page.until)
 
     def _read_recorded_source(self, observed: ObservedView[SourceAccess | Source]) -> RecordedSource | None:
         try:

@@ -71,7 +71,7 @@ def cite_contract(workspace: Workspace, ids: Sequence[str], *, context: bool = F
         named = [_require_source(registry, source_id) for source_id in dict.fromkeys(ids)]
         sources = list({source.source_id: source for source in named}.values())
     else:
-        sources = [source for _, source in registry.all()]
+        sources = [source for _, source in registry.list_all()]
     return CiteContractReport(
         kind="context" if context else "contract",
         text=executor_context(sources) if context else citation_contract(sources, load_citation_rules(workspace)),

@@ -52,9 +52,9 @@ class SourceRegistry:
 
     def register(self, source: ResearchSource) -> SourceIdentity:
         """Register a source and return its id; new facts about a known source are stored."""
-        return self.registered(source)[0]
+        return self.register_or_find(source)[0]
 
-    def registered(self, source: ResearchSource) -> tuple[SourceIdentity, bool]:
+    def register_or_find(self, source: ResearchSource) -> tuple[SourceIdentity, bool]:
         """Register a source; return its id and whether the id is new."""
         safe, keys = self.store.safe(source)
         assigned: list[tuple[int, bool]] = []
@@ -99,7 +99,7 @@ class SourceRegistry:
         identity = self.find_by_key(key)
         return None if identity is None else identity.source_id
 
-    def all(self) -> list[tuple[SourceIdentity, ResearchSource]]:
+    def list_all(self) -> list[tuple[SourceIdentity, ResearchSource]]:
         """Return all sources once, by number."""
         return self.store.read(lambda catalog: list(iterate_sources(catalog)))
 
@@ -148,7 +148,7 @@ class SourceRegistry:
             lambda catalog: plan_source_excerpt(catalog, source_id, safe, span, self._stamp()), lambda _: None
         )
 
-    def known(self, source_id: SourceID) -> tuple[ResearchSource, str | None] | None:
+    def find_with_text(self, source_id: SourceID) -> tuple[ResearchSource, str | None] | None:
         """Return a source and its full stored text, by any of its ids; None if it is not registered."""
 
         def read(catalog: Catalog) -> tuple[ResearchSource, str | None] | None:
@@ -168,7 +168,7 @@ class SourceRegistry:
             lambda catalog: plan_source_reading(catalog, source_id, reading, session, self._stamp()), lambda _: None
         )
 
-    def checked(self, checks: Iterable[tuple[SourceID, LinkCheck]]) -> None:
+    def record_checks(self, checks: Iterable[tuple[SourceID, LinkCheck]]) -> None:
         """Record link checks, all of them or none."""
         pending = list(checks)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from custody import __version__
-from custody.cite.app.audit import cite_audit, encode_citation_sarif, look_up_citation_remedy
+from custody.cite.app.audit import REMEDIES, cite_audit, encode_citation_sarif
 from custody.cite.app.report import cite_contract, cite_convert, cite_export, cite_report
 from custody.cite.wire import CiteAuditReport, CiteConvertReport, CiteFile, CiteReportReport, ReportSource, TargetName
 from custody.core.errors import EXIT, InputError, Outcome
@@ -85,7 +85,7 @@ def _render_audit(report: CiteAuditReport) -> Iterator[str]:
     for finding in report.findings:
         yield f"{finding.file}:{finding.line}:{finding.column}: {finding.code} {finding.message}"
     for code in dict.fromkeys(finding.code for finding in report.findings):
-        yield f"{code}: {look_up_citation_remedy(code)}"
+        yield f"{code}: {REMEDIES[code]}"
     for file in report.files:
         findings = count_noun(file.findings, "finding") if file.findings else "OK"
         sources, markers = count_noun(file.sources, "source"), count_noun(file.markers, "marker")

@@ -94,12 +94,12 @@ class RegistryTables(DerivedTables):
         """Return whether the registry of a chain is complete, with this version."""
         return self._state(head.store) == (head.seq, VERSION)
 
-    def adopted(self, store: StoreId) -> int:
+    def read_adopted_position(self, store: StoreId) -> int:
         """Return the position up to which the recorded sources of a chain are registered."""
         rows = self._db.rows("SELECT seq FROM state WHERE view = ? AND store_id = ?", (ADOPTED, store))
         return integer_from_sql(rows[0][0]) if rows else 0
 
-    def set_adopted(self, store: StoreId, seq: int) -> None:
+    def put_adopted_position(self, store: StoreId, seq: int) -> None:
         """Store that position."""
         with self._db.writing():
             self._put_state(ADOPTED, store, seq)
@@ -271,7 +271,7 @@ class TableCatalog:
             (self.registry, digest_table_key(hint), number),
         )
 
-    def hinted(self, hint: str) -> list[int]:
+    def list_hinted_numbers(self, hint: str) -> list[int]:
         """Return the numbers with this hint."""
         rows = self._db.rows(
             "SELECT n FROM registry_hint WHERE registry = ? AND hint = ? ORDER BY n LIMIT ?",

@@ -133,7 +133,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
         """Return a connection to a checked address of a host; raise ``ForbiddenUrl`` before connecting."""
-        refused = self._policy.against_port(port)
+        refused = self._policy.explain_port_refusal(port)
         if refused is not None:
             raise ForbiddenUrl(f"'{host}' uses {refused}")
         try:
@@ -161,7 +161,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         literal = parse_link_host_ip(host)
         if literal is not None:
             return self._check_addresses(host, [literal])
-        why = self._policy.against_name(host)
+        why = self._policy.explain_name_refusal(host)
         if why is not None:
             raise ForbiddenUrl(f"'{host}' is {why}")
         async with self._looking.setdefault(host, asyncio.Lock()):
@@ -184,7 +184,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
 
     def _check_addresses(self, host: str, addresses: list[str]) -> list[str]:
         for address in addresses:
-            why = self._policy.against_address(address)
+            why = self._policy.explain_address_refusal(address)
             if why is not None:
                 raise ForbiddenUrl(f"'{host}' resolves to {address}, which is {why}")
         return addresses

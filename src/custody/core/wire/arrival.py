@@ -5,8 +5,10 @@ Only this file defines the natural key of an event.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import quote, unquote
 
+from custody.core.errors import InputError
 from custody.core.ids import Digest, EventId, NaturalKey, digest_from_bytes
 from custody.core.record import ChainTip, RecordDraft
 from custody.core.wire.body import format_digest, split_payload_texts, trim_event_output
@@ -29,8 +31,10 @@ CONTINUES = "continues"
 ERASED = "erased"
 LOST = "lost"
 REGISTRY = "registry"
+WITNESS = "witness"
 SYSTEM_KINDS = frozenset((CONTINUES, ERASED, LOST))
 """Kinds that a store writes about itself; an event can never have them."""
+_EVENT_FAMILIES = frozenset(("event", "hook"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +47,30 @@ class Arrival:
 
 
 def arrival_from_bytes(event_id: EventId, data: bytes) -> Arrival:
-    """Prepare an event's bytes for a chain, or raise an ``InputError`` if they are not a valid event."""
-    return arrival_from_json(event_id, parse_json_bytes(data))
+    """Prepare the bytes of an event from outside for a chain, or raise an ``InputError`` if they are not valid."""
+    return arrival_from_json(event_id, refuse_host_witness(parse_json_bytes(data)))
+
+
+def refuse_host_witness(value: Json) -> Json:
+    """Return an event from outside; raise an ``InputError`` if it says that a code host vouches for it."""
+    if _has_host_witness(value):
+        raise InputError(
+            "'witness' of kind 'host' is only recorded by the service's own webhook",
+            hint="leave it out, or sign the decision with 'custody trust record --sign-key'",
+        )
+    return value
+
+
+def drop_host_witness(value: Json) -> Json:
+    """Return an event without the claim that a code host vouches for it: the rest may be true."""
+    if isinstance(value, dict) and _has_host_witness(value):
+        return {name: field for name, field in value.items() if name != WITNESS}
+    return value
+
+
+def _has_host_witness(value: Json) -> bool:
+    witness = value.get(WITNESS) if isinstance(value, dict) else None
+    return isinstance(witness, dict) and witness.get("kind") == "host"
 
 
 def arrival_from_json(event_id: EventId, value: Json) -> Arrival:
@@ -112,6 +138,26 @@ def parse_decision_key(key: NaturalKey) -> tuple[str, str]:
     """
     _, agent, _, _, name = key.split(":")
     return unquote(agent), unquote(name)
+
+
+class EventKey(NamedTuple):
+    """What the key of an agent's event says of it; it is known even if the payload was erased."""
+
+    agent: str
+    session: str
+    event: str
+    id: str
+
+
+def parse_event_key(key: NaturalKey) -> EventKey | None:
+    """Return what an event's key says; None for the key of another kind of record.
+
+    >>> parse_event_key(NaturalKey("hook:gemini:s1:BeforeAgent:p%3A1"))
+    EventKey(agent='gemini', session='s1', event='BeforeAgent', id='p:1')
+    >>> parse_event_key(NaturalKey("lost:x"))
+    """
+    family, *parts = key.split(":")
+    return EventKey(*map(unquote, parts)) if family in _EVENT_FAMILIES and len(parts) == len(EventKey._fields) else None
 
 
 def _natural_key_from_event(event: AnyEvent) -> NaturalKey:

@@ -226,6 +226,31 @@ class EraseReport(Report, frozen=True, kw_only=True, tag="erase"):
     records: list[str]
 
 
+class StoreReport(Report, frozen=True, kw_only=True, tag="store"):
+    """This store: its name, the id of its chain and its public key.
+
+    ``enrolled``: the policy of HEAD lists it with this key; ``listed_key`` is the key that it lists. ``line`` belongs
+    into the table ``[stores]`` of custody.toml.
+    """
+
+    name: str
+    id: str
+    key: str
+    enrolled: bool
+    listed_key: str | None
+    line: str
+
+
+class TeamPolicyReport(Report, frozen=True, kw_only=True, tag="team-policy"):
+    """What ``custody init --team`` added to custody.toml, and what it left as it was."""
+
+    file: str
+    added: list[str]
+    kept: list[str]
+    dry_run: bool
+    text: str
+
+
 class RecordSummary(msgspec.Struct, frozen=True):
     """One record in a list; ``number`` is its position in this store's own chain, None in another chain."""
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from custody.core.errors import CustodyError, GitError
 from custody.core.ids import CommitSha
-from custody.core.paths import Hunk
+from custody.dupes.app.patch_identity import decode_file_hunks
 from custody.dupes.facts.extractor import (
     classify_file_channel,
     detect_file_language,
@@ -47,7 +47,7 @@ FILES_PARSED_MAX = 200
 """Files parsed per change."""
 SOURCE_BYTES_MAX = 1 << 20
 FILES_CACHED_MAX = 1_024
-"""Parsed files cached per process: the next change often starts where this one ended."""
+"""Parsed files cached per batch: the next change often starts where this one ended."""
 LIMITS = PatchLimits(file_bytes_max=2 << 20, commit_bytes_max=16 << 20)
 SUBMODULE_MODE = 0o160000
 _SHAPES = {
@@ -94,9 +94,6 @@ class FileReading:
 
 
 NOT_READ = FileReading()
-
-_FILE_CACHE: dict[tuple[str, str], FileReading] = {}
-"""Files by language and object id, the most recently used last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +187,8 @@ class _Reader:
     def __init__(self, objects: ObjectReader[Object], rules: DedupeRules) -> None:
         self._objects = objects
         self._rules = rules
+        self._files: dict[tuple[str, str], FileReading] = {}
+        """Files by language and object id, the most recently used last."""
 
     def read(self, ref: ChangeRef, diff: CommitDiff | None) -> ReadChange | UnreadableChange:
         """Return the change of ``ref``, or why it cannot be read."""
@@ -231,7 +230,7 @@ class _Reader:
         change = file.change
         path = str(change.path)
         channel = classify_file_channel(path, self._rules.channel_patterns)
-        runs = tuple(_decode_hunks(file))
+        runs = tuple(decode_file_hunks(file))
         sides = [side for side in (change.old, change.new) if side is not None]
         opaque = _explain_opaque_file(file)
         before = after = NOT_READ
@@ -259,10 +258,10 @@ class _Reader:
         language = detect_file_language(path)
         if language is None:
             return NOT_READ
-        reading = _FILE_CACHE.pop((language, blob), None) or self._read_file(path, blob)
-        _FILE_CACHE[language, blob] = reading
-        while len(_FILE_CACHE) > FILES_CACHED_MAX:
-            del _FILE_CACHE[next(iter(_FILE_CACHE))]
+        reading = self._files.pop((language, blob), None) or self._read_file(path, blob)
+        self._files[language, blob] = reading
+        while len(self._files) > FILES_CACHED_MAX:
+            del self._files[next(iter(self._files))]
         return reading
 
     def _read_file(self, path: str, blob: str) -> FileReading:
@@ -281,24 +280,10 @@ def _refine_file_channel(channel: Channel, reading: FileReading) -> Channel:
     return refine_channel(channel, reading.facts)
 
 
-def _decode_hunks(file: FileDiff) -> Iterator[Hunk[str]]:
-    for hunk in file.hunks:
-        yield Hunk(
-            hunk.old_first,
-            hunk.new_first,
-            tuple(_decode_diff_line(text) for text in hunk.removed),
-            tuple(_decode_diff_line(text) for text in hunk.added),
-        )
-
-
 def _explain_opaque_file(file: FileDiff) -> str | None:
     if any(side is not None and side.mode == SUBMODULE_MODE for side in (file.change.old, file.change.new)):
         return "a submodule"
     return _OPAQUE.get(file.shown)
-
-
-def _decode_diff_line(raw: bytes) -> str:
-    return raw.decode("utf-8", "surrogateescape").removesuffix("\n").removesuffix("\r")
 
 
 def _decode_commit_text(raw: bytes) -> str:

@@ -60,7 +60,7 @@ def dupes_cluster(workspace: Workspace, changes: Sequence[str], *, with_landed: 
     rules = load_workspace_rules(workspace)[0].of(DedupeRules)
     with workspace.reading() as store:
         selected = {find_indexed_change(store, name).id for name in changes}
-        every = DupesTables(store).all_changes()
+        every = DupesTables(store).iterate_changes()
         rows = {row.id: row for row in every if with_landed or not row.on_main or row.id in selected}
         clusters, pairs = cluster_changes(workspace, store, rows, rules)
     shown = [cluster for cluster in clusters if not selected or selected.intersection(cluster.members)]
@@ -158,7 +158,7 @@ def _collect_canonical_evidence(descriptions: Mapping[int, ChangeDescription]) -
             change=change,
             opened_ns=description.opened_ns,
             scope=scopes[change],
-            has_tests=bool(description.of(Channel.TESTS)),
+            has_tests=bool(description.select_channels(Channel.TESTS)),
         )
         for change, description in descriptions.items()
     ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import BinaryIO
 
 from custody.core.ids import CommitSha
 from custody.dupes.app.change_reader import NO_COMMIT, ChangeRef, ReadChange, UnreadableChange, read_changes
@@ -9,7 +10,14 @@ from custody.dupes.app.check import dupes_check, dupes_preview
 from custody.dupes.app.report import escape_change_name, report_indexed_change
 from custody.dupes.app.select import find_main_branch_tip, read_change_commits
 from custody.dupes.model import ChangeDescription, ChangedPiece, ChangeRow
-from custody.dupes.queries import ChangeList, DupesTables, EvidenceRow, copy_change_rows
+from custody.dupes.queries import (
+    ChangeList,
+    DupesTables,
+    encode_change_index,
+    insert_change_rows,
+    iterate_change_rows,
+    load_change_index,
+)
 from custody.dupes.rules import DedupeRules
 from custody.dupes.wire import ChangeRefReport, DupesCheckReport
 from custody.git import Ancestry
@@ -30,7 +38,7 @@ def count_indexed_changes(store: Store) -> int:
 
 def list_indexed_changes(store: Store, *, after: int = 0) -> Iterator[ChangeRow]:
     """Yield every change with an id above ``after``, in the order of indexing."""
-    return DupesTables(store).all_changes(after=after)
+    return DupesTables(store).iterate_changes(after=after)
 
 
 def find_changes_by_id(store: Store, ids: Iterable[int]) -> dict[int, ChangeRow]:
@@ -40,12 +48,7 @@ def find_changes_by_id(store: Store, ids: Iterable[int]) -> dict[int, ChangeRow]
 
 def find_changes_by_head(store: Store, start: str) -> list[ChangeRow]:
     """Return the changes whose head starts with these digits, oldest first."""
-    return DupesTables(store).by_head(start)
-
-
-def find_duplicate_evidence(store: Store, start: str) -> list[EvidenceRow]:
-    """Return the stored evidence whose id, or whose change's head, starts with these digits; newest first."""
-    return DupesTables(store).evidence(start)
+    return DupesTables(store).list_changes_by_head(start)
 
 
 def is_change_index_outdated(store: Store) -> bool:
@@ -57,7 +60,17 @@ def is_change_index_outdated(store: Store) -> bool:
 
 def copy_change_index(source: Store, changes: int, into: Store) -> None:
     """Copy the first ``changes`` changes of the index into an empty store."""
-    copy_change_rows(source, changes, into)
+    insert_change_rows(into, iterate_change_rows(source, changes))
+
+
+def write_change_index(store: Store, changes: int, out: BinaryIO) -> None:
+    """Write the first ``changes`` changes of the index as JSON lines, with a last line that completes them."""
+    out.writelines(encode_change_index(store, changes))
+
+
+def read_change_index(into: Store, lines: Iterable[bytes]) -> None:
+    """Fill an empty index from such lines; raise ``InputError`` if any is missing or was changed."""
+    load_change_index(into, lines)
 
 
 STATES = ("open", "landed", "all")

@@ -133,7 +133,7 @@ def _collect_calibration_answers(store: Store) -> Iterator[tuple[float, bool]]:
 
 
 def _find_change_row(store: Store, base: str, head: str) -> ChangeRow | None:
-    return next((row for row in DupesTables(store).by_head(head) if row.base == base), None)
+    return next((row for row in DupesTables(store).list_changes_by_head(head) if row.base == base), None)
 
 
 def _score_change_pair(a: ChangeRow, b: ChangeRow) -> float:

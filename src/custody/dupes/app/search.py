@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from custody.dupes.app.change_reader import ReadChange
 from custody.dupes.chance import Model, compute_duplicate_probability
 from custody.dupes.evidence import Overlap
+from custody.dupes.exact_hash import KINDS, STORED
 from custody.dupes.model import (
     ChangeRow,
     ChangeSketch,
@@ -29,7 +30,7 @@ from custody.dupes.score import (
     select_index_terms,
     select_query_terms,
 )
-from custody.dupes.signature import KINDS, STORED, key_from_exact_hash
+from custody.dupes.signature import key_from_exact_hash
 
 CANDIDATES_MAX = 200
 """Candidates of a search: the upper end of document 002's target."""

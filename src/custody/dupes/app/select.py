@@ -39,9 +39,9 @@ def find_indexed_change(store: Store, typed: str) -> ChangeRow:
         names += [f"refs/pull/{number}/head", f"refs/merge-requests/{number}/head"]
     tables = DupesTables(store)
     for name in names:
-        if rows := tables.by_name(name):
+        if rows := tables.list_changes_by_name(name):
             return rows[-1]
-    rows = tables.by_head(typed.lower()) if _is_head_prefix(typed) else []
+    rows = tables.list_changes_by_head(typed.lower()) if _is_head_prefix(typed) else []
     if not rows:
         raise UnknownChange(f"unknown change '{typed}'", hint="name an indexed ref, pull request or head commit")
     if len({row.head for row in rows}) > 1:

@@ -11,6 +11,7 @@ from custody.core.wire.canonical import digest_rule_tables
 from custody.core.wire.time import format_timestamp
 from custody.dupes.app.change_reader import OWN, ChangeRef, UnreadableChange, read_changes
 from custody.dupes.app.labels import load_duplicate_model
+from custody.dupes.app.past_suggestions import PastSuggestion, read_past_suggestion
 from custody.dupes.app.search import ChangeMatch, ChangeSearch
 from custody.dupes.app.select import read_change_commits
 from custody.dupes.queries import DupesTables
@@ -35,7 +36,7 @@ def dupes_show(workspace: Workspace, typed: str) -> DupesShowReport:
             raise InputError(f"unknown evidence '{typed}'", hint="'custody dupes check' stores evidence")
         row = rows[0]
         evidence = msgspec.json.decode(row.body, type=DupesEvidence)
-        replayed, why = _replay_suggestion(workspace, store, evidence)
+        replayed, why = _replay_suggestion(workspace, store, evidence, read_past_suggestion(row))
     return DupesShowReport(
         outcome="found" if replayed == "differs" else "fine",
         id=row.id,
@@ -46,7 +47,9 @@ def dupes_show(workspace: Workspace, typed: str) -> DupesShowReport:
     )
 
 
-def _replay_suggestion(workspace: Workspace, store: Store, evidence: DupesEvidence) -> Replay:
+def _replay_suggestion(
+    workspace: Workspace, store: Store, evidence: DupesEvidence, suggestion: PastSuggestion | None
+) -> Replay:
     """Repeat the search as of the same change, with the term frequencies of that time."""
     rules = load_workspace_rules(workspace)[0].of(DedupeRules)
     model = load_duplicate_model(store)
@@ -57,8 +60,9 @@ def _replay_suggestion(workspace: Workspace, store: Store, evidence: DupesEviden
     ):
         if now != then:
             return "not possible", f"the {name} changed since"
-    this = evidence.this
-    base, head = CommitSha(this.base), CommitSha(this.head)
+    if suggestion is None:
+        return "not possible", "another version of custody stored the evidence"
+    base, head = CommitSha(suggestion.this.base), CommitSha(suggestion.this.head)
     ref = ChangeRef(base=base, head=head, commits=read_change_commits(workspace.repository, base, head))
     (change,) = read_changes(workspace.repository, [ref], rules)
     if isinstance(change, UnreadableChange):
@@ -71,16 +75,16 @@ def _replay_suggestion(workspace: Workspace, store: Store, evidence: DupesEviden
         without=() if itself is None else (itself,),
         counts={term.term: term.changes for term in evidence.terms},
     )
-    match = next((match for match in result.matches if match.change.head == evidence.other.head), None)
+    match = next((match for match in result.matches if match.change.head == suggestion.other.head), None)
     if match is None:
         return "differs", "the other change is no longer found"
-    return ("same", None) if _is_same_match(match, evidence) else ("differs", "scores have changed since")
+    is_same = match.score.category is suggestion.category and _has_same_scores(match, evidence)
+    return ("same", None) if is_same else ("differs", "scores have changed since")
 
 
-def _is_same_match(match: ChangeMatch, evidence: DupesEvidence) -> bool:
+def _has_same_scores(match: ChangeMatch, evidence: DupesEvidence) -> bool:
     return (
         dict(match.score.similarities) == evidence.signals
-        and match.score.category.value == evidence.category
         and match.shared_weight == evidence.shared_weight
         and match.chance.probability == evidence.chance
     )

@@ -1,11 +1,11 @@
 """Evidence for the gate about the calls that agents made before they changed risky files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from custody.attribution import Grade
 from custody.attribution.app.answers import LineAnswer
 from custody.config import EffectiveRules
-from custody.core.ids import CallId, SessionId
+from custody.core.ids import CallId, SessionId, StoreId
 from custody.core.paths import matches_path_pattern
 from custody.core.plural import count_noun
 from custody.gate.model import CallsBeforeEdit, MissingEvidence
@@ -21,9 +21,12 @@ EditAnswers = Mapping[str, Sequence[LineAnswer]]
 
 
 def gather_risky_call_evidence(
-    store: Store, edited: EditAnswers, effective: EffectiveRules
+    store: Store, edited: EditAnswers, effective: EffectiveRules, believed: Collection[StoreId]
 ) -> tuple[CallsBeforeEdit, ...] | MissingEvidence:
-    """Return the calls before the edits of risky files, one entry for each session and file."""
+    """Return the calls before the edits of risky files, one entry for each session and file.
+
+    What is usual is learned from the ``believed`` chains.
+    """
     rules = effective.of(GateRules)
     risky = [path for path in edited if any(matches_path_pattern(pattern, path) for pattern in rules.risky_paths)]
     written = [(path, answer) for path in risky for answer in edited[path] if answer.owner.is_agent]
@@ -34,7 +37,7 @@ def gather_risky_call_evidence(
         asked[path, answer.trace.session, answer.call, answer.grade is Grade.CLAIMED] = None
     if not asked:
         return ()
-    chances = CallChances(store, {session for _, session, _, _ in asked})
+    chances = CallChances(store, {session for _, session, _, _ in asked}, believed)
     if chances.known_calls < rules.calls_learnt_min:
         known = count_noun(chances.known_calls, "call")
         least = f"gate.calls_learnt_min = {rules.calls_learnt_min}"

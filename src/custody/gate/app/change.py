@@ -4,15 +4,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from custody.config import EffectiveRules, Setting, list_rule_files
+from custody.config import TEAM_FILE, EffectiveRules, Setting, TeamPolicy, list_rule_files
 from custody.core.errors import InputError
 from custody.core.evidence import ChangePeriod
 from custody.core.ids import CommitSha
+from custody.core.paths import RepoPath, matches_path_pattern
 from custody.core.wire.canonical import dump_canonical_json, rule_value_to_json
 from custody.git import Comparison, NoWorkFile, Repository, Walk, WorkCommit
 from custody.workspace.change import NS, ChangeRange, list_change_additions, resolve_change_range
-from custody.workspace.rules_in_force import load_rules_at_commit
+from custody.workspace.rules_in_force import load_base_team_policy, load_rules_at_commit
 from custody.workspace.workspace import Workspace
+
+GUARDED = (TEAM_FILE, ".github/workflows/**", ".gitlab-ci.yml")
+"""Patterns of the files that decide what may merge: rules, stores, reviewers and CI workflows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +64,16 @@ def _resolve_work_tree_review(work: WorkCommit, base: CommitSha, now_ns: int) ->
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rules in force for a change, the files that set them, and the rules that the change edits."""
+    """The rules in force for a change, the files that set them, and the rules that the change edits.
+
+    ``guarded`` are the files it edits that decide what may merge. ``team`` lists the stores and reviewers.
+    """
 
     rules: EffectiveRules
     sources: tuple[str, ...]
     changed: tuple[str, ...]
+    guarded: tuple[str, ...]
+    team: TeamPolicy
 
 
 def read_base_policy(review: ChangeUnderReview) -> Policy:
@@ -74,15 +83,32 @@ def read_base_policy(review: ChangeUnderReview) -> Policy:
     """
     rules, sources = load_rules_at_commit(review.repository, review.change.base, {})
     read = tuple(source.name for source in sources if source.state == "read")
-    return Policy(rules, read, _list_policy_changes(review))
+    changed = _list_policy_changes(review)
+    return Policy(
+        rules,
+        read,
+        changed,
+        _list_guarded_files(review, TEAM_FILE if changed else ""),
+        load_base_team_policy(review.repository, review.change.base, review.change.fork),
+    )
+
+
+def _list_guarded_files(review: ChangeUnderReview, named: str) -> tuple[str, ...]:
+    """List the edited files that decide what may merge, without the file whose changes are ``named`` already."""
+    touched = {path.display for path in _list_touched_paths(review)} - {named}
+    return tuple(
+        f"'{path}'" for path in sorted(touched) if any(matches_path_pattern(pattern, path) for pattern in GUARDED)
+    )
+
+
+def _list_touched_paths(review: ChangeUnderReview) -> set[RepoPath]:
+    sides = (side for file in review.change.files for side in (file.change.old, file.change.new))
+    return {side.path for side in sides if side is not None}
 
 
 def _list_policy_changes(review: ChangeUnderReview) -> tuple[str, ...]:
     """List the rules that differ between the fork point and the head."""
-    touched = {
-        side.path for file in review.change.files for side in (file.change.old, file.change.new) if side is not None
-    }
-    if touched.isdisjoint(list_rule_files()):
+    if _list_touched_paths(review).isdisjoint(list_rule_files()):
         return ()
     before = load_rules_at_commit(review.repository, review.change.fork, {})[0]
     try:

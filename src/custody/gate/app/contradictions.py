@@ -5,18 +5,18 @@ content. An attribution counts only as far as its own records support it.
 """
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 
-from custody.attribution import LineOwner, Trace
+from custody.attribution import Grade, LineOwner, Trace, TraceAttribution
 from custody.attribution.app.answers import LineAnswer
 from custody.attribution.app.blame import collect_lineage_words, compute_line_word_share, find_agents_by_line
 from custody.attribution.app.context import AttributionContext
-from custody.core.ids import CommitSha, NaturalKey, RecordRef, SessionId, StoreId
+from custody.core.assurance import Assurance, find_lowest_assurance
+from custody.core.ids import CommitSha, NaturalKey, RecordRef, SessionId
 from custody.core.paths import Lines, RepoPath
 from custody.core.views import FileEdit, FileState, TracedFile
 from custody.gate.model import MissingEvidence, RecordState
 from custody.ledger.queries import list_conflicting_session_edits, list_session_edits
-from custody.ledger.records import is_claim_record, list_trusted_chains
+from custody.ledger.records import is_claim_record
 from custody.store import ObservedView
 
 WORDS_SHARE_MIN = 0.5
@@ -94,13 +94,35 @@ class ContradictionCheck:
 
     def _is_a_claim(self, answer: LineAnswer, trace: Trace) -> bool:
         """Return whether only imported records say that a person wrote the lines."""
+        believed = self._evidence.ratings.believed
         return answer.owner is LineOwner.PERSON and all(
-            is_claim_record(observed.record, self._trusted_chains) for observed in self._records_of(answer, trace)
+            is_claim_record(observed.record, believed) for observed in self._records_of(answer, trace)
         )
 
-    @cached_property
-    def _trusted_chains(self) -> set[StoreId]:
-        return list_trusted_chains(self._store)
+    # --- how far to believe it ------------------------------------------------------------------------------------
+
+    def rate_answer(self, answer: LineAnswer) -> Assurance | None:
+        """Return how far the author of some lines can be believed; None for an unknown author."""
+        if answer.trace is None or answer.grade is None:
+            return None
+        if answer.grade is Grade.CLAIMED:
+            return Assurance.SELF_REPORTED
+        rate, rated = self._evidence.ratings.rate_record, [self._rate_origin(answer)]
+        if answer.owner is LineOwner.PERSON:
+            # One record that names the person is enough, but the call around it must be believed too.
+            named = (rate(observed.record) for observed in self._records_of(answer, answer.trace))
+            rated.append(max(named, key=lambda assurance: assurance.rank, default=Assurance.SELF_REPORTED))
+        return find_lowest_assurance(rated)
+
+    def _rate_origin(self, answer: LineAnswer) -> Assurance:
+        """Return the lowest assurance of the records that an answer is from."""
+        finding = answer.finding
+        refs = finding.candidate.records if isinstance(finding, TraceAttribution) else ()
+        if answer.story is not None:
+            refs = (*refs, answer.story.record)
+        records = [self._store.tables.record(ref) for ref in dict.fromkeys(refs)]
+        rated = [self._evidence.ratings.rate_record(record) for record in records if record is not None]
+        return find_lowest_assurance(rated) or Assurance.SELF_REPORTED
 
     # --- supported by its own records -----------------------------------------------------------------------------
 
@@ -121,17 +143,25 @@ class ContradictionCheck:
     def _records_of(self, answer: LineAnswer, trace: Trace) -> Iterator[ObservedView[_TextView]]:
         """Yield the views behind an answer that belong to its agent and session."""
         if answer.owner is LineOwner.PERSON:
+            own = self._list_own_edits(answer)
             for observed in list_session_edits(self._store, trace.session):
                 edit = observed.view
-                if edit.proposed is not None and (edit.agent, edit.call) == (trace.agent, answer.call):
+                is_same = edit.call == answer.call or edit.id in own
+                if edit.proposed is not None and edit.agent == trace.agent and is_same:
                     yield observed
             return
         for ref in sorted({ref for signal in answer.signals for ref in signal.records}):
             record = self._store.tables.record(ref)
-            for n, view in enumerate(() if record is None else self._store.views.of(record)):
+            for n, view in enumerate(() if record is None else self._store.views.read_views(record)):
                 if isinstance(view, _TextView) and (view.agent, view.session) == (trace.agent, trace.session):
                     assert record is not None, "a view belongs to a record"
                     yield ObservedView(record, view, n)
+
+    def _list_own_edits(self, answer: LineAnswer) -> frozenset[str]:
+        """Return the ids of the edits in the record that an answer is from: another record may report one again."""
+        record = None if answer.story is None else self._store.tables.record(answer.story.record)
+        views = () if record is None else self._store.views.read_views(record)
+        return frozenset(view.id for view in views if isinstance(view, FileEdit))
 
 
 def _is_answer_contradicted(answer: LineAnswer, trace: Trace, agents: frozenset[str]) -> bool:

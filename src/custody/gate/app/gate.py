@@ -14,6 +14,12 @@ from custody.core.wire.time import format_timestamp
 from custody.gate.app.change import ChangeUnderReview, Policy, read_base_policy, resolve_change_under_review
 from custody.gate.app.gather import GatheredEvidence, gather_evidence
 from custody.gate.app.snapshot import EvidenceBasis, read_verdict_basis
+from custody.gate.app.spending import (
+    BudgetUseMode,
+    SettledVerdict,
+    VerdictBudget,
+    report_local_state,
+)
 from custody.gate.checks import (
     GateCheck,
     check_attribution,
@@ -23,9 +29,8 @@ from custody.gate.checks import (
     check_integrity,
     check_policy,
     check_trust,
-    judge,
 )
-from custody.gate.model import CODES, ChangeSpot, GateVerdict, MissingEvidence, Reason, VerdictLevel
+from custody.gate.model import CODES, ChangeSpot, MissingEvidence, Reason, VerdictLevel
 from custody.gate.rules import GateRules
 from custody.gate.wire.report import (
     AddedLines,
@@ -62,10 +67,15 @@ TABLES = ("attribute", "cite", "dedupe", "gate", "graph", "trust")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRequest:
-    """A change to judge: ``BASE..HEAD``, or the work tree for None; ``description`` is its author's text."""
+    """A change to judge: ``BASE..HEAD``, or the work tree for None; ``description`` is its author's text.
+
+    With ``budget = "reserve"`` an approval that rests on trust reserves the lines of the change. Otherwise nothing is
+    recorded: ``look`` reads every place that lines are reserved in, ``here`` this store only.
+    """
 
     change: str | None = None
     description: bytes | None = None
+    budget: BudgetUseMode = "here"
 
 
 def gate(workspace: Workspace, request: GateRequest) -> GateReport:
@@ -75,10 +85,16 @@ def gate(workspace: Workspace, request: GateRequest) -> GateReport:
     with resolve_change_under_review(still, request.change) as review:
         policy = read_base_policy(review)
         warn_of_ignored_rules(workspace, policy.rules)
+        budget = VerdictBudget(still, tuple(CHECKS.values()), policy.rules.of(GateRules), request.budget)
         basis, gathered = _gather_stable_evidence(still, review, policy, request.description)
-        verdict = judge(gathered.evidence, tuple(CHECKS.values()), policy.rules.of(GateRules))
+        settled = budget.settle(gathered)
+        for _ in range(GATHER_ATTEMPTS_MAX):
+            if not settled.is_outdated:
+                break
+            basis, gathered = _gather_stable_evidence(still, review, policy, request.description)
+            settled = budget.settle(gathered)
         return _build_gate_report(
-            review, policy, gathered, verdict, _VerdictBinding(now_ns, basis, request.description)
+            review, policy, gathered, settled, _VerdictBinding(now_ns, basis, request.description)
         )
 
 
@@ -88,14 +104,14 @@ def _gather_stable_evidence(
     """Return the evidence and its basis; no record arrived while the evidence was gathered."""
     basis = read_verdict_basis(workspace)
     for _ in range(GATHER_ATTEMPTS_MAX):
-        gathered = gather_evidence(workspace, review, policy, description, workspace.now_ns())
+        gathered = gather_evidence(workspace, review, policy, description)
         before, basis = basis, read_verdict_basis(workspace)
         if basis == before:
             return basis, gathered
     from custody.gate.app.snapshot import open_verdict_workspace  # only needed while agents are working
 
     with open_verdict_workspace(workspace, basis) as past:
-        return basis, gather_evidence(past, review, policy, description, workspace.now_ns())
+        return basis, gather_evidence(past, review, policy, description)
 
 
 def find_first_added_place(workspace: Workspace, request: GateRequest) -> PlaceReport:
@@ -138,9 +154,13 @@ class _VerdictBinding:
 
 
 def _build_gate_report(
-    review: ChangeUnderReview, policy: Policy, gathered: GatheredEvidence, verdict: GateVerdict, bound: _VerdictBinding
+    review: ChangeUnderReview,
+    policy: Policy,
+    gathered: GatheredEvidence,
+    settled: SettledVerdict,
+    bound: _VerdictBinding,
 ) -> GateReport:
-    evidence, change = gathered.evidence, review.change
+    evidence, change, verdict = gathered.evidence, review.change, settled.verdict
     lines = Counter[LineOwner]()
     for _, added_range in evidence.ranges:
         lines[added_range.whose] += len(added_range.lines)
@@ -154,6 +174,7 @@ def _build_gate_report(
         fork=change.fork,
         worktree=review.is_work_tree,
         level=verdict.level.value,
+        assurance=evidence.assurance.value,
         reasons=[_report_gate_reason(reason) for reason in verdict.reasons],
         added=AddedLines(**{whose.value: lines[whose] for whose in LineOwner}),
         unread=[
@@ -172,6 +193,7 @@ def _build_gate_report(
         gaps=basis.gaps,
         description=None if bound.description is None else format_digest(digest_from_bytes(bound.description)),
         trust=list(gathered.agents),
+        local=report_local_state(gathered, settled, basis.withheld),
     )
 
 

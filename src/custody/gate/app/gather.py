@@ -6,9 +6,11 @@ from dataclasses import dataclass, field, replace
 
 from custody.attribution import Grade
 from custody.attribution.app.answers import LineAnswer
-from custody.attribution.app.context import open_attribution
+from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.findings import LineAttributor
+from custody.core.assurance import Assurance
 from custody.core.errors import InputError, StoreError
+from custody.core.ids import StoreId
 from custody.dupes.app.indexed_changes import get_newest_change_id
 from custody.gate.app.change import ChangeUnderReview, Policy
 from custody.gate.app.contradictions import ContradictionCheck
@@ -29,8 +31,17 @@ from custody.ledger.records import list_recording_gaps
 from custody.ledger.verify import check_ledger_integrity
 from custody.store import Store
 from custody.trust import ChangeAuthor
-from custody.trust.app.approve import decide_approvals
-from custody.trust.app.authors import Operators, trust_author_from_answer
+from custody.trust.app.approval_decision import (
+    ApprovalQuestion,
+    ApprovalResult,
+    budget_place_from_rules,
+    decide_change_approval,
+    make_approval_query,
+    report_agent_approval,
+)
+from custody.trust.app.audit_key import open_audit_key
+from custody.trust.app.authors import AuthorLines, Operators, trust_author_from_answer
+from custody.trust.app.decision_assurance import DecisionPolicy
 from custody.trust.wire import AgentApproval
 from custody.workspace.change import Addition
 from custody.workspace.workspace import Workspace
@@ -44,20 +55,24 @@ NOT_INDEXED = "no change is indexed, gate.duplicates = when-indexed"
 class GatheredEvidence:
     """The evidence, the agents' approvals for the report, and the skipped checks with the reason.
 
-    ``edited`` has the attribution of the added lines, by path.
+    ``edited`` has the attribution of the added lines, by path. ``question`` is what ``approval`` answers, None where no
+    agent wrote added lines. Recordings outside the ``believed`` chains are claims.
     """
 
     evidence: GateEvidence
     agents: tuple[AgentApproval, ...] = ()
+    question: ApprovalQuestion | None = None
+    approval: ApprovalResult | None = None
     edited: Mapping[str, Sequence[LineAnswer]] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
+    believed: frozenset[StoreId] = frozenset()
 
 
 def gather_evidence(
-    workspace: Workspace, review: ChangeUnderReview, policy: Policy, description: bytes | None, now_ns: int
+    workspace: Workspace, review: ChangeUnderReview, policy: Policy, description: bytes | None
 ) -> GatheredEvidence:
     """Return the evidence for all checks that are on."""
-    gathered = _gather_attribution_evidence(workspace, review, policy, now_ns)
+    gathered = _gather_attribution_evidence(workspace, review, policy)
     rules = policy.rules.of(GateRules)
     skipped = {}
     duplicates = _gather_duplicates(workspace, review, policy, rules)
@@ -75,13 +90,18 @@ def gather_evidence(
         skipped["calls"] = "gate.calls = off"
     else:
         calls = _gather_risky_calls(workspace, gathered, policy)
-    evidence = replace(gathered.evidence, duplicates=duplicates, texts=texts, calls=calls, policy=policy.changed)
+    evidence = replace(
+        gathered.evidence,
+        duplicates=duplicates,
+        texts=texts,
+        calls=calls,
+        policy=policy.changed,
+        guarded=policy.guarded,
+    )
     return replace(gathered, evidence=evidence, skipped=skipped)
 
 
-def _gather_attribution_evidence(
-    workspace: Workspace, review: ChangeUnderReview, policy: Policy, now_ns: int
-) -> GatheredEvidence:
+def _gather_attribution_evidence(workspace: Workspace, review: ChangeUnderReview, policy: Policy) -> GatheredEvidence:
     """Return who wrote the added lines, and the decisions about these agents."""
     change = review.change
     recorded = _read_gate_record_state(workspace)  # first: the queries below may create the store
@@ -97,7 +117,7 @@ def _gather_attribution_evidence(
         FileAdditions(file.path.display, MissingEvidence(file.reason, READ_IT)) for file in review.left_out
     )
     try:
-        with open_attribution(workspace, effective=policy.rules) as context:
+        with open_attribution(workspace, effective=policy.rules, policy=policy.team) as context:
             attributor, operators = LineAttributor(context, strict=True), Operators(context)
             if review.version is not None:
                 context.history.prepare(review.version, [addition.path for addition in change.additions])
@@ -115,7 +135,9 @@ def _gather_attribution_evidence(
             edited = {
                 path.display: answer for path, answer in answers.items() if not isinstance(answer, MissingEvidence)
             }
-            return replace(_add_trust_answers(context.store, review, policy, evidence, now_ns), edited=edited)
+            question = _ask_about_trust(context, review, policy, evidence)
+            answered = _add_trust_answers(context.store, evidence, question)
+            return replace(answered, edited=edited, believed=context.ratings.believed)
     except StoreError as error:
         unknown = MissingEvidence(f"was not checked: {error.message}", error.hint or ASK_DOCTOR)
         nothing = tuple(FileAdditions(addition.path.display, unknown) for addition in change.additions)
@@ -159,29 +181,67 @@ def _gather_file_evidence(
     if sum(len(answer.lines) for answer in answers) != sum(map(len, addition.lines)):
         return FileAdditions(path, MissingEvidence("has lines that could not be attributed", READ_IT))
     doubted = contradictions.find_contradicted_lines(addition.path, answers)
-    ranges = (_gate_range_from_answer(answer, operators, is_doubted=answer.lines in doubted) for answer in answers)
+    ranges = (
+        _gate_range_from_answer(
+            answer, operators, contradictions.rate_answer(answer), is_doubted=answer.lines in doubted
+        )
+        for answer in answers
+    )
     return FileAdditions(path, tuple(ranges))
 
 
-def _gate_range_from_answer(answer: LineAnswer, operators: Operators, *, is_doubted: bool) -> AddedRange:
+def _gate_range_from_answer(
+    answer: LineAnswer, operators: Operators, assurance: Assurance | None, *, is_doubted: bool
+) -> AddedRange:
     """Return added lines with their author; contradicted evidence is only a claim."""
+    if is_doubted and assurance is not None:
+        assurance = Assurance.SELF_REPORTED
     grade = Grade.CLAIMED if is_doubted and answer.grade is not None else answer.grade
-    return AddedRange(answer.lines, answer.owner, answer.tier, grade, trust_author_from_answer(answer, operators))
+    return AddedRange(
+        answer.lines, answer.owner, answer.tier, grade, trust_author_from_answer(answer, operators), assurance
+    )
 
 
-def _add_trust_answers(
-    store: Store, review: ChangeUnderReview, policy: Policy, evidence: GateEvidence, now_ns: int
-) -> GatheredEvidence:
-    """Return the evidence with the approval of each agent, computed from the records that were just verified."""
+def _ask_about_trust(
+    context: AttributionContext, review: ChangeUnderReview, policy: Policy, evidence: GateEvidence
+) -> ApprovalQuestion | None:
+    """Return the question whether the agents' records allow the change; None where no agent wrote added lines.
+
+    Lines of unknown authors belong to the attribution check.
+    """
     lines = Counter[ChangeAuthor]()
     for _, added_range in evidence.ranges:
         if added_range.author is not None:
             lines[added_range.author] += len(added_range.lines)
     if not lines:
+        return None
+    least = Assurance(policy.rules.of(GateRules).assurance_min)
+    return ApprovalQuestion(
+        change=review.change,
+        by=AuthorLines(lines),
+        query=make_approval_query(policy.rules, context.workspace.now_ns()),
+        decisions=DecisionPolicy(policy.team, least, context.ratings, review.repository),
+        place=budget_place_from_rules(policy.rules),
+        audit_key=open_audit_key(context.workspace),
+    )
+
+
+def _add_trust_answers(store: Store, evidence: GateEvidence, question: ApprovalQuestion | None) -> GatheredEvidence:
+    """Return the evidence with the approval of each agent, computed from the records that were just verified."""
+    if question is None:
         return GatheredEvidence(evidence)
-    approvals = decide_approvals(store, review.change, lines, policy.rules, now_ns)
-    answers = tuple(TrustAnswer(decided.case.author, decided.approval) for decided, _ in approvals)
-    return GatheredEvidence(replace(evidence, trust=answers), tuple(agent for _, agent in approvals))
+    approval = decide_change_approval(store, question)
+    agents = tuple(
+        report_agent_approval(answer, question.by.authors[answer.case.author], question.query.rules, is_portable=True)
+        for answer in approval.answers
+    )
+    evidence = replace(evidence, trust=list_trust_answers(approval))
+    return GatheredEvidence(evidence, agents, question, approval)
+
+
+def list_trust_answers(approval: ApprovalResult) -> tuple[TrustAnswer, ...]:
+    """Return the approval of each agent as evidence."""
+    return tuple(TrustAnswer(answer.case.author, answer.approval, answer.assurance) for answer in approval.answers)
 
 
 def _gather_duplicates(
@@ -210,6 +270,6 @@ def _gather_risky_calls(
 
     try:
         with workspace.reading() as store:
-            return gather_risky_call_evidence(store, gathered.edited, policy.rules)
+            return gather_risky_call_evidence(store, gathered.edited, policy.rules, gathered.believed)
     except StoreError as error:
         return MissingEvidence(error.message, error.hint or ASK_DOCTOR)

@@ -1,6 +1,6 @@
 """A workspace as of a past time: a private store with only the records that existed then."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -14,6 +14,7 @@ from custody.core.record import ChainTip
 from custody.core.wire.body import format_digest
 from custody.dupes.app.indexed_changes import copy_change_index, find_changes_by_id, get_newest_change_id
 from custody.gate.wire.report import IndexExtentReport
+from custody.ledger.assurance import find_head_signers
 from custody.ledger.records import list_recording_gaps
 from custody.store import Store, copy_chains_until, set_owned_chains
 from custody.trust.app.approval_case import digest_approval_chain_heads
@@ -28,7 +29,7 @@ class EvidenceBasis:
     """The heads of all chains, the chain that the store appends to, the index, and the number of gaps.
 
     ``owned`` are the chains that the store appends to or once did; others were imported. ``index`` is None where no
-    change is indexed, ``gaps`` where they cannot be read.
+    change is indexed, ``gaps`` where they cannot be read. ``withheld`` counts texts that other stores did not share.
     """
 
     chains: tuple[ChainTip, ...] = ()
@@ -36,6 +37,7 @@ class EvidenceBasis:
     owned: frozenset[StoreId] = frozenset()
     index: IndexExtentReport | None = None
     gaps: int | None = 0
+    withheld: int = 0
 
     @property
     def chain_head(self) -> str | None:
@@ -54,8 +56,10 @@ def read_verdict_basis(workspace: Workspace) -> EvidenceBasis:
     try:
         with open_attribution_store(workspace) as store, store.reading():
             chains = tuple(store.tables.chains())
-            owned = store.tables.owned() & {head.store for head in chains}
-            return EvidenceBasis(chains, store.own(), frozenset(owned), read_verdict_index_extent(store), gaps)
+            owned = store.tables.list_owned_chains() & {head.store for head in chains}
+            withheld = store.tables.count_withheld_bodies() if store.tables.list_pulled_chains() else 0
+            extent = read_verdict_index_extent(store)
+            return EvidenceBasis(chains, store.own(), frozenset(owned), extent, gaps, withheld)
     except StoreError:
         return EvidenceBasis(gaps=gaps)
 
@@ -79,6 +83,13 @@ class PastWorkspace(Workspace):
     """A workspace that reads a private ``store``, with its clock stopped at the time of the snapshot."""
 
     store: Store = field(repr=False)
+    signers: Mapping[StoreId, frozenset[str]] = field(default_factory=dict)
+    """The keys that signed the heads of chains, as the store that they were copied from shows."""
+
+    @property
+    def head_signers(self) -> Mapping[StoreId, frozenset[str]]:
+        """Return ``signers``: a copy of the beginning of a chain cannot check a statement about a later head."""
+        return self.signers
 
     @property
     def until_ns(self) -> int | None:
@@ -113,6 +124,7 @@ def open_verdict_workspace(workspace: Workspace, basis: EvidenceBasis) -> Iterat
     """
     with workspace.scratch() as store:
         with open_attribution_store(workspace) as source:
+            signers = {head.store: find_head_signers(source, head) for head in basis.chains}
             if basis.chains:
                 copy_chains_until(source, basis.chains, store)
                 copy_line_origins(source, [head.store for head in basis.chains], store)
@@ -120,4 +132,4 @@ def open_verdict_workspace(workspace: Workspace, basis: EvidenceBasis) -> Iterat
             if basis.index is not None:
                 copy_change_index(source, basis.index.changes, store)
         same = {workspace_field.name: getattr(workspace, workspace_field.name) for workspace_field in fields(Workspace)}
-        yield PastWorkspace(**same, store=store)
+        yield PastWorkspace(**same, store=store, signers=signers)

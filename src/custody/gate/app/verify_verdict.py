@@ -28,8 +28,10 @@ from custody.gate.wire.report import (
     GateReport,
     GivenVerdict,
     SignatureReport,
+    VerdictLevelName,
     VerdictReport,
     decode_verdict,
+    encode_portable_verdict,
     encode_statement,
     encode_statement_pae,
     encode_verdict_envelope,
@@ -55,7 +57,7 @@ DAMAGE = "INTEG-"
 HOMES_MAX = 8
 """Stores to try as the origin of a verdict when none of its chains belongs to this store."""
 
-RerunState = Literal["identical", "differs", "not"]
+RerunState = Literal["identical", "differs", "not", "skipped"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,37 +74,36 @@ class RerunResult:
     home: StoreId | None = None
 
 
-class _RerunError(Exception):
-    """A verdict cannot be reproduced; the message says why."""
+class RerunError(InputError):
+    """A verdict cannot be reproduced here."""
 
 
 def rerun_verdict(workspace: Workspace, submitted: GivenVerdict, description: bytes | None) -> RerunResult:
     """Judge the change of a verdict again as of its time, with the same description."""
     verdict = submitted.report
     try:
-        basis = _basis_from_verdict(verdict)
+        basis = basis_from_verdict(verdict)
         _check_description(verdict, description)
         as_of_ns = parse_timestamp(verdict.as_of)
         still = replace(workspace, now_ns=lambda: as_of_ns)
         with still.reading() as store:
-            _check_verdict_records(store, basis)
+            check_verdict_records(store, basis)
             unseen = count_records_claimed_until(store, basis.chains, as_of_ns)
             homes = list(_list_candidate_verdict_bases(store, basis))
         result = _rerun_on_candidate_bases(still, submitted, description, homes)
         return replace(result, unseen=unseen)
-    except _RerunError as why:
-        return RerunResult("not", (str(why),))
     except CustodyError as error:
         return RerunResult("not", (error.message,))
 
 
-def _basis_from_verdict(verdict: GateReport) -> EvidenceBasis:
+def basis_from_verdict(verdict: GateReport) -> EvidenceBasis:
+    """Return the records that a verdict names; an ``InputError`` if it contradicts itself."""
     heads = tuple(_tip_from_verdict_chain(chain) for chain in verdict.chains)
     if len({head.store for head in heads}) < len(heads):
         raise InputError("the verdict lists a chain twice", hint="the verdict was changed")
     waiting = sum(head.seq for head in heads if head.store == PENDING)
     if waiting:
-        raise _RerunError(f"the verdict was made from {count_noun(waiting, 'event')} not yet stored in a chain")
+        raise RerunError(f"the verdict was made from {count_noun(waiting, 'event')} not yet stored in a chain")
     if verdict.chain_head != digest_verdict_chains(heads):
         raise InputError("'chain_head' does not match the listed chains")
     return EvidenceBasis(heads, index=verdict.index, gaps=verdict.gaps)
@@ -118,11 +119,11 @@ def _tip_from_verdict_chain(chain: ChainExtent) -> ChainTip:
 def _check_description(verdict: GateReport, description: bytes | None) -> None:
     if verdict.description is None:
         if description is not None:
-            raise _RerunError("the verdict was made without a description")
+            raise RerunError("the verdict was made without a description")
     elif description is None:
-        raise _RerunError("the verdict was made with a description; pass it with --description")
+        raise RerunError("the verdict was made with a description; pass it with --description")
     elif format_digest(digest_from_bytes(description)) != verdict.description:
-        raise _RerunError("the verdict was made with another description")
+        raise RerunError("the verdict was made with another description")
 
 
 def _list_candidate_verdict_bases(store: Store, basis: EvidenceBasis) -> Iterator[EvidenceBasis]:
@@ -131,7 +132,7 @@ def _list_candidate_verdict_bases(store: Store, basis: EvidenceBasis) -> Iterato
     This store comes first. If it owns none of the chains, the owner of each chain is a candidate.
     """
     named = {head.store for head in basis.chains}
-    owned = frozenset(store.tables.owned() & named)
+    owned = frozenset(store.tables.list_owned_chains() & named)
     yield replace(basis, own=find_own_chain(store, named), owned=owned)
     if not owned:
         yield from (replace(basis, own=home, owned=frozenset((home,))) for home in sorted(named)[:HOMES_MAX])
@@ -157,48 +158,48 @@ def _rerun_on_basis(
     change = None if verdict.worktree else f"{verdict.base}..{verdict.head}"
     with open_verdict_workspace(workspace, basis) as past:
         again = gate(past, GateRequest(change=change, description=description))
-        withheld = past.store.tables.withheld_count()
+        withheld = past.store.tables.count_withheld_bodies()
     try:
         return _compare_verdicts(verdict, submitted.value, again, withheld)
-    except _RerunError as why:
-        return RerunResult("not", (str(why),))
+    except RerunError as why:
+        return RerunResult("not", (why.message,))
 
 
-def _check_verdict_records(store: Store, basis: EvidenceBasis) -> None:
-    """Check that the records of a verdict exist here, unchanged."""
+def check_verdict_records(store: Store, basis: EvidenceBasis) -> None:
+    """Raise an ``InputError`` unless the records of a verdict exist here, unchanged."""
     for head in basis.chains:
         record = store.tables.record(RecordRef(head.store, head.seq))
         if record is None:
             here = store.tables.head(head.store).seq
-            raise _RerunError(
+            raise RerunError(
                 f"chain {head.store} has {count_noun(here, 'record')} here, but the verdict was made from {head.seq:,}"
             )
         if record.link != head.link:
-            raise _RerunError(f"record {head.seq} of chain {head.store} differs from the verdict's")
+            raise RerunError(f"record {head.seq} of chain {head.store} differs from the verdict's")
     if erased := count_records_erased_since(store, basis.chains):
-        raise _RerunError(f"{count_noun(erased, 'record')} {noun_for_count(erased, 'was', 'were')} erased since")
+        raise RerunError(f"{count_noun(erased, 'record')} {noun_for_count(erased, 'was', 'were')} erased since")
     if basis.index is not None and read_verdict_index_extent(store, basis.index.changes) != basis.index:
         changes = count_noun(basis.index.changes, "indexed change")
-        raise _RerunError(f"the verdict was compared with {changes}, and the index here differs")
+        raise RerunError(f"the verdict was compared with {changes}, and the index here differs")
 
 
 def _compare_verdicts(verdict: GateReport, value: Mapping[str, Json], again: GateReport, withheld: int) -> RerunResult:
     if verdict.worktree and (again.base, again.head) != (verdict.base, verdict.head):
-        raise _RerunError("the work tree has changed since the verdict")
+        raise RerunError("the work tree has changed since the verdict")
     now: dict[str, Json] = msgspec.to_builtins(again)
-    if dump_canonical_json(dict(value)) == dump_canonical_json(now):
+    if encode_portable_verdict(value) == encode_portable_verdict(now):
         return RerunResult("identical")
     if again.rules_digest != verdict.rules_digest:
-        raise _RerunError("the rules of its base differ here: the verdict was made by another version of custody")
+        raise RerunError("the rules of its base differ here: the verdict was made by another version of custody")
     if again.gaps != verdict.gaps:
-        raise _RerunError(
+        raise RerunError(
             f"the verdict was made with {_render_verdict_gaps(verdict.gaps)},"
             f" but here are {_render_verdict_gaps(again.gaps)}"
         )
     if _is_damaged(verdict) and not _is_damaged(again):
-        raise _RerunError("the store was damaged when the verdict was made, and is not now")
+        raise RerunError("the store was damaged when the verdict was made, and is not now")
     if withheld:
-        raise _RerunError(f"another store withheld {count_noun(withheld, 'text')} of the verdict's records")
+        raise RerunError(f"another store withheld {count_noun(withheld, 'text')} of the verdict's records")
     names = sorted(value.keys() | now.keys())
     return RerunResult(
         "differs",
@@ -259,25 +260,32 @@ class VerdictCheck:
     """A verdict to verify.
 
     ``description`` is the one that it was made with. ``allowed`` is a list of signers in OpenSSH's format, ``key`` a
-    public key; with either, the verdict must be signed by one of them.
+    public key; with either, the verdict must be signed by one of them. It must be about the commit ``head``, and at
+    most as strict as ``level``. With ``signature_only`` it is not judged again.
     """
 
     verdict: bytes
     description: bytes | None = None
     allowed: bytes | None = None
     key: bytes | None = None
+    head: str | None = None
+    level: VerdictLevelName | None = None
+    signature_only: bool = False
 
 
 def verify_verdict(workspace: Workspace, check: VerdictCheck) -> VerdictReport:
     """Check everything about a verdict; an ``InputError`` if the file is not a verdict."""
     submitted = decode_verdict(check.verdict)
     signers = _list_allowed_signers(check)
+    if check.signature_only and signers is None:
+        raise InputError("--signature-only needs the keys of allowed signers", hint="add --key or --allowed-signers")
     signature = _check_verdict_signature(submitted, signers)
-    again = rerun_verdict(workspace, submitted, check.description)
+    again = RerunResult("skipped") if check.signature_only else rerun_verdict(workspace, submitted, check.description)
     findings = [
         *_find_verdict_signature_problems(signature, is_needed=signers is not None),
         *_check_verdict_subject(submitted),
         *_check_verdict_level(submitted.report),
+        *_find_unmet_expectations(submitted.report, check),
         *(
             IntegrityFinding(CODES[again.state], _describe_rerun_state(again.state, sentence))
             for sentence in again.sentences
@@ -295,10 +303,22 @@ def verify_verdict(workspace: Workspace, check: VerdictCheck) -> VerdictReport:
         chain_head=report.chain_head,
         signature=signature,
         again=again.state,
-        unseen=None if again.state == "not" else again.unseen,
+        unseen=again.unseen if again.state in ("identical", "differs") else None,
         home=again.home,
         findings=findings,
     )
+
+
+def _find_unmet_expectations(report: GateReport, check: VerdictCheck) -> Iterator[IntegrityFinding]:
+    """Yield how the verdict differs from what the caller expects of it."""
+    if check.head is not None and report.head != check.head:
+        yield IntegrityFinding("head_differs", f"the verdict is about {report.head}, not {check.head}")
+    if check.head is not None and report.worktree:
+        yield IntegrityFinding("head_differs", "the verdict is about a work tree, not a commit")
+    if check.level is not None and VerdictLevel(report.level).strictness > VerdictLevel(check.level).strictness:
+        yield IntegrityFinding(
+            "level_too_strict", f"the verdict is '{report.level}', but at least '{check.level}' is required"
+        )
 
 
 def _describe_rerun_state(state: str, sentence: str) -> str:

@@ -24,6 +24,7 @@ from custody.gate.wire.report import (
     PlaceReport,
     ReasonReport,
     count_lines_by_author,
+    render_assurance_note,
     render_skipped_check,
 )
 
@@ -144,7 +145,7 @@ def encode_check_run(report: GateReport, name: str = "custody") -> bytes:
     if len(annotations) > GITHUB_ANNOTATIONS_MAX:
         summary += f"\n{count_noun(len(annotations) - GITHUB_ANNOTATIONS_MAX, 'more place')} not annotated.\n"
     output = _Output(
-        truncate_verdict_text(f"{report.level}: {_HEADLINES[report.level]}", GITHUB_TITLE_CHARACTERS_MAX),
+        truncate_verdict_text(f"{report.level}: {_render_headline(report)}", GITHUB_TITLE_CHARACTERS_MAX),
         truncate_verdict_text(summary, GITHUB_TEXT_BYTES_MAX),
         annotations[:GITHUB_ANNOTATIONS_MAX],
     )
@@ -152,6 +153,10 @@ def encode_check_run(report: GateReport, name: str = "custody") -> bytes:
     return msgspec.json.encode(
         _CheckRun(name, report.head, "completed", conclusion, _to_check_run_timestamp(report.as_of), output)
     )
+
+
+def _render_headline(report: GateReport) -> str:
+    return _HEADLINES[report.level] + render_assurance_note(report.level, report.assurance)
 
 
 def encode_unchecked_run(head: str, as_of: str, why: str, name: str = "custody") -> bytes:
@@ -195,7 +200,7 @@ def escape_verdict_markup(text: str) -> str:
 
 
 def _render_verdict_paragraphs(report: GateReport) -> Iterator[str]:
-    yield f"**custody: {report.level}** — {_HEADLINES[report.level]}"
+    yield f"**custody: {report.level}** — {_render_headline(report)}"
     yield ""
     for reason in report.reasons:
         sentence, remedy = escape_verdict_markup(reason.sentence), escape_verdict_markup(reason.remedy)

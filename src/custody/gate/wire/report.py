@@ -5,8 +5,9 @@ import binascii
 import hashlib
 import re
 import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import msgspec
 
@@ -16,6 +17,7 @@ from custody.core.wire.report import IntegrityFinding, Report
 from custody.trust.wire import AgentApproval
 
 VerdictLevelName = Literal["approve", "review", "block"]
+AssuranceName = Literal["self-reported", "enrolled", "witnessed"]
 CommitId = Annotated[str, msgspec.Meta(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$(?!\n)")]
 ChainName = Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Za-z_-]{1,64}$(?!\n)")]
 LinePlace = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
@@ -79,6 +81,18 @@ def count_lines_by_author(added: AddedLines) -> dict[str, int]:
     return {"agent": added.agent, "mixed": added.mixed, "person": added.person, "unknown": added.none}
 
 
+SELF_REPORTED_ONLY = " (self-reported evidence only)"
+
+
+def render_assurance_note(level: str, assurance: str) -> str:
+    """Return what to add to an approval that rests on self-reported evidence.
+
+    >>> render_assurance_note("approve", "self-reported"), render_assurance_note("review", "self-reported")
+    (' (self-reported evidence only)', '')
+    """
+    return SELF_REPORTED_ONLY if (level, assurance) == ("approve", "self-reported") else ""
+
+
 class ChainExtent(msgspec.Struct, frozen=True):
     """A chain that was read up to the record ``seq`` with the link ``link``."""
 
@@ -94,15 +108,65 @@ class IndexExtentReport(msgspec.Struct, frozen=True):
     last: str
 
 
+class BudgetLeft(msgspec.Struct, frozen=True, kw_only=True):
+    """The lines that an agent may merge without review in the budget window, and how many of them are left now."""
+
+    agent: str
+    operator: str | None
+    budget: int
+    left: int
+
+
+class BudgetReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the lines that an approval takes from the budgets.
+
+    ``state``: ``reserved`` now, ``known`` since the same patch was reserved before, ``dry`` where nothing is reserved,
+    ``refused`` and ``unverifiable`` where they could not be, ``none`` where the verdict does not rest on trust.
+    ``patch`` identifies the change whatever its message and base are. ``left`` is what is left after this change if its
+    lines are reserved.
+    """
+
+    place: Literal["store", "remote"]
+    state: Literal["reserved", "known", "dry", "refused", "unverifiable", "none"]
+    patch: str | None
+    lines: int
+    recorded: list[str]
+    left: list[BudgetLeft]
+    why: str | None = None
+
+
+class AuditReport(msgspec.Struct, frozen=True):
+    """Whether the change was selected for an audit; null where it needs a review anyway."""
+
+    drawn: bool | None
+
+
+class LocalReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What a verdict says about this machine and time; it is left out when verdicts are compared.
+
+    ``withheld`` counts texts that other stores did not share.
+    """
+
+    budget: BudgetReport
+    audit: AuditReport
+    withheld: int
+
+
+LOCAL_CODES = frozenset(("TRUST-BUDGET", "TRUST-AUDIT"))
+"""Codes of reasons that follow from ``local``."""
+
+
 class GateReport(Report, frozen=True, kw_only=True, tag="gate"):
     """The verdict on the lines that ``head`` adds since ``fork``, the point where it left ``base``.
 
     With ``worktree``, ``head`` is a temporary commit of the work tree. ``rules_from`` are the files that set rules.
-    ``trust`` has the agents' scores and budgets as of ``as_of``.
+    ``trust`` has the agents' scores and budgets as of ``as_of``. ``assurance`` is the lowest of the evidence in favor
+    of the change. ``local`` depends on this machine and time.
 
     The verdict rests on the records of ``chains``; ``chain_head`` is the SHA-256 over their heads (null without
     chains). It also rests on the known ``gaps`` (null if unreadable), on the ``index`` of changes if it was searched,
-    and on the description with the digest ``description``. The same basis gives the same verdict.
+    and on the description with the digest ``description``. The same basis gives the same verdict, apart from ``local``
+    and the reasons that follow from it.
     """
 
     base: CommitId
@@ -110,6 +174,7 @@ class GateReport(Report, frozen=True, kw_only=True, tag="gate"):
     fork: CommitId
     worktree: bool
     level: VerdictLevelName
+    assurance: AssuranceName
     reasons: list[ReasonReport]
     added: AddedLines
     unread: list[UnreadFile]
@@ -124,6 +189,28 @@ class GateReport(Report, frozen=True, kw_only=True, tag="gate"):
     gaps: int | None
     description: str | None
     trust: list[AgentApproval]
+    local: LocalReport | None = None
+
+
+def encode_portable_verdict(value: Mapping[str, Json]) -> bytes:
+    """Encode a verdict without ``local`` and the reasons that follow from it: equal for the same basis anywhere."""
+    every = value.get("reasons")
+    reasons = [reason for reason in every if not _is_local_reason(reason)] if isinstance(every, list) else every
+    rest = {name: part for name, part in value.items() if name != "local"}
+    if reasons != every and isinstance(reasons, list):
+        level = _find_strictest_level(reasons)
+        rest |= {"reasons": reasons, "level": level, "outcome": "found" if level == "block" else "fine"}
+    return dump_canonical_json(rest)
+
+
+def _is_local_reason(reason: Json) -> bool:
+    return isinstance(reason, dict) and reason.get("code") in LOCAL_CODES
+
+
+def _find_strictest_level(reasons: Sequence[Json]) -> str:
+    order = get_args(VerdictLevelName)
+    levels = (str(reason.get("level")) for reason in reasons if isinstance(reason, dict))
+    return max((level for level in levels if level in order), key=order.index, default=str(order[0]))
 
 
 # The report of ``custody verify --verdict``: who signed a verdict, and whether it can be reproduced from its basis.
@@ -143,9 +230,10 @@ class SignatureReport(msgspec.Struct, frozen=True, kw_only=True):
 class VerdictReport(Report, frozen=True, kw_only=True, tag="verify-verdict"):
     """Whether a verdict is intact and signed, and whether judging its change again on the same records reproduces it.
 
-    ``again`` is ``not`` where that was impossible; ``findings`` say why. ``unseen`` counts records in this store that
-    claim a time before ``as_of`` and are not part of its basis; null if unknown. ``home`` is the chain whose store
-    reproduces the verdict: imported records count for less, and here all of them were imported.
+    ``again`` is ``not`` where that was impossible and ``skipped`` where only the signature was checked; ``findings``
+    say why. ``unseen`` counts records in this store that claim a time before ``as_of`` and are not part of its basis;
+    null if unknown. ``home`` is the chain whose store reproduces the verdict: imported records count for less, and here
+    all of them were imported.
     """
 
     form: Literal["report", "statement", "envelope"]
@@ -156,7 +244,7 @@ class VerdictReport(Report, frozen=True, kw_only=True, tag="verify-verdict"):
     rules_digest: str
     chain_head: str | None
     signature: SignatureReport
-    again: Literal["identical", "differs", "not"]
+    again: Literal["identical", "differs", "not", "skipped"]
     unseen: int | None
     home: str | None
     findings: list[IntegrityFinding]

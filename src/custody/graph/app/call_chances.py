@@ -5,13 +5,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from custody.core.ids import CallId
+from custody.core.ids import CallId, StoreId
 from custody.core.views import ObservedSpan, ToolCall, View
 from custody.graph.app.learn import Unit, iterate_call_units, list_call_units, list_imported_call_units
 from custody.graph.app.session_spans import span_id_from_call
 from custody.graph.calls import SHELLS, CallInput, SequenceCall, refine_call_name
 from custody.graph.prediction import NextModel, SessionState
-from custody.ledger.records import is_claim_record, list_trusted_chains
+from custody.ledger.records import is_claim_record
 from custody.store import Store
 
 CHANCE_MIN = 1e-12
@@ -27,10 +27,14 @@ class CallRun:
 
 
 class CallChances:
-    """Probabilities of the calls of some ``sessions``, learned from all other sessions of the store."""
+    """Probabilities of the calls of some ``sessions``, learned from all other sessions of the store.
 
-    def __init__(self, store: Store, sessions: Collection[str]) -> None:
+    Only records of the ``believed`` chains show what is usual.
+    """
+
+    def __init__(self, store: Store, sessions: Collection[str], believed: Collection[StoreId]) -> None:
         self._store = store
+        self._believed = believed
         units = sorted(iterate_call_units(store, list_call_units(store)), key=lambda unit: (unit.first_ns, unit.key))
         self._own = [unit for unit in units if unit.id in sessions]
         others = [unit for unit in units if unit.id not in sessions]
@@ -60,21 +64,20 @@ class CallChances:
     def _select_recorded_units(self, units: Sequence[Unit]) -> Iterator[Unit]:
         """Yield these units as recorded here: a file that anybody can write does not define what is usual."""
         store = self._store
-        imported, owned = list_imported_call_units(store), store.tables.owned()
+        imported = list_imported_call_units(store)
         uncertain = [unit.key for unit in units if unit.key in imported]
         recorded = {
             unit.key: unit
-            for unit in iterate_call_units(store, uncertain, lambda record: not is_claim_record(record, owned))
+            for unit in iterate_call_units(store, uncertain, lambda record: not is_claim_record(record, self._believed))
         }
         yield from (recorded.get(unit.key, unit) for unit in units)
 
     def _sort_sessions_first(self, units: Sequence[Unit], *, is_claimed: bool) -> list[Unit]:
-        chains = list_trusted_chains(self._store)
         keys = [unit.key for unit in units]
         own = (
             units
             if is_claimed
-            else iterate_call_units(self._store, keys, lambda record: not is_claim_record(record, chains))
+            else iterate_call_units(self._store, keys, lambda record: not is_claim_record(record, self._believed))
         )
         return sorted(own, key=lambda unit: unit.key, reverse=True)
 
@@ -84,7 +87,7 @@ class CallChances:
         span = span_id_from_call(target)
         for call in (call for calls in unit.calls() for call in calls):
             chances.append((self._model.chance(state, call), call))
-            state.see(call)
+            state.add_call(call)
             if call.span == span:
                 last = chances[-most - 1 : -1] or chances[-1:]
                 mean = math.exp(math.fsum(math.log(max(chance, CHANCE_MIN)) for chance, _ in last) / len(last))

@@ -3,9 +3,15 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from custody.core.ids import PromptId
 from custody.core.views import ObservedSpan
 from custody.graph.app.learn import iterate_traced_session_spans
-from custody.graph.app.session_spans import SESSION, execution_id_from_session, make_session_spans
+from custody.graph.app.session_spans import (
+    SESSION,
+    execution_id_from_session,
+    make_session_spans,
+    span_id_from_prompt,
+)
 from custody.graph.model import CallSpan, Kind, Status
 from custody.graph.spans import SpanForest, build_span_forest
 from custody.ledger.queries import SessionRow, SessionView
@@ -51,12 +57,13 @@ class CallTree:
         """Return the repairs of the spans, and how often each was needed."""
         return {code.value: count for code, count in self.forest.repairs.items()}
 
-    def rows(self, prompts: Mapping[str, str | None] | None) -> Iterator[CallRow]:
+    def rows(self, prompts: Mapping[PromptId, str | None] | None) -> Iterator[CallRow]:
         """Yield each call before the calls inside it; without ``prompts`` (text by id), rows have no detail text."""
+        texts = None if prompts is None else {str(span_id_from_prompt(id_)): text for id_, text in prompts.items()}
         waiting = [(0, span) for span in reversed(_sort_spans_by_start(self.forest.roots))]
         while waiting:
             depth, span = waiting.pop()
-            yield _make_call_tree_row(depth, span, prompts)
+            yield _make_call_tree_row(depth, span, texts)
             inside = self.forest.children.get((span.execution, span.id), ())
             waiting.extend((depth + 1, below) for below in reversed(_sort_spans_by_start(inside)))
 
@@ -79,12 +86,12 @@ def _sort_spans_by_start(spans: Iterator[CallSpan] | Sequence[CallSpan]) -> list
     return sorted(spans, key=lambda span: (span.start_ns is None, span.start_ns or 0, span.first))
 
 
-def _make_call_tree_row(depth: int, span: CallSpan, prompts: Mapping[str, str | None] | None) -> CallRow:
+def _make_call_tree_row(depth: int, span: CallSpan, texts: Mapping[str, str | None] | None) -> CallRow:
     attributes = span.attributes
     name = f"turn {attributes['number']}" if span.kind is Kind.TURN and "number" in attributes else span.name
     about = None
-    if prompts is not None:
-        about = prompts.get(span.id.partition(":")[2]) if span.kind is Kind.TURN else attributes.get("about")
+    if texts is not None:
+        about = texts.get(span.id) if span.kind is Kind.TURN else attributes.get("about")
     detail = attributes.get("file") or about
     return CallRow(
         depth=depth,

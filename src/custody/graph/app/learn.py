@@ -14,7 +14,7 @@ from custody.core.wire.body import format_digest
 from custody.core.wire.canonical import digest_rule_tables
 from custody.core.wire.time import format_timestamp
 from custody.graph import queries as span_views
-from custody.graph.app.session_spans import load_session_spans
+from custody.graph.app.session_spans import load_session_spans, session_from_execution_id
 from custody.graph.calls import SequenceCall, calls_from_spans
 from custody.graph.engine import GraphEngine
 from custody.graph.model import UnitId
@@ -23,7 +23,7 @@ from custody.graph.rules import GraphRules
 from custody.graph.spans import build_span_forest
 from custody.graph.wire.report import GraphOutcome
 from custody.ledger.queries import list_session_agents
-from custody.ledger.records import IMPORT_EVENT, IMPORTED_KINDS
+from custody.ledger.records import CLAIM_KINDS, IMPORT_EVENT
 from custody.store import Store, StoreUnwritable
 from custody.workspace.rules_in_force import load_workspace_rules
 from custody.workspace.workspace import Workspace
@@ -210,15 +210,14 @@ def list_call_units(store: Store) -> tuple[UnitId, ...]:
 
 
 def list_imported_call_units(store: Store) -> set[UnitId]:
-    """Return the ids of the sessions and executions with imported records."""
-    return GraphTables(store).list_imported_units(IMPORT_EVENT, sorted(IMPORTED_KINDS))
+    """Return the ids of the sessions and executions with claims: imported records, or generic events."""
+    return GraphTables(store).list_imported_units(IMPORT_EVENT, sorted(CLAIM_KINDS))
 
 
 def _drop_reimported_executions(store: Store, units: set[UnitId]) -> set[UnitId]:
     """Return the units without executions that are exported and reimported sessions of this store."""
-    # An exported session is an execution with the id ``AGENT:SESSION``.
-    executions = [unit for unit in units if unit.kind == "execution" and ":" in unit.id]
-    sessions = {unit: UnitId("session", unit.id.partition(":")[2]) for unit in executions}
+    exported = ((unit, session_from_execution_id(unit.id)) for unit in units if unit.kind == "execution")
+    sessions = {unit: UnitId("session", session[1]) for unit, session in exported if session is not None}
     places = GraphTables(store).places(sorted(set(sessions.values())))
     return {unit for unit in units if unit not in sessions or not places[sessions[unit]]}
 

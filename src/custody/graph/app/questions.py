@@ -137,7 +137,7 @@ def suggest_next_tool_calls(
         requested = [SequenceCall(name, nodes.get(name, name)) for name in after]
         calls_so_far = requested if session is None else _collect_unit_calls(known, own)
         for call in calls_so_far:
-            model.see(state, call)
+            model.add_call(state, call)
         suggestions = learned.engine.suggest_next(model, state, limit=limit or NEXT_MAX)
     return GraphNextReport(
         outcome="fine",

@@ -6,6 +6,7 @@ from custody.core.errors import InputError
 from custody.core.ids import ExecutionId
 from custody.core.wire.time import format_timestamp
 from custody.graph.app.learn import LearnedGraph
+from custody.graph.app.session_spans import session_from_execution_id
 from custody.graph.model import Edge, EdgeKey, EdgeType, Node
 from custody.graph.queries import query_first_spans
 from custody.graph.wire.report import GraphEdge, GraphNode, GraphWitness
@@ -107,10 +108,10 @@ def parse_edge_key(name: str) -> EdgeKey:
 
 def _find_execution_session(store: Store, execution: str) -> tuple[str | None, str | None]:
     """Return the agent and the session of an execution, as far as they are known."""
-    agent, _, session = execution.partition(":")
-    rows = list_session_rows(store, limit=SESSIONS_MAX, named=session) if session else []
-    if any(row.agent == agent for row in rows):
-        return agent, session
+    captured = session_from_execution_id(execution)
+    rows = list_session_rows(store, limit=SESSIONS_MAX, named=captured[1]) if captured is not None else []
+    if captured is not None and any(row.agent == captured[0] for row in rows):
+        return captured
     for observed in query_first_spans(store, ExecutionId(execution), SPANS_MAX):
         if observed.view.session or observed.view.agent:
             return observed.view.agent, observed.view.session

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from custody.core.ids import AgentName, CallId, ExecutionId, SessionId, SpanId
+from custody.core.ids import AgentName, CallId, ExecutionId, PromptId, SessionId, SpanId
 from custody.core.record import Record
 from custody.core.view_merge import merge_call_views, merge_session_views
 from custody.core.views import (
@@ -103,9 +103,20 @@ def execution_id_from_session(agent: AgentName, session: SessionId) -> Execution
     return ExecutionId(fit_span_name(f"{agent}:{session}"))
 
 
+def session_from_execution_id(execution: str) -> tuple[AgentName, SessionId] | None:
+    """Return the agent and the session in the execution id of a captured session; None if it names no session."""
+    agent, _, session = execution.partition(":")
+    return (AgentName(agent), SessionId(session)) if session else None
+
+
 def span_id_from_call(call: CallId) -> SpanId:
     """Return the span id of one call of a captured session."""
     return SpanId(fit_span_name(f"call:{call}"))
+
+
+def span_id_from_prompt(prompt: PromptId) -> SpanId:
+    """Return the span id of the turn that a prompt began."""
+    return SpanId(fit_span_name(f"turn:{prompt}"))
 
 
 class _SessionSpans:
@@ -116,7 +127,7 @@ class _SessionSpans:
         self._execution = execution_id_from_session(captured.agent, captured.id)
         self._calls = {call.id: call for call in captured.calls}
         self._turns = [prompt.at_ns for prompt in captured.prompts]
-        self._prompts = {prompt.id: _span_id_from_prompt(prompt) for prompt in captured.prompts}
+        self._prompts = {prompt.id: span_id_from_prompt(prompt.id) for prompt in captured.prompts}
         self._agents: dict[str, list[ToolCall]] = {}
         for call in captured.calls:
             if call.subagent is not None:
@@ -150,7 +161,7 @@ class _SessionSpans:
         ends: list[int | None] = [*self._turns, self._ended][1:]
         for number, (prompt, end) in enumerate(zip(self._captured.prompts, ends, strict=True), start=1):
             attributes: tuple[Attribute, ...] = (("number", number), *((INFERRED,) if end is not None else ()))
-            span = self._span(_span_id_from_prompt(prompt), SpanKind.TURN, "turn", prompt.at_ns, end)
+            span = self._span(span_id_from_prompt(prompt.id), SpanKind.TURN, "turn", prompt.at_ns, end)
             yield replace(span, parent=SESSION, attributes=_trim_span_attributes(attributes))
 
     def _subagent(self, name: str) -> ObservedSpan:
@@ -210,7 +221,7 @@ class _SessionSpans:
         if call.prompt in self._prompts:
             return self._prompts[call.prompt]
         before = bisect_right(self._turns, call.started_ns)
-        return _span_id_from_prompt(self._captured.prompts[before - 1]) if before else SESSION
+        return span_id_from_prompt(self._captured.prompts[before - 1].id) if before else SESSION
 
     def _span(self, id: SpanId, kind: SpanKind, name: str, started_ns: int, ended_ns: int | None) -> ObservedSpan:
         return ObservedSpan(
@@ -225,10 +236,6 @@ class _SessionSpans:
             agent=self._captured.agent,
             session=self._captured.id,
         )
-
-
-def _span_id_from_prompt(prompt: Prompt) -> SpanId:
-    return SpanId(fit_span_name(f"turn:{prompt.id}"))
 
 
 def _span_id_from_subagent(name: str) -> SpanId:

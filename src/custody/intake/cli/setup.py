@@ -7,8 +7,15 @@ import click
 
 from custody.core.errors import InputError
 from custody.core.plural import count_noun
-from custody.core.wire.report import AgentReport, DoctorReport, InitReport, SetUpFile, UninstallReport
-from custody.intake.cli.status import HOOK_STATES
+from custody.core.wire.report import (
+    AgentReport,
+    DoctorReport,
+    InitReport,
+    SetUpFile,
+    TeamPolicyReport,
+    UninstallReport,
+)
+from custody.intake.cli.status import HOOK_STATES, list_tool_commands
 from custody.intake.install.doctor import run_doctor_checks
 from custody.intake.install.init import (
     TITLES,
@@ -19,6 +26,8 @@ from custody.intake.install.init import (
     list_purge_folders,
     uninstall_agent_hooks,
 )
+from custody.intake.install.repository_status import find_tools_to_import
+from custody.intake.install.team_policy import write_team_policy
 from custody.terminal.frame import json_option, open_command_workspace, print_command_report
 from custody.terminal.screen import Role, StyledText, TextLine
 from custody.workspace.workspace import Workspace
@@ -30,11 +39,14 @@ from custody.workspace.workspace import Workspace
 )
 @click.option("--yes", is_flag=True, help="Set up every agent that is used in this repository, without asking.")
 @click.option("--user", is_flag=True, help="Set up your user settings, for all repositories, instead of this one.")
+@click.option("--team", is_flag=True, help="Write the policy of a team into custody.toml instead.")
 @click.option("--git-hooks/--no-git-hooks", default=True, help="Link commits to records with git's hooks.")
 @click.option("--dry-run", is_flag=True, help="Show every change and write nothing.")
 @json_option
 @click.pass_context
-def init_command(ctx: click.Context, /, agents: tuple[str, ...], *, yes: bool, as_json: bool, **level: bool) -> int:
+def init_command(
+    ctx: click.Context, /, agents: tuple[str, ...], *, yes: bool, team: bool, as_json: bool, **level: bool
+) -> int:
     """Set up recording for agents in this repository.
 
     Copies the recorder next to the store, adds an entry to the settings of each agent, and adds a few lines to git's
@@ -45,17 +57,39 @@ def init_command(ctx: click.Context, /, agents: tuple[str, ...], *, yes: bool, a
     agent's user settings are changed instead, or the line to add is printed. If a file cannot be read, nothing is
     written. Running it again changes nothing; 'custody uninstall' removes it.
 
+    --team adds to custody.toml what a team needs: gate.assurance_min, this store in [stores], and [reviewers]. It
+    replaces nothing in the file, and sets up no agent.
+
     \b
     Examples:
       custody init
+      custody init --team
       custody init --yes
       custody init --agent claude-code --agent cursor --no-git-hooks
       custody init --user --agent codex --dry-run
     """
     workspace = open_command_workspace(ctx)
+    if team:
+        if agents or yes or level["user"]:
+            raise InputError("--team sets up no agent", hint="run 'custody init' for the agents")
+        policy = write_team_policy(workspace, dry_run=level["dry_run"])
+        return print_command_report(policy, "\n".join(_render_team_policy(policy)), as_json=as_json)
     requested = tuple(dict.fromkeys(agents)) or _choose_setup_agents(workspace, yes=yes, user=level["user"])
     report = install_agent_hooks(workspace, InitRequest(agents=requested, **level))
-    return print_command_report(report, _render_agent_setup(report, show_missing=not agents), as_json=as_json)
+    lines = [_render_agent_setup(report, show_missing=not agents)]
+    if not as_json:
+        lines += [f"hint: {command}" for command in list_tool_commands(find_tools_to_import(workspace))]
+    return print_command_report(report, "\n".join(lines), as_json=as_json)
+
+
+def _render_team_policy(report: TeamPolicyReport) -> Iterator[str]:
+    if not report.added:
+        yield f"{report.file} has the policy of a team already"
+    else:
+        yield f"{'Would add' if report.dry_run else 'Added'} to {report.file}:"
+        yield from (f"  {line}" for line in report.added)
+    yield from (f"Left as it is: {line}" for line in report.kept)
+    yield f"Next: review {report.file}, list your reviewers, and commit it on the base branch"
 
 
 def _choose_setup_agents(workspace: Workspace, *, yes: bool, user: bool) -> tuple[str, ...]:

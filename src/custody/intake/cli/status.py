@@ -17,6 +17,8 @@ HOOK_STATES = {
     "none": "no hooks supported",
 }
 """The states of an agent's hooks, for people."""
+TOOL_TITLES = {"entire": "Entire", "git-ai": "git-ai", ".agent-trace": "Agent Trace"}
+"""Other attribution tools, by their argument of ``custody import``."""
 
 
 def render_repository_status(status: RepositoryStatus | None, screen: Screen, now_ns: int) -> Iterator[TextLine]:
@@ -29,6 +31,12 @@ def render_repository_status(status: RepositoryStatus | None, screen: Screen, no
     yield f"Recording is set up for {', '.join(live)}" if live else "Recording is not set up in this repository"
     yield from table_lines([(StyledText(name, "muted"), text) for name, text in _status_rows(status, now_ns)], screen)
     yield _hint(_next_command(status))
+    yield from map(_hint, list_tool_commands(status.tools))
+
+
+def list_tool_commands(tools: Iterable[str]) -> list[str]:
+    """Return for each other attribution tool the command that imports its evidence."""
+    return [f"run 'custody import {name}' to import what {TOOL_TITLES[name]} recorded here" for name in tools]
 
 
 def _status_rows(status: RepositoryStatus, now_ns: int) -> Iterator[tuple[str, str]]:
@@ -43,6 +51,8 @@ def _status_rows(status: RepositoryStatus, now_ns: int) -> Iterator[tuple[str, s
     if status.not_imported:
         count = sum(status.not_imported.values())
         yield "  not imported", f"{count_noun(count, 'session')} on disk ({_join_counts(status.not_imported.items())})"
+    if status.tools:
+        yield "  other tools", f"{', '.join(TOOL_TITLES[name] for name in status.tools)}, not imported"
 
 
 def _join_counts(counts: Iterable[tuple[str, int]]) -> str:

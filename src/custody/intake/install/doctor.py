@@ -142,7 +142,7 @@ def _diagnose_unwritable_store(workspace: Workspace, store: Store) -> Iterator[H
 
 
 def _diagnose_head_files(workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
-    for stored in store.heads.all() if store.heads else []:
+    for stored in store.heads.read_all() if store.heads else []:
         if stored.head is None or not stored.genuine:
             yield "ill", f"'{stored.name}' was not written with this machine's key", "run 'custody verify'"
             continue
@@ -162,7 +162,7 @@ def _diagnose_chain_forks(_workspace: Workspace, store: Store) -> Iterator[HookC
 
 
 def _diagnose_view_lag(_workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
-    behind = store.views.behind()
+    behind = store.views.count_unread_records()
     if behind:
         yield "note", f"views are {count_noun(behind, 'record')} behind", "the next command catches up"
     else:
@@ -171,7 +171,7 @@ def _diagnose_view_lag(_workspace: Workspace, store: Store) -> Iterator[HookChec
 
 def _diagnose_store_views(workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
     yield from _diagnose_view_lag(workspace, store)
-    if unreadable := sum(1 for _ in store.views.unreadable()):
+    if unreadable := sum(1 for _ in store.views.find_unreadable_records()):
         yield (
             "note",
             f"this version cannot read {count_noun(unreadable, 'record')}; they stay stored",
@@ -198,8 +198,8 @@ def _diagnose_event_spool(workspace: Workspace) -> Iterator[HookCheckResult]:
     pending = sum(len(spool.names()) for spool in workspace.spools)
     yield "well", f"{count_noun(pending, 'event')} pending in the spool" if pending else "the spool is empty", None
     rejected = [file for spool in workspace.spools for file in spool.list_rejected_files()]
-    for is_damaged, state in ((True, "ill"), (False, "note")):
-        yield from _diagnose_rejected_files(state, [file for file in rejected if file.is_damaged == is_damaged])
+    yield from _diagnose_rejected_files("ill", [file for file in rejected if file.is_damaged])
+    yield from _diagnose_rejected_files("note", [file for file in rejected if not file.is_damaged])
     if unfinished := [path for spool in workspace.spools for path in spool.list_unfinished_files()]:
         count = count_noun(len(unfinished), "recorder")
         yield "note", f"{count} killed before the event was acknowledged", None

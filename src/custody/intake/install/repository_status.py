@@ -9,10 +9,11 @@ from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.core.wire.report import AgentReport
+from custody.intake.backfill import find_unimported_tools
 from custody.intake.install.agent_status import SET_UP, report_agent_status
 from custody.intake.install.init import find_used_agents
 from custody.store import Store
-from custody.workspace.workspace import NO_REPOSITORY, Workspace, ingest_spool_copy
+from custody.workspace.workspace import NO_REPOSITORY, Workspace, has_workspace_repository, ingest_spool_copy
 
 _BROKEN = ("partly", "off", "unreadable")
 
@@ -25,6 +26,8 @@ class RepositoryStatus(Struct, frozen=True):
     records: int
     used: Sequence[str] = ()
     """The names of the agents that are used in this repository."""
+    tools: Sequence[str] = ()
+    """Other attribution tools with evidence that is not imported, each as an argument of ``custody import``."""
 
     @property
     def recorded_live(self) -> list[str]:
@@ -72,7 +75,16 @@ def find_repository_status(workspace: Workspace) -> RepositoryStatus | None:
             report_agent_status(workspace, store),
             store.tables.record_count(),
             find_used_agents(workspace),
+            find_unimported_tools(workspace, store),
         )
+
+
+def find_tools_to_import(workspace: Workspace) -> Sequence[str]:
+    """Return the other attribution tools of this repository that are not imported; none without a repository."""
+    if not has_workspace_repository(workspace):
+        return ()
+    with _open_without_creating(workspace) as store:
+        return find_unimported_tools(workspace, store)
 
 
 @contextmanager

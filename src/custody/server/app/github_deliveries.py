@@ -72,7 +72,7 @@ class DeliveryIntake:
             return _ignore_webhook_delivery("pong")
         if delivery.repository is None:
             return _ignore_webhook_delivery("the delivery names no repository")
-        connected = control.github.named(parse_github_repository(delivery.repository.full_name))
+        connected = control.github.find_by_name(parse_github_repository(delivery.repository.full_name))
         if connected is None:
             return _ignore_webhook_delivery("the repository is not connected (run 'custody github connect')")
         jobs = tuple(EVENTS[sent.event](delivery, connected)) if sent.event in EVENTS else ()
@@ -155,7 +155,8 @@ def connect_github_repository(workspace: Workspace, repository: str, project: st
         require_project(control, project)
         control.github.connect(name, project)
         return GitHubConnectReport(
-            done="connected", repository=_make_github_line(_require_github_connection(control.github.named(name), name))
+            done="connected",
+            repository=_make_github_line(_require_github_connection(control.github.find_by_name(name), name)),
         )
 
 
@@ -163,7 +164,7 @@ def disconnect_github_repository(workspace: Workspace, repository: str) -> GitHu
     """Ignore deliveries of a repository from now on; its records stay."""
     name = parse_github_repository(repository)
     with connect_control_tables(workspace) as control:
-        known = _require_github_connection(control.github.named(name), name)
+        known = _require_github_connection(control.github.find_by_name(name), name)
         control.github.disconnect(name)
         return GitHubConnectReport(done="disconnected", repository=_make_github_line(known))
 
@@ -171,7 +172,9 @@ def disconnect_github_repository(workspace: Workspace, repository: str) -> GitHu
 def list_github_connections(workspace: Workspace) -> GitHubListReport:
     """List the connected repositories."""
     with connect_control_tables(workspace) as control:
-        return GitHubListReport(repositories=[_make_github_line(connection) for connection in control.github.all()])
+        return GitHubListReport(
+            repositories=[_make_github_line(connection) for connection in control.github.list_all()]
+        )
 
 
 def backfill_github_pulls(workspace: Workspace, repository: str, settings: GitHubSettings) -> GitHubBackfillReport:
@@ -185,7 +188,7 @@ def backfill_github_pulls(workspace: Workspace, repository: str, settings: GitHu
         open_github_site(workspace, repository, settings) as site,
         connect_control_tables(workspace, as_service=True) as control,
     ):
-        known = _require_github_connection(control.github.named(site.repository), site.repository)
+        known = _require_github_connection(control.github.find_by_name(site.repository), site.repository)
         connected = replace(known, full_name=site.repository)  # the keys of jobs contain the name as typed
         workspace.progress.start("pull requests", None)
 

@@ -22,6 +22,7 @@ from custody.server.github.api import ApiCredential, AppKey, GitHub, GitHubRefus
 from custody.server.github.shapes import (
     Comment,
     Pull,
+    find_pull_witness,
     job_payload_from_json,
     parse_github_repository,
     parse_github_sha,
@@ -198,7 +199,8 @@ class PullRequestJudge:
         except GitError as error:
             return FetchDelayError(error.message, hint=error.hint)
         try:
-            return gate(self.workspace, GateRequest(change=f"{base}..{head}", description=description))
+            request = GateRequest(change=f"{base}..{head}", description=description, budget="reserve")
+            return gate(self.workspace, request)
         except (InputError, GitError) as error:
             return error
 
@@ -273,7 +275,7 @@ def open_github_site(workspace: Workspace, repository: str, settings: GitHubSett
         raise InputError(f"neither {TOKEN_FILE} nor {KEY_FILE} is set", hint="see docs/github.md")
     name = parse_github_repository(repository)
     with connect_control_tables(workspace, as_service=True) as control:
-        connection = control.github.named(name)
+        connection = control.github.find_by_name(name)
     if connection is None:
         raise InputError(f"'{name}' is not connected", hint="run 'custody github connect'")
     github = GitHub(settings.api, settings.key, workspace.now_ns, connection.installation)
@@ -305,6 +307,7 @@ def record_github_outcome(workspace: Workspace, payload: Json) -> None:
             return
         site.fetch_pull(number)
         by = pull.merged_by if pull.is_merged else None
+        witness = _find_host_witness(site, pull) if pull.is_merged else None
         request = OutcomeRequest(
             change=f"{parse_github_sha(pull.base.sha)}..{parse_github_sha(pull.head.sha)}",
             outcome="merged" if pull.is_merged else "closed",
@@ -312,8 +315,17 @@ def record_github_outcome(workspace: Workspace, payload: Json) -> None:
             actor="github" if by is None else f"github:{by.login}",
             reason=f"{site.repository}#{number}",
             opened=pull.created_at,
+            host_account=None if witness is None else f"github:{witness}",
         )
         record_outcome(site.workspace, request, believes_claims=True)
+
+
+def _find_host_witness(site: GitHubSite, pull: Pull) -> str | None:
+    """Return the account that vouches for a merged pull request; without access to reviews, who merged it."""
+    try:
+        return find_pull_witness(pull, site.github.reviews(site.repository, pull.number))
+    except GitHubRefusal:
+        return find_pull_witness(pull, ())
 
 
 def index_github_changes(workspace: Workspace, payload: Json) -> None:

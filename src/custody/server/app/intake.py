@@ -13,7 +13,7 @@ from custody.capture.hook.event_home import load_redaction_key
 from custody.core.errors import InputError
 from custody.core.ids import EventId, NaturalKey, RecordRef
 from custody.core.record import Record
-from custody.core.wire.arrival import Arrival, arrival_from_json
+from custody.core.wire.arrival import Arrival, arrival_from_json, refuse_host_witness
 from custody.core.wire.canonical import Json, dump_canonical_json, parse_json_bytes
 from custody.core.wire.event import GENERIC
 from custody.core.wire.time import format_timestamp
@@ -150,6 +150,7 @@ class Intake:
     def _arrival(self, event: Json) -> Arrival:
         if not isinstance(event, dict):
             raise InputError("an event must be a JSON object")
+        refuse_host_witness(event)
         return arrival_from_json(_event_id_from_body(event), redact_event_payload(event, self._key))
 
     @property
@@ -308,8 +309,12 @@ class _StoreLookup:
     def select_new_arrivals(self) -> list[Arrival]:
         """Return the arrivals to append."""
         tables = PageTables(self.store)
-        by_event = {r.entry.event: r for r in tables.with_events({arrival.entry.event for arrival in self.arrivals})}
-        by_key = _group_conflict_candidates(tables.with_keys({arrival.entry.key for arrival in self.arrivals}))
+        by_event = {
+            r.entry.event: r for r in tables.list_records_by_event({arrival.entry.event for arrival in self.arrivals})
+        }
+        by_key = _group_conflict_candidates(
+            tables.list_records_by_key({arrival.entry.key for arrival in self.arrivals})
+        )
         coming: dict[NaturalKey, Arrival] = {}
         known: list[Arrival] = []
         self.fates.clear()

@@ -88,7 +88,7 @@ def add_retention_jobs(control: ControlTables, workspace: Workspace) -> int:
             id_=workspace.token(),
             now_ns=now,
         )
-        for project in control.projects.all()
+        for project in control.projects.list_all()
         if project.retain_days is not None
     )
 
@@ -264,7 +264,7 @@ class JobWorker:
             self._handle_job_failure(control, job, error, tally)
             return
         # If the lease was lost, the worker that took the job settles it.
-        tally["done" if control.jobs.done(job, self.workspace.now_ns()) else "lost"] += 1
+        tally["done" if control.jobs.mark_done(job, self.workspace.now_ns()) else "lost"] += 1
 
     def _workspace_of(self, job: Job) -> Workspace:
         return replace(self.workspace, project=job.project, bound=True, spooled=False)
@@ -280,7 +280,7 @@ class JobWorker:
         if isinstance(error, RetryLater):
             delay = max(delay, error.seconds * _SECOND_NS)
         due = self.workspace.now_ns() + delay
-        tally["again"] += control.jobs.again(job, due, message)
+        tally["again"] += control.jobs.schedule_retry(job, due, message)
 
     def _draw_backoff_jitter(self) -> float:
         return int(self.workspace.token()[-_JITTER_DIGITS:], 16) / _JITTER_MAX

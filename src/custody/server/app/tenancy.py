@@ -75,7 +75,7 @@ def connect_control_tables(workspace: Workspace, *, as_service: bool = False) ->
     if workspace.database is not None:
         return open_control_postgres(workspace.database, as_service=as_service)
     control = open_control_file(workspace.service_file)
-    if control.projects.named(DEFAULT_PROJECT) is None:
+    if control.projects.find_by_name(DEFAULT_PROJECT) is None:
         control.projects.put_default(workspace.now_ns())
     return control
 
@@ -91,7 +91,7 @@ def sanitize_tenancy_text(text: str, characters_max: int) -> str:
 
 def require_project(control: ControlTables, name: str) -> Project:
     """Return the project of this name; an ``InputError`` if there is none."""
-    project = control.projects.named(name)
+    project = control.projects.find_by_name(name)
     if project is None:
         raise InputError(
             f"unknown project '{name}'",
@@ -150,7 +150,7 @@ def list_tokens(workspace: Workspace, project: str | None) -> TokenListReport:
         if project is not None:
             require_project(control, project)
         return TokenListReport(
-            tokens=[_make_token_line(token, workspace.now_ns()) for token in control.tokens.all(project)]
+            tokens=[_make_token_line(token, workspace.now_ns()) for token in control.tokens.list_all(project)]
         )
 
 
@@ -268,7 +268,7 @@ def _grant_token_access(control: ControlTables, presented: str, now_ns: int) -> 
     if token is None or not is_token_valid(token, presented, now_ns):
         return None
     if token.used_ns is None or token.used_ns + USED_NS <= now_ns:
-        control.tokens.used(token.id, now_ns)
+        control.tokens.record_use(token.id, now_ns)
     return Grant(token.project, frozenset(TokenScope(scope) for scope in token.scopes), token.id, token.expires_ns)
 
 
@@ -352,7 +352,7 @@ def init_team_database(workspace: Workspace, login: str | None) -> ProjectInitRe
 def create_project(workspace: Workspace, name: str) -> ProjectReport:
     """Create a project with its own store, or finish one that an interrupted attempt left."""
     with connect_control_tables(workspace) as control:
-        if control.projects.named(check_project_name(name)) is not None:
+        if control.projects.find_by_name(check_project_name(name)) is not None:
             raise InputError(f"project '{name}' already exists")
         # The store first, so that every listed project can be used.
         _make_project_store(workspace, name)
@@ -364,7 +364,7 @@ def create_project(workspace: Workspace, name: str) -> ProjectReport:
 def list_projects(workspace: Workspace) -> ProjectListReport:
     """List all projects by name."""
     with connect_control_tables(workspace) as control:
-        return ProjectListReport(projects=[_make_project_line(project) for project in control.projects.all()])
+        return ProjectListReport(projects=[_make_project_line(project) for project in control.projects.list_all()])
 
 
 def set_project_retention(workspace: Workspace, name: str, days: int | None) -> ProjectReport:
@@ -396,7 +396,8 @@ def list_project_reads(workspace: Workspace, name: str, limit: int) -> ProjectRe
         if not total:
             require_project(control, name)
         reads = [
-            ReadLine(read.token, read.what, format_timestamp(read.at_ns)) for read in control.reads.of(name, limit)
+            ReadLine(read.token, read.what, format_timestamp(read.at_ns))
+            for read in control.reads.list_newest(name, limit)
         ]
         return ProjectReadsReport(project=name, reads=reads, total=total)
 

@@ -90,7 +90,7 @@ def serve_command(  # noqa: PLR0913 - one argument for each option
 
     def announce(address: "ListenAddress") -> None:
         report = ServeReport(url=address.url, host=address.host, port=address.port)
-        print_terminal_notice(f"serving at {address.at('')}")
+        print_terminal_notice(f"serving at {address.make_page_url('')}")
         print_command_report(report, "", as_json=as_json)
 
     workspace = open_command_workspace(ctx, is_service=True)

@@ -94,7 +94,7 @@ def initialize_control_tables(url: str, now_ns: int, login: str | None) -> list[
         _grant_service_login(db, login)
         control = ControlTables(db)
         control.projects.put_default(now_ns)
-        names = [project.name for project in control.projects.all()]
+        names = [project.name for project in control.projects.list_all()]
     finally:
         db.close()
     for name in names:

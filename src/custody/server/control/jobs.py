@@ -91,11 +91,11 @@ class Jobs:
         """Extend the lease; False if it was lost."""
         return self._swap(job, "due_ns = ?", (until_ns,))
 
-    def done(self, job: Job, now_ns: int) -> bool:
+    def mark_done(self, job: Job, now_ns: int) -> bool:
         """Record that a job is done; False if the lease was lost, so that another worker settles it."""
         return self._swap(job, "state = 'done', error = NULL, settled_ns = ?", (now_ns,))
 
-    def again(self, job: Job, due_ns: int, error: str) -> bool:
+    def schedule_retry(self, job: Job, due_ns: int, error: str) -> bool:
         """Retry a failed job, not before ``due_ns``."""
         return self._swap(job, "state = 'waiting', due_ns = ?, error = ?", (due_ns, error))
 
@@ -189,14 +189,14 @@ class GitHubTables:
         )
         return bool(gone)
 
-    def named(self, full_name: str) -> GitHubConnection | None:
+    def find_by_name(self, full_name: str) -> GitHubConnection | None:
         """Return the repository of this name; None if it is not connected."""
         rows = self._db.rows(
             "SELECT full_name, project, installation FROM github_repository WHERE full_name = ?", (full_name.lower(),)
         )
         return _make_github_connection(*rows[0]) if rows else None
 
-    def all(self) -> list[GitHubConnection]:
+    def list_all(self) -> list[GitHubConnection]:
         """List all repositories by name."""
         rows = self._db.rows("SELECT full_name, project, installation FROM github_repository ORDER BY full_name")
         return [_make_github_connection(*row) for row in rows]

@@ -52,13 +52,13 @@ class Tokens:
         rows = self._db.rows(f"SELECT {_COLUMNS} FROM token WHERE hash = ?", (hash_,))
         return _token_from_row(rows[0]) if rows else None
 
-    def all(self, project: str | None = None) -> list[Token]:
+    def list_all(self, project: str | None = None) -> list[Token]:
         """List all tokens, or those of one project, oldest first."""
         where, values = ("", ()) if project is None else (" WHERE project = ?", (project,))
         rows = self._db.rows(f"SELECT {_COLUMNS} FROM token{where} ORDER BY created_ns, id", values)
         return [_token_from_row(row) for row in rows]
 
-    def used(self, id_: str, now_ns: int) -> None:
+    def record_use(self, id_: str, now_ns: int) -> None:
         """Store the time of the last use of a token."""
         self._db.run("UPDATE token SET used_ns = ? WHERE id = ?", (now_ns, id_))
 
@@ -104,14 +104,14 @@ class Projects:
     def __init__(self, db: Db) -> None:
         self._db = db
 
-    def all(self) -> list[Project]:
+    def list_all(self) -> list[Project]:
         """List all projects by name."""
         return [
             _project_from_row(row)
             for row in self._db.rows("SELECT name, created_ns, retain_days FROM project ORDER BY name")
         ]
 
-    def named(self, name: str) -> Project | None:
+    def find_by_name(self, name: str) -> Project | None:
         """Return the project of this name; None if there is none."""
         rows = self._db.rows("SELECT name, created_ns, retain_days FROM project WHERE name = ?", (name,))
         return _project_from_row(rows[0]) if rows else None
@@ -169,7 +169,7 @@ class Reads:
             (id_, project, read.token, read.what, read.at_ns),
         )
 
-    def of(self, project: str, limit: int) -> list[TextReadRow]:
+    def list_newest(self, project: str, limit: int) -> list[TextReadRow]:
         """List the last reads of a project, newest first."""
         rows = self._db.rows(
             "SELECT token, what, at_ns FROM text_read WHERE project = ? ORDER BY at_ns DESC, id LIMIT ?",

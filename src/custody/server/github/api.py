@@ -20,6 +20,7 @@ from custody.server.github.shapes import (
     Comment,
     Login,
     Pull,
+    PullReview,
     decode_github_payload,
     parse_github_repository,
     parse_github_sha,
@@ -151,6 +152,12 @@ class GitHub:
         )
         for page in self._pages(path):
             yield from decode_github_payload(page, list[Pull], "the list of pull requests")
+
+    def reviews(self, repository: str, number: int) -> Iterator[PullReview]:
+        """Yield the reviews of a pull request, the oldest first."""
+        path = f"{_make_github_repository_path(repository)}/pulls/{int(number)}/reviews?per_page={PER_PAGE}"
+        for page in self._pages(path):
+            yield from decode_github_payload(page, list[PullReview], "the list of reviews")
 
     def check_runs(self, repository: str, commit: str, name: str) -> list[CheckRun]:
         """Return the check runs of a commit with this name."""

@@ -6,7 +6,8 @@ Unknown fields are ignored; a missing field that custody needs is an error that 
 import hashlib
 import hmac
 import re
-from typing import Final, Literal, TypeVar
+from collections.abc import Iterable
+from typing import Final, Literal, TypeGuard, TypeVar
 
 import msgspec
 
@@ -54,6 +55,7 @@ class Pull(msgspec.Struct, frozen=True, kw_only=True):
     """In lists of pull requests; ``merged`` is only in single ones."""
     merge_commit_sha: str | None = None
     created_at: str | None = None
+    user: Login | None = None
     merged_by: Login | None = None
     head: PullRequestSide
     base: PullRequestSide
@@ -62,6 +64,15 @@ class Pull(msgspec.Struct, frozen=True, kw_only=True):
     def is_merged(self) -> bool:
         """Whether it was merged, in a list or alone."""
         return self.merged or self.merged_at is not None
+
+
+class PullReview(msgspec.Struct, frozen=True, kw_only=True):
+    """A review of a pull request; ``commit_id`` is the head that was reviewed."""
+
+    state: str = ""
+    user: Login | None = None
+    commit_id: str | None = None
+    author_association: str = ""
 
 
 class Installation(msgspec.Struct, frozen=True):
@@ -109,6 +120,38 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     ref: str = ""
     before: str = ""
     after: str = ""
+
+
+REVIEWER_ASSOCIATIONS: Final = frozenset(("OWNER", "MEMBER", "COLLABORATOR"))
+"""Whose reviews count: anybody may approve a public pull request."""
+_APPROVED: Final = "APPROVED"
+_COMMENTED: Final = "COMMENTED"
+
+
+def find_pull_witness(pull: Pull, reviews: Iterable[PullReview]) -> str | None:
+    """Return the account that vouches for a merged pull request; None if no second person does.
+
+    That is the last person who approved its head, else the person who merged it, never its author.
+    """
+    if pull.user is None:
+        return None
+    latest: dict[str, PullReview] = {}
+    for review in reviews:
+        if review.user is not None and review.state != _COMMENTED:
+            latest.pop(review.user.login, None)
+            latest[review.user.login] = review
+    approvals = [review.user for review in latest.values() if _is_approval_of_head(review, pull)]
+    candidates = [*approvals[::-1], pull.merged_by]
+    return next((account.login for account in candidates if _is_second_person(account, pull.user)), None)
+
+
+def _is_approval_of_head(review: PullReview, pull: Pull) -> bool:
+    is_member = review.author_association in REVIEWER_ASSOCIATIONS
+    return review.state == _APPROVED and is_member and review.commit_id == pull.head.sha
+
+
+def _is_second_person(account: Login | None, author: Login) -> TypeGuard[Login]:
+    return account is not None and account.type == "User" and account.login.casefold() != author.login.casefold()
 
 
 def has_valid_webhook_signature(body: bytes, secret: bytes, signature: str | None) -> bool:

@@ -52,7 +52,7 @@ class Turns:
         self._lock = Lock()
 
     @contextmanager
-    def at(self, key: CacheKey) -> Iterator[None]:
+    def hold_turn(self, key: CacheKey) -> Iterator[None]:
         """Hold the lock of a key; an ``InputError`` if another request holds it too long."""
         with self._lock:
             turn = self._turns.setdefault(key, _Turn())
@@ -86,7 +86,7 @@ class StateCache(Generic[T]):
 
         Requests for different keys do not wait for each other.
         """
-        with self._turns.at(key):
+        with self._turns.hold_turn(key):
             with self._lock:
                 entry = self._entries.get(key)
             if entry is None or entry.state != state or self._is_old(entry, now_ns):

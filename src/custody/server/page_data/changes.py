@@ -37,7 +37,7 @@ class VerdictTurns:
         self._judged: dict[CacheKey, int] = {}
 
     @contextmanager
-    def of(self, workspace: Workspace, head: CommitSha) -> Iterator[None]:
+    def hold_turn(self, workspace: Workspace, head: CommitSha) -> Iterator[None]:
         """Hold the lock for a verdict; no lock for a change that was checked on the same records before.
 
         A first verdict stores its results. Two writers at a time would break the seal of the store, and every later
@@ -49,7 +49,7 @@ class VerdictTurns:
         if self._judged.get((*key, head)) == state:
             yield
             return
-        with self._turns.at(key):
+        with self._turns.hold_turn(key):
             yield
         if len(self._judged) >= JUDGED_MAX:
             self._judged.clear()
@@ -76,7 +76,7 @@ def judge_change_for_page(workspace: Workspace, turns: VerdictTurns, name: str) 
     row = find_change_for_page(workspace, name)
     if row.on_main:
         raise InputError("this change is already merged", hint="only open changes are checked")
-    with turns.of(workspace, row.head):
+    with turns.hold_turn(workspace, row.head):
         return gate(here, GateRequest(change=format_change_range(here, row)))
 
 

@@ -69,9 +69,9 @@ class HealthPage:
 def read_health_page(workspace: Workspace) -> HealthPage:
     """Return the state of the store without reading every record."""
     with workspace.reading() as store, store.reading():
-        own, sealed = store.own(), store.sealed_positions()
+        own, sealed = store.own(), store.read_sealed_positions()
         heads = [head for head in store.tables.chains() if head.store != PENDING]
-        lost = ActivityTables(store).lost(LOST_READ_MAX)
+        lost = ActivityTables(store).list_gap_records(LOST_READ_MAX)
         texts = [_read_health_gap(payload) for payload in store.tables.payloads(lost).values()]
     chains = [Chain(head.store, int(head.seq), head.link.hex(), own=head.store == own) for head in heads]
     gaps = _list_health_gaps(workspace, [text for text in texts if text is not None])
@@ -98,7 +98,7 @@ def verify_store_for_page(workspace: Workspace) -> VerifyReport:
     It stores no seal.
     """
     with workspace.reading() as store, store.reading():
-        sealed = store.sealed_positions() or {}
+        sealed = store.read_sealed_positions() or {}
         left = sum(max(0, int(head.seq) - sealed.get(head.store, 0)) for head in store.tables.chains())
     if left > RECORDS_VERIFIED_MAX:
         raise InputError(f"{left:,} records to verify are too many for a page", hint="run 'custody verify'")

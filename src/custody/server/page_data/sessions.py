@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from custody.core.errors import InputError
-from custody.core.ids import AgentName, SessionId
+from custody.core.ids import AgentName, PromptId, SessionId
 from custody.core.plural import count_noun
 from custody.core.views import Prompt, Session, ToolCall
 from custody.core.wire.report import SessionReport
@@ -117,7 +117,7 @@ def _read_page_session_facts(store: Store, row: ActiveSession) -> Session:
     """Return the model and the end of a session from its first and last records; later records win."""
     whole = Session(agent=row.agent, id=row.session, started_ns=row.last_ns)
     for record in ActivityTables(store).ends(row.agent, row.session, ENDS_READ_MAX):
-        for view in store.views.of(record):
+        for view in store.views.read_views(record):
             if isinstance(view, Session | ToolCall) and view.agent == row.agent:
                 whole = replace(whole, model=view.model or whole.model)
             if isinstance(view, Session) and view.agent == row.agent:
@@ -196,7 +196,7 @@ def read_session_page(
             lambda: _read_session_page_content(workspace, store, row),
         )
     report = hide_prompts_from_caller(content.report, note=note)
-    texts = {prompt.id: prompt.text for prompt in report.prompts}
+    texts = {PromptId(prompt.id): prompt.text for prompt in report.prompts}
     rows = list(content.tree.rows(texts if note is not None else None))
     if note is not None and not any(texts.values()) and any(row.detail is not None for row in rows):
         note(f"calls of {row.agent} {row.session}")

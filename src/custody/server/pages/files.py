@@ -36,7 +36,7 @@ class FileLinks:
     _kinds: dict[str, int] = field(default_factory=dict)
     _refused: set[PageKey] = field(default_factory=set)
 
-    def to(self, page: str, params: Mapping[str, str]) -> str | None:
+    def find_page_url(self, page: str, params: Mapping[str, str]) -> str | None:
         """Return the file of a page; None if it is not in the report."""
         known = BY_NAME.get(page)
         if known is None or known.part:
@@ -93,7 +93,7 @@ def export_page_files(
         yield f"assets/{asset.name}", asset.data
     for page in (BY_NAME[FIRST], *PAGES):
         if page.label is not None:
-            links.to(page.name, {})
+            links.find_page_url(page.name, {})
     workspace.progress.start("writing pages", None)
     while links.waiting:
         name, key = links.waiting.popleft()

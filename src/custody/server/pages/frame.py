@@ -72,7 +72,7 @@ class PageLinks(Protocol):
         """Whether a service answers these links, so that forms and later parts work."""
         ...
 
-    def to(self, page: str, params: dict[str, str]) -> str | None:
+    def find_page_url(self, page: str, params: dict[str, str]) -> str | None:
         """Return the URL of a page; None if the page does not exist."""
         ...
 
@@ -86,7 +86,7 @@ class ServedLinks:
 
     served = True
 
-    def to(self, page: str, params: dict[str, str]) -> str:
+    def find_page_url(self, page: str, params: dict[str, str]) -> str:
         """Return the URL of a page with its parameters."""
         return f"/{page}?{urlencode(params)}" if params else f"/{page}"
 
@@ -163,7 +163,7 @@ def _make_part_loader(frame: Frame) -> Any:
         return Markup(
             '<div hx-get="{0}" hx-trigger="load" hx-swap="outerHTML"><p class="waiting">{1}</p>'
             '<noscript><p><a href="{0}">Show as a page</a></p></noscript></div>'
-        ).format(frame.links.to(name, params), text)
+        ).format(frame.links.find_page_url(name, params), text)
 
     return part
 
@@ -174,7 +174,9 @@ def _make_page_linker(links: PageLinks, page: str | None = None, params: Mapping
     def to(*names: str, **values: object) -> Markup | None:
         name = names[0] if page is None else page
         merged = {**(params or {}), **values}
-        url = links.to(name, {key: str(value) for key, value in merged.items() if value is not None and value != ""})
+        url = links.find_page_url(
+            name, {key: str(value) for key, value in merged.items() if value is not None and value != ""}
+        )
         return None if url is None else Markup(escape(url))
 
     return to

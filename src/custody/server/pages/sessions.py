@@ -3,8 +3,10 @@
 import shlex
 from collections.abc import Sequence
 
+from custody.core.ids import CallId
 from custody.core.wire.time import format_timestamp
 from custody.graph.app.call_tree import CallRow
+from custody.graph.app.session_spans import span_id_from_call
 from custody.server.page_data.sessions import ROWS_MAX, poll_session_for_page, read_session_list_page, read_session_page
 from custody.server.pages.page import Page, PageParams, PageView
 from custody.server.pages.phrases import escape_page_text, shorten_digest, shorten_page_text
@@ -114,7 +116,8 @@ def make_call_tree_island(rows: Sequence[CallRow], call: str | None) -> dict[str
         ]
         for row in rows
     ]
-    selected = next((n for n, row in enumerate(rows) if call in (row.id, row.id.partition(":")[2])), -1) if call else -1
+    wanted = (call, span_id_from_call(CallId(call))) if call else ()
+    selected = next((n for n, row in enumerate(rows) if row.id in wanted), -1)
     span = max([*starts, *ends], default=0) - zero
     return {"words": list(texts), "states": STATES, "rows": cells, "wanted": selected, "span": span // NS_IN_MS}
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
-from custody.cite.app.audit import look_up_citation_remedy
+from custody.cite.app.audit import REMEDIES
 from custody.cite.wire import CiteFinding
 from custody.server.app.listing import list_sources_page
 from custody.server.app.questions import answer_source_request
@@ -64,7 +64,7 @@ def view_document(workspace: Workspace, params: PageParams) -> PageView:
             "first": first,
             "last": last,
             "step": LINES,
-            "remedy_of": look_up_citation_remedy,
+            "remedies": REMEDIES,
             "codes": _count_codes_for_page(document.audit.findings),
             "coverage": document.audit.coverage,
             "uncited": {place.line for place in document.audit.files[0].uncited},

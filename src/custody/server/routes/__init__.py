@@ -4,7 +4,7 @@ May touch: what ``EndpointCall`` offers.
 """
 
 from custody.server.endpoints import Endpoint
-from custody.server.routes import chains, changes, github, graph, lines, records, sources, state, trust
+from custody.server.routes import chains, changes, github, graph, lines, records, reservations, sources, state, trust
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     *state.ENDPOINTS,
@@ -15,6 +15,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *records.OTLP_ENDPOINTS,
     *lines.BLAME_ENDPOINTS,
     *trust.ENDPOINTS,
+    *reservations.ENDPOINTS,
     *changes.ENDPOINTS,
     *sources.ENDPOINTS,
     *graph.ENDPOINTS,

@@ -7,7 +7,7 @@ from custody.core.errors import InputError
 from custody.core.ids import StoreId
 from custody.core.wire.body import parse_digest
 from custody.server.app.tenancy import TokenScope
-from custody.server.endpoints import Endpoint, EndpointCall, HttpAnswer, Parameter
+from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer, Parameter
 from custody.server.problems import HttpProblem
 from custody.server.wire.service import Problem
 from custody.share.chain_exchange import (
@@ -18,12 +18,22 @@ from custody.share.chain_exchange import (
     read_shared_origins,
     receive_chain_batch,
 )
+from custody.share.service_heads import (
+    list_witness_entries,
+    read_chain_heads,
+    receive_chain_head,
+    receive_witness_entries,
+)
 from custody.share.wire import (
     BATCH_RECORDS_MAX,
     NDJSON,
     ChainReceipt,
     ChainStates,
     OriginDigests,
+    SharedHead,
+    SharedHeads,
+    WitnessEntries,
+    WitnessReceipt,
     encode_origin_digests,
 )
 from custody.workspace.workspace import Workspace
@@ -78,6 +88,32 @@ async def read_origins(call: EndpointCall) -> HttpAnswer:
     if origins is None:
         raise HttpProblem(404, "no origins of this file", remedy="leave out 'digest' to list the files")
     return HttpAnswer(body=origins)
+
+
+async def read_heads(call: EndpointCall) -> HttpAnswer:
+    """Return the signed heads of a chain."""
+    store, after = _read_store_param(call), _read_whole_number_param(call, "after", 0)
+    return HttpAnswer.of(await call.ask(partial(read_chain_heads, chain=store, after=after)))
+
+
+async def receive_head(call: EndpointCall) -> HttpAnswer:
+    """Store the signed head of a chain."""
+    store, data = _read_store_param(call), await call.body()
+    try:
+        return HttpAnswer.of(await call.ask(partial(receive_chain_head, chain=store, data=data)))
+    except Conflict as error:
+        raise HttpProblem(409, error.message, remedy=error.hint) from error
+
+
+async def list_witness(call: EndpointCall) -> HttpAnswer:
+    """List the countersignatures of heads."""
+    return HttpAnswer.of(await call.ask(list_witness_entries))
+
+
+async def receive_witness(call: EndpointCall) -> HttpAnswer:
+    """Store countersignatures of heads."""
+    data = await call.body()
+    return HttpAnswer.of(await call.ask(partial(receive_witness_entries, data=data)))
 
 
 def _read_store_param(call: EndpointCall) -> StoreId:
@@ -143,5 +179,46 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         gives={200: OriginDigests, 404: Problem},
         parameters=(Parameter("digest", "The digest of the file."),),
         places=_PLACE,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/v1/chains/{store}/head",
+        name="read-head",
+        summary="Return the signed heads of a chain, by each key that signed it.",
+        scope=TokenScope.READ,
+        handle=read_heads,
+        gives={200: SharedHeads},
+        parameters=(Parameter("after", "The last record whose outline digest the caller has.", _WHOLE),),
+        places=_PLACE,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/v1/chains/{store}/head",
+        name="send-head",
+        summary="Store the signed head of a chain. It must fit the stored records; the service countersigns it.",
+        scope=TokenScope.WRITE,
+        handle=receive_head,
+        takes={JSON: SharedHead},
+        gives={200: SharedHeads, 409: Problem},
+        places=_PLACE,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/v1/witness",
+        name="list-witness",
+        summary="List the countersignatures of heads: who saw which head of a chain, and when.",
+        scope=TokenScope.READ,
+        handle=list_witness,
+        gives={200: WitnessEntries},
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/v1/witness",
+        name="send-witness",
+        summary="Store countersignatures of heads; each signature is verified first.",
+        scope=TokenScope.WRITE,
+        handle=receive_witness,
+        takes={JSON: WitnessEntries},
+        gives={200: WitnessReceipt},
     ),
 )

@@ -28,6 +28,9 @@ CREATE INDEX decision_patch ON decision (patch, agent);
 
 DELETE FROM trust_standing;
 
+-- Content hashes of edits were indexed and never looked up.
+DROP TABLE IF EXISTS edit_hash;
+
 -- Signed statements about the heads of shared chains: by their owners, and by those who saw them.
 CREATE TABLE head_statement (
     store_id  {text} NOT NULL,  -- the chain
@@ -36,4 +39,26 @@ CREATE TABLE head_statement (
     statement {blob} NOT NULL,  -- the signed bytes
     signature {text} NOT NULL,  -- the SSH signature
     PRIMARY KEY (store_id, seq, signer)
+) {clustered};
+
+-- What stands in place of each record's texts when its chain is shared: fixed once its owner signed the chain's head.
+CREATE TABLE IF NOT EXISTS record_outline (
+    store_id {text} NOT NULL,  -- the chain
+    seq      {int} NOT NULL,   -- the record
+    digest   {blob} NOT NULL,  -- SHA-256 of the outline; zeros if the record is shared unchanged
+    outline  {blob},           -- the outline, where the bodies do not have the same one
+    PRIMARY KEY (store_id, seq)
+) {clustered};
+
+-- The last head that this store saw of each chain, by remote.
+CREATE TABLE IF NOT EXISTS head_seen (
+    remote    {text} NOT NULL,  -- SHA-256 of the URL of the remote
+    store_id  {text} NOT NULL,  -- the chain
+    seq       {int} NOT NULL,   -- how far it reached
+    link      {blob} NOT NULL,  -- the link of its last record
+    root      {blob},           -- the root of the tree over its records, if its owner signed it
+    signed_ns {int},            -- when its owner signed it, by the owner's clock
+    signer    {text},           -- the public key of its owner
+    seen_ns   {int} NOT NULL,   -- when it was seen
+    PRIMARY KEY (remote, store_id)
 ) {clustered};

@@ -1,6 +1,6 @@
 """The acceptance probability of an agent's change and the decision of risk control, from all recorded decisions."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from custody.core.ids import AgentName
@@ -11,6 +11,7 @@ from custody.trust.acceptance import AcceptanceEstimate
 from custody.trust.app.decisions import TrustQuery, decision_entries_from_views
 from custody.trust.engine import replay_decisions
 from custody.trust.levels import LevelCase
+from custody.trust.model import Entry
 from custody.trust.past_decisions import (
     HERE,
     AcceptanceMemory,
@@ -22,6 +23,9 @@ from custody.trust.queries import all_decisions
 from custody.trust.risk import RiskControl
 from custody.trust.rules import TrustRules
 from custody.trust.wire import ChancePart, ChanceReport
+
+EntrySelection = Callable[[AgentName, Sequence[Entry]], Sequence[Entry]]
+"""Returns the entries about an agent that count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,23 +88,35 @@ def estimate_acceptance(memory: AcceptanceMemory, case: LevelCase) -> Acceptance
 
 
 def learn_acceptance_from_decisions(
-    store: Store, rules: TrustRules, now_ns: int, decisions: Sequence[ObservedView[Decision]] | None = None
+    store: Store,
+    rules: TrustRules,
+    now_ns: int,
+    decisions: Sequence[ObservedView[Decision]] | None = None,
+    select: EntrySelection | None = None,
 ) -> AcceptanceMemory:
     """Learn all decisions recorded until a time, or these decisions, in the order in which they happened."""
-    return replay_past_decisions(list_counted_decisions(store, rules, now_ns, decisions), rules, now_ns)
+    return replay_past_decisions(list_counted_decisions(store, rules, now_ns, decisions, select), rules, now_ns)
 
 
 def list_counted_decisions(
-    store: Store, rules: TrustRules, until_ns: int, decisions: Sequence[ObservedView[Decision]] | None = None
+    store: Store,
+    rules: TrustRules,
+    until_ns: int,
+    decisions: Sequence[ObservedView[Decision]] | None = None,
+    select: EntrySelection | None = None,
 ) -> list[PastDecision]:
-    """List what counts of all decisions recorded until a time, or of these decisions, in the order of the log."""
+    """List what counts of all decisions recorded until a time, or of these decisions, in the order of the log.
+
+    ``select`` returns the entries about an agent that are replayed.
+    """
     by_agent: dict[str, list[ObservedView[Decision]]] = {}
     for decision in all_decisions(store) if decisions is None else decisions:
         if decision.view.at_ns <= until_ns:
             by_agent.setdefault(decision.view.agent, []).append(decision)
+    entries = {AgentName(agent): list(decision_entries_from_views(about)) for agent, about in by_agent.items()}
     accounts = {
-        agent: replay_decisions(AgentName(agent), decision_entries_from_views(about), rules, now_ns=until_ns)
-        for agent, about in by_agent.items()
+        agent: replay_decisions(agent, about if select is None else select(agent, about), rules, now_ns=until_ns)
+        for agent, about in entries.items()
     }
     pasts = [past for agent, account in accounts.items() for past in past_decisions_from_account(agent, account)]
     return sorted(pasts, key=lambda past: (past.entry.at_ns, past.entry.record))

@@ -10,9 +10,10 @@ from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.findings import LineAttributor
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, SessionId, StoreId
+from custody.core.record import Record
 from custody.core.view_merge import merge_session_views
 from custody.ledger.queries import list_session_views
-from custody.ledger.records import is_claim_record, list_trusted_chains
+from custody.ledger.records import IMPORTED_KINDS, is_imported_record
 from custody.store import Store
 from custody.trust.model import ChangeAuthor
 from custody.workspace.change import Addition
@@ -76,7 +77,7 @@ class Operators:
 
     def __init__(self, context: AttributionContext) -> None:
         self._store: Store = context.store
-        self._chains: set[StoreId] = list_trusted_chains(context.store)
+        self._chains: frozenset[StoreId] = context.ratings.believed
         self._known: dict[tuple[str, str, bool], str | None] = {}
 
     def of(self, agent: str, session: SessionId, *, claims: bool) -> str | None:
@@ -84,10 +85,14 @@ class Operators:
         key = (agent, session, claims)
         if key not in self._known:
             observed = list_session_views(self._store, session)
-            views = (view.view for view in observed if claims or not is_claim_record(view.record, self._chains))
+            # Only generic events name operators. An operator gives no trust, so this one detail needs no hook.
+            views = (view.view for view in observed if claims or self._is_told_here(view.record))
             merged = merge_session_views(view for view in views if view.agent == agent)
             self._known[key] = None if merged is None else merged.operator
         return self._known[key]
+
+    def _is_told_here(self, record: Record) -> bool:
+        return record.entry.kind not in IMPORTED_KINDS and not is_imported_record(record, self._chains)
 
 
 def trust_author_from_answer(answer: LineAnswer, operators: Operators) -> ChangeAuthor | None:

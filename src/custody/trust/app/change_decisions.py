@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from custody.core.ids import AgentName, CommitSha
+from custody.core.ids import AgentName, CommitSha, StoreId
 from custody.core.views import Decision
 from custody.store import ObservedView, Store
 from custody.trust.app.decisions import decision_entries_from_views
@@ -24,6 +24,8 @@ class KnownDecisions:
     counting: DecisionType | None = None
     unreviewed: DecisionEntry | None = None
     revert: DecisionEntry | None = None
+    host_chains: frozenset[StoreId] = frozenset()
+    """The chains that say that the code host reported the counting decision."""
 
     @property
     def is_merged(self) -> bool:
@@ -52,11 +54,17 @@ def summarize_agent_decisions(store: Store, agent: str, names: Sequence[CommitSh
     overrides = find_valid_overrides(AgentName(agent), corrections)
     reviewed = next((entry for entry in first if not is_unreviewed(entry) or entry.id in overrides), None)
     override = None if reviewed is None else overrides.get(reviewed.id)
+    counted = reviewed if override is None else override
     return KnownDecisions(
         reviewed=reviewed,
         counting=override.decision if override is not None else None if reviewed is None else reviewed.decision,
         unreviewed=next((entry for entry in first if is_unreviewed(entry)), None),
         revert=next((correction for correction in corrections if isinstance(correction, DecisionEntry)), None),
+        host_chains=frozenset(
+            {counted.record.store}
+            if counted is not None and counted.witness is not None and counted.witness.kind == "host"
+            else ()
+        ),
     )
 
 

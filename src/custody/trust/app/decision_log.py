@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from custody.core.errors import InputError
 from custody.core.ids import AgentName, EventId
@@ -11,7 +12,9 @@ from custody.core.wire.canonical import Json
 from custody.core.wire.time import format_timestamp
 from custody.intake.record import open_redaction_key, redact_event_payload
 from custody.store import ObservedView, Store
+from custody.trust.app.decision_signature import sign_decision_event
 from custody.trust.app.decisions import (
+    EVENT_PREFIX,
     TrustQuery,
     append_decision,
     decision_entries_from_views,
@@ -98,11 +101,13 @@ class Log:
         steps = replay_decisions(self.agent, self.entries(), self.rules).steps
         return next(step.decision for step in steps if step.entry == decided)
 
-    def append_entry(self, id: str, fields: Mapping[str, Json]) -> DecisionReceipt:
-        """Append one record and return its effect; an ``InputError`` for a known id."""
+    def append_entry(self, id: str, fields: Mapping[str, Json], *, sign_key: Path | None = None) -> DecisionReceipt:
+        """Append one record, signed with a key if passed, and return its effect; an ``InputError`` for a known id."""
         now_ns = self._workspace.now_ns()
         query = TrustQuery(self.rules, now_ns)
-        arrival = arrival_from_decision(self._workspace, self.agent, id, fields, now_ns)
+        event = event_from_decision(self._workspace, self.agent, id, fields, now_ns)
+        signed = event if sign_key is None else sign_decision_event(event, sign_key)
+        arrival = arrival_from_json(EventId(f"{EVENT_PREFIX}{self._workspace.token()}"), signed)
         before: list[Position] = []
 
         def look() -> Sequence[Arrival]:
@@ -118,7 +123,9 @@ class Log:
         return self._make_receipt(made, before[0], query)
 
     def _make_receipt(self, made: Record, before: Position, query: TrustQuery) -> DecisionReceipt:
-        (entry,) = decision_entries_from_views([ObservedView(made, view) for view in self._store.views.of(made)])
+        (entry,) = decision_entries_from_views(
+            [ObservedView(made, view) for view in self._store.views.read_views(made)]
+        )
         with read_settled_decisions(self._store):
             generation = ScoreTables(self._store).generation()
             after = continue_fold(self._store, self.agent, query, before)
@@ -137,6 +144,14 @@ def arrival_from_decision(
     workspace: Workspace, agent: str, id: str, fields: Mapping[str, Json], now_ns: int, *, exact: Sequence[str] = NAMES
 ) -> Arrival:
     """Return a decision to append: secrets are redacted; an ``InputError`` if that would change an ``exact`` field."""
+    event = event_from_decision(workspace, agent, id, fields, now_ns, exact=exact)
+    return arrival_from_json(EventId(f"{EVENT_PREFIX}{workspace.token()}"), event)
+
+
+def event_from_decision(
+    workspace: Workspace, agent: str, id: str, fields: Mapping[str, Json], now_ns: int, *, exact: Sequence[str] = NAMES
+) -> dict[str, Json]:
+    """Return the redacted event of a decision; an ``InputError`` if that would change an ``exact`` field."""
     event: dict[str, Json] = {
         "custody": 1,
         "kind": "decision",
@@ -149,7 +164,7 @@ def arrival_from_decision(
     for name in exact:
         if clean.get(name) != event.get(name):
             raise InputError(f"the decision's '{name}' looks like a secret", hint="use another value")
-    return arrival_from_json(EventId(f"trust-{workspace.token()}"), clean)
+    return clean
 
 
 def _match_decisions_by_commit(decided: Sequence[DecisionEntry], target: str) -> list[DecisionEntry]:

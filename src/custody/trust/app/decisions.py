@@ -90,6 +90,8 @@ def _read_trust_folder_config(folder: Path, path: RepoPath) -> bytes | None:
     return file.content
 
 
+EVENT_PREFIX = "trust-"
+"""The prefix of the event names of decisions that the verbs of trust recorded; no input can choose it."""
 SETTLE_MAX = 100
 """The most attempts to read a complete index."""
 
@@ -212,15 +214,29 @@ def _decision_entry_from_view(record: Record, view: Decision) -> Entry:
     if view.decision is DecisionKind.RECOVERED:
         return RecoveryEntry(view.id, view.at_ns, ref, view.boost or 0.0, view.actor, view.reason)
     decision = DecisionType(view.decision.value)
+    stakes = ChangeStakes(_COMPLEXITIES.get(view.complexity or ""), view.changed_lines, view.review_ms)
     if view.overrides is not None:
-        return DecisionOverride(view.id, view.at_ns, ref, view.overrides, decision, view.actor, view.reason)
+        return DecisionOverride(
+            view.id,
+            view.at_ns,
+            ref,
+            view.overrides,
+            decision,
+            view.actor,
+            view.reason,
+            view.witness,
+            view.commit or view.commit_name,
+            stakes,
+            view.patch,
+            view.agent_lines,
+        )
     return DecisionEntry(
         id=view.id,
         at_ns=view.at_ns,
         record=ref,
         # A revert is a rejection, whatever else the record calls it.
         decision=decision if view.reverts is None else DecisionType.REJECTED,
-        stakes=ChangeStakes(_COMPLEXITIES.get(view.complexity or ""), view.changed_lines, view.review_ms),
+        stakes=stakes,
         actor=view.actor,
         reason=view.reason,
         commit=view.commit or view.commit_name,
@@ -231,4 +247,7 @@ def _decision_entry_from_view(record: Record, view: Decision) -> Entry:
         operator=view.operator,
         areas=view.areas,
         opened_ns=view.opened_ns,
+        patch=view.patch,
+        agent_lines=view.agent_lines,
+        witness=view.witness,
     )

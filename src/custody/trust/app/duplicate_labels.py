@@ -7,15 +7,13 @@ it. It never replaces a person's answer.
 
 from collections.abc import Iterator, Sequence
 
-import msgspec
-
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.dupes import DuplicateVerdict
-from custody.dupes.app.indexed_changes import find_changes_by_head, find_duplicate_evidence
+from custody.dupes.app.indexed_changes import find_changes_by_head
 from custody.dupes.app.labels import ChangeEnds, PairAnswer, list_pair_answers, record_pair_answer
+from custody.dupes.app.past_suggestions import PastSuggestion, find_past_suggestions
 from custody.dupes.app.select import find_indexed_change, resolve_change_range
-from custody.dupes.wire import DupesEvidence
 from custody.git import Repository
 from custody.store import Store
 from custody.trust.app.change_decisions import find_decision_agents, summarize_agent_decisions
@@ -79,13 +77,21 @@ def _store_outcome_labels(
 def _find_merged_outcome_duplicates(store: Store, head: CommitSha) -> Iterator[ChangeEnds]:
     """Yield the merged changes that this one was reported as a duplicate of."""
     merged: dict[CommitSha, ChangeEnds] = {}
-    for row in find_duplicate_evidence(store, head):
-        evidence = msgspec.json.decode(row.body, type=DupesEvidence)
-        other = CommitSha(evidence.other.head)
-        flagged = evidence.says == DuplicateVerdict.DUPLICATE.value and not evidence.relations and not evidence.exact
-        if flagged and not list_pair_answers(store, head, other) and _is_merged_outcome(store, other):
-            merged[other] = ChangeEnds(evidence.other.base, other)
+    for suggestion in find_past_suggestions(store, head):
+        other = CommitSha(suggestion.other.head)
+        if (
+            _is_unexplained_duplicate(suggestion)
+            and not list_pair_answers(store, head, other)
+            and _is_merged_outcome(store, other)
+        ):
+            merged[other] = suggestion.other
     return iter(merged.values())
+
+
+def _is_unexplained_duplicate(suggestion: PastSuggestion) -> bool:
+    """Return whether two different changes were reported as duplicates, and no relation explains it."""
+    is_duplicate = suggestion.verdict is DuplicateVerdict.DUPLICATE
+    return is_duplicate and not suggestion.relations and not suggestion.is_exact
 
 
 def _is_merged_outcome(store: Store, head: CommitSha) -> bool:

@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Literal, TypeVar
 
+from custody.core.assurance import Assurance
 from custody.core.errors import InputError
 from custody.trust.app.decisions import (
     TrustQuery,
+    decision_entries_from_views,
     list_agents_with_decisions,
     load_trust_rules,
     make_unknown_agent_error,
@@ -18,11 +20,12 @@ from custody.trust.app.decisions import (
 )
 from custody.trust.app.record import DecisionRequest, check_decision_count, record_recovery, record_trust_decision
 from custody.trust.app.score_cache import read_score_state
-from custody.trust.engine import UNSPECIFIED, compute_trust
+from custody.trust.engine import UNSPECIFIED, compute_trust, decision_order_key
 from custody.trust.model import (
     Account,
     Approval,
     ChangeComplexity,
+    ChangeStakes,
     DecisionEntry,
     DecisionType,
     ScoreStep,
@@ -30,6 +33,7 @@ from custody.trust.model import (
     TrustTier,
     UnknownAgent,
 )
+from custody.trust.queries import corrections_of_decision, decisions_on_commit
 from custody.trust.rules import TrustRules
 from custody.trust.score import approve_change_lines
 from custody.workspace.machine import machine_user_name
@@ -121,7 +125,11 @@ class TrustLineageManager:
         reason: str | None = None,
         decision_id: str | None = None,
     ) -> DecisionRecord:
-        """Record a decision about a change; it is durable when this returns."""
+        """Record a decision about a change; it is durable when this returns.
+
+        An exact repeat records nothing, unless it has a ``decision_id`` or anything else was recorded about the commit
+        since.
+        """
         request = DecisionRequest(
             agent=str(agent_id),
             decision=_parse_decision_enum(DecisionType, decision),
@@ -133,8 +141,9 @@ class TrustLineageManager:
             reason=reason,
             id=decision_id,
         )
+        step = self._find_repeated_step(request) if decision_id is None else None
         return _decision_record_from_step(
-            str(agent_id), record_trust_decision(self._workspace, request, self.rules).step
+            str(agent_id), step or record_trust_decision(self._workspace, request, self.rules).step
         )
 
     def get_trust_score(self, agent_id: str) -> TrustScore:
@@ -147,9 +156,13 @@ class TrustLineageManager:
         return self._trust(str(agent_id)).tier
 
     def should_auto_approve(self, agent_id: str, change_size: int) -> Approval:
-        """Return whether the agent may merge so many lines without review; the result is a bool with reasons."""
+        """Return whether the agent may merge so many lines without review; the result is a bool with reasons.
+
+        Nobody but the caller vouches for the decisions in the folder, so the answer is self-reported.
+        """
         check_decision_count("the size of the change", change_size)
-        return approve_change_lines(self._trust(str(agent_id)), change_size, self.rules)
+        approval = approve_change_lines(self._trust(str(agent_id)), change_size, self.rules)
+        return replace(approval, assurance=Assurance.SELF_REPORTED)
 
     def get_agent_history(self, agent_id: str, limit: int = HISTORY_MAX) -> list[DecisionRecord]:
         """Return the decisions about the agent that count, newest first."""
@@ -194,6 +207,17 @@ class TrustLineageManager:
         )
         return self.get_trust_score(agent_id)
 
+    def _find_repeated_step(self, request: DecisionRequest) -> ScoreStep | None:
+        """Return the step of the last decision about a commit if the request repeats it exactly."""
+        assert request.commit is not None, "the document's call names a commit"
+        with self._workspace.reading() as store, read_settled_decisions(store):
+            about = list(decision_entries_from_views(decisions_on_commit(store, request.commit)))
+            last = max(about, key=decision_order_key, default=None)
+            if not isinstance(last, DecisionEntry) or corrections_of_decision(store, request.agent, last.id):
+                return None
+        steps = [step for step in self._account(request.agent).steps if step.entry == last]
+        return steps[0] if steps and _is_repeat(request, last) else None
+
     def _account(self, agent: str) -> Account:
         with self._workspace.reading() as store, read_settled_decisions(store):
             return replay_trust_account(store, agent, TrustQuery(self.rules, self._workspace.now_ns()))
@@ -207,6 +231,11 @@ class TrustLineageManager:
     def _unknown(self, agent: str) -> UnknownAgent:
         with self._workspace.reading() as store:
             return make_unknown_agent_error(agent, list_agents_with_decisions(store))
+
+
+def _is_repeat(request: DecisionRequest, recorded: DecisionEntry) -> bool:
+    stakes = ChangeStakes(request.complexity, request.lines, request.review_ms)
+    return recorded.reverts is None and (recorded.decision, recorded.stakes) == (request.decision, stakes)
 
 
 def _parse_decision_enum(kind: type[E], value: object) -> E:

@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
+from custody.core.ids import StoreId
 from custody.core.wire.canonical import Json
+from custody.dupes.app.patch_identity import compute_patch_identity
 from custody.store import Store
 from custody.trust.app.authors import AuthorLines, count_trust_author_lines
 from custody.trust.app.change_decisions import KnownDecisions, find_decision_agents, summarize_agent_decisions
@@ -49,7 +52,8 @@ class OutcomeRequest:
     """The outcome of a change: a commit, ``BASE..HEAD`` or a branch.
 
     With ``agent`` only that agent is meant. ``landed_as`` is the commit that the change became, if its own is not in
-    the history. ``duplicate_of`` is the change that it was closed for.
+    the history. ``duplicate_of`` is the change that it was closed for. The decisions are signed with ``sign_key``;
+    ``host_account`` reviewed the change, as the code host itself reported.
     """
 
     change: str
@@ -63,6 +67,8 @@ class OutcomeRequest:
     review_ms: int | None = None
     lines: int | None = None
     complexity: ChangeComplexity | None = None
+    sign_key: Path | None = None
+    host_account: str | None = None
 
 
 def record_outcome(
@@ -141,11 +147,13 @@ class _ChangeOutcome:
         self._subject = subject
         self._request = request
         self._decision = DECISIONS[request.outcome]
+        self._own: StoreId | None = None
         # A claim about who wrote the change may count against an agent, never for one.
         self.by = by.with_claims if self._decision is DecisionType.REJECTED else by
 
     def record_agent_outcomes(self, store: Store) -> list[AgentOutcome]:
         """Record the outcome for each agent; everything is checked before anything is recorded."""
+        self._own = store.own()
         with read_settled_decisions(store):
             known = {
                 agent: summarize_agent_decisions(store, agent, self._subject.names) for agent in self._agents(store)
@@ -162,16 +170,25 @@ class _ChangeOutcome:
         if self._request.outcome == "reverted":
             return self._plan_revert(agent, known)
         if known.reviewed is not None and known.counting is self._decision:
+            if self._adds_witness(known):
+                return self._plan_override(agent, known.reviewed)
             return _OutcomePlan("known", f"already {self._decision.value} in record {known.reviewed.record}")
         if known.reviewed is not None:
-            self._check_correction(agent)
-            return self._plan("corrected", self._workspace.token(), self._make_override_request(agent, known.reviewed))
+            return self._plan_override(agent, known.reviewed)
         if known.unreviewed is not None and self._request.outcome == "merged":
             # A merge by rule is not a review: else every such merge would count at once.
             return _OutcomePlan(
                 "waiting", f"merged without review in record {known.unreviewed.record}; counts once it settles"
             )
         return self._plan("recorded", f"commit:{self._subject.change}", self._make_decision_request(agent))
+
+    def _adds_witness(self, known: KnownDecisions) -> bool:
+        """Return whether the code host vouches for a decision that was recorded here without it."""
+        return self._request.host_account is not None and not (known.host_chains & {self._own})
+
+    def _plan_override(self, agent: str, wrong: DecisionEntry) -> _OutcomePlan:
+        self._check_correction(agent)
+        return self._plan("corrected", self._workspace.token(), self._make_override_request(agent, wrong))
 
     def _plan(self, state: Literal["recorded", "corrected"], id: str, request: DecisionRequest) -> _OutcomePlan:
         """Check a decision before anything is recorded."""
@@ -198,11 +215,17 @@ class _ChangeOutcome:
         return DecisionRequest(
             agent=agent,
             decision=self._decision,
+            commit=self._subject.change,
+            complexity=self._complexity,
+            lines=self.lines,
             actor=self.actor,
             reason=self._request.reason,
             outcome=self._request.outcome,
             sessions=self.by.sessions.get(agent, ()),
             overrides=wrong.id,
+            patch=compute_patch_identity(self._subject.files),
+            agent_lines=self.by.lines(agent),
+            host_account=self._request.host_account,
         )
 
     def _make_decision_request(self, agent: str) -> DecisionRequest:
@@ -223,13 +246,18 @@ class _ChangeOutcome:
             head=None if subject.merged is None else subject.head,
             outcome=request.outcome,
             sessions=self.by.sessions.get(agent, ()),
+            patch=compute_patch_identity(subject.files),
+            agent_lines=self.by.lines(agent),
+            host_account=request.host_account,
         )
 
     def _record_plan(self, store: Store, agent: str, plan: _OutcomePlan) -> AgentOutcome:
         recorded = (
             None
             if plan.id is None
-            else Log(self._workspace, store, agent, self._rules).append_entry(plan.id, plan.fields)
+            else Log(self._workspace, store, agent, self._rules).append_entry(
+                plan.id, plan.fields, sign_key=self._request.sign_key
+            )
         )
         query = TrustQuery(self._rules, self._workspace.now_ns()) if recorded is None else recorded.query
         state = read_score_state(store, agent, query) if recorded is None else recorded.state

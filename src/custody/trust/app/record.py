@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 from custody.core.errors import InputError, WorldError
+from custody.core.identity import is_same_identity
 from custody.core.ids import PENDING, CommitSha, RecordRef, Seq
 from custody.core.views import DecisionKind
 from custody.core.wire.canonical import Json
 from custody.core.wire.time import parse_timestamp
+from custody.dupes.app.patch_identity import compute_patch_identity
 from custody.git import Comparison, FileDiff, HunkDetail, Repository
 from custody.trust.app.authors import AuthorLines, count_trust_author_lines
 from custody.trust.app.decision_log import DecisionReceipt, Log
@@ -21,7 +24,7 @@ from custody.trust.app.decisions import (
 from custody.trust.app.score_cache import read_score_state
 from custody.trust.approval import find_trust_area
 from custody.trust.engine import find_recovery_objection
-from custody.trust.model import ChangeComplexity, DecisionType, RecoveryEntry
+from custody.trust.model import ChangeAuthor, ChangeComplexity, DecisionType, RecoveryEntry
 from custody.trust.rules import TrustRules
 from custody.trust.score import COMPLEXITY_LINES_MIN, decision_complexity_from_lines
 from custody.workspace.change import list_change_additions
@@ -42,7 +45,8 @@ class DecisionRequest:
 
     ``overrides`` or ``reverts`` is the id of the earlier decision that this one corrects. A recovery adds ``boost`` to
     the score. ``unreviewed`` marks an approval by rule: by the rules of ``rules_digest``, with the chains up to
-    ``chain_head``.
+    ``chain_head``. ``patch`` is the patch identity of the change, ``agent_lines`` how many added lines the agent wrote.
+    The decision is signed with ``sign_key``; ``host_account`` reviewed the change, as the code host itself reported.
     """
 
     agent: str
@@ -67,6 +71,10 @@ class DecisionRequest:
     unreviewed: bool = False
     rules_digest: str | None = None
     chain_head: str | None = None
+    patch: str | None = None
+    agent_lines: int | None = None
+    sign_key: Path | None = None
+    host_account: str | None = None
 
 
 def record_commit_decision(workspace: Workspace, request: DecisionRequest) -> DecisionReceipt:
@@ -81,7 +89,9 @@ def record_commit_decision(workspace: Workspace, request: DecisionRequest) -> De
     files = read_decision_diff(workspace.repository, commit)
     lines = raise_decision_size("lines", request.lines, count_decision_lines(files))
     by = _count_decision_author_lines(workspace, files, commit)
-    author = (by.with_claims if request.decision is DecisionType.REJECTED else by).author(request.agent)
+    if by is not None and request.decision is DecisionType.REJECTED:
+        by = by.with_claims
+    author = ChangeAuthor(request.agent) if by is None else by.author(request.agent)
     whole = replace(
         request,
         commit=commit,
@@ -92,6 +102,8 @@ def record_commit_decision(workspace: Workspace, request: DecisionRequest) -> De
         model=author.model,
         operator=author.operator,
         areas=list_trust_areas(files, rules),
+        patch=compute_patch_identity(files),
+        agent_lines=None if by is None else by.lines(request.agent),
     )
     return record_trust_decision(workspace, whole, rules)
 
@@ -102,14 +114,16 @@ def record_trust_decision(
     """Record a decision as requested."""
     fields = decision_fields_from_request(workspace, request)
     with workspace.writing() as store:
-        return Log(workspace, store, request.agent, rules).append_entry(request.id or workspace.token(), fields)
+        return Log(workspace, store, request.agent, rules).append_entry(
+            request.id or workspace.token(), fields, sign_key=request.sign_key
+        )
 
 
 def decision_fields_from_request(workspace: Workspace, request: DecisionRequest) -> dict[str, Json]:
     """Return the fields of a decision's record; an ``InputError`` if the request is invalid."""
     check_decision_count("the size of the change", request.lines)
     check_decision_count("the time of the review", request.review_ms)
-    if request.actor is not None and request.actor == request.agent and request.decision is not DecisionType.REJECTED:
+    if request.decision is not DecisionType.REJECTED and is_same_identity(request.actor, request.agent):
         raise InputError(
             f"'{request.agent}' cannot decide about its own change", hint="pass the person who decided with --actor"
         )
@@ -135,12 +149,22 @@ def decision_fields_from_request(workspace: Workspace, request: DecisionRequest)
         "unreviewed": request.unreviewed or None,
         "rules_digest": request.rules_digest,
         "chain_head": request.chain_head,
+        "patch": request.patch,
+        "agent_lines": request.agent_lines,
+        "witness": None if request.host_account is None else {"kind": "host", "by": request.host_account},
         **_decision_commit_fields(request.commit),
     }
 
 
-def record_override(
-    workspace: Workspace, agent: str, target: str, decision: DecisionType, *, actor: str, reason: str
+def record_override(  # noqa: PLR0913 - the parts of a correction
+    workspace: Workspace,
+    agent: str,
+    target: str,
+    decision: DecisionType,
+    *,
+    actor: str,
+    reason: str,
+    sign_key: Path | None = None,
 ) -> DecisionReceipt:
     """Record that an earlier decision was wrong: from now on ``decision`` counts instead."""
     check_decision_correction(agent, actor, reason)
@@ -149,11 +173,25 @@ def record_override(
         wrong = log.find(target)
         if log.find_counting_decision(wrong) is decision:
             raise InputError(f"'{wrong.id}' is already {decision.value}", hint="nothing to override")
-        request = DecisionRequest(agent=agent, decision=decision, overrides=wrong.id, actor=actor, reason=reason)
-        return log.append_entry(workspace.token(), decision_fields_from_request(workspace, request))
+        request = DecisionRequest(
+            agent=agent,
+            decision=decision,
+            overrides=wrong.id,
+            actor=actor,
+            reason=reason,
+            commit=wrong.commit,
+            complexity=wrong.stakes.complexity,
+            lines=wrong.stakes.lines,
+            patch=wrong.patch,
+            agent_lines=wrong.agent_lines,
+        )
+        fields = decision_fields_from_request(workspace, request)
+        return log.append_entry(workspace.token(), fields, sign_key=sign_key)
 
 
-def record_revert(workspace: Workspace, agent: str, target: str, *, actor: str, reason: str) -> DecisionReceipt:
+def record_revert(
+    workspace: Workspace, agent: str, target: str, *, actor: str, reason: str, sign_key: Path | None = None
+) -> DecisionReceipt:
     """Record that a merged change was reverted: a rejection with the stakes of the decision."""
     check_decision_correction(agent, actor, reason)
     with workspace.writing() as store:
@@ -170,12 +208,22 @@ def record_revert(workspace: Workspace, agent: str, target: str, *, actor: str, 
             actor=actor,
             reason=reason,
             reverts=merged.id,
+            patch=merged.patch,
+            agent_lines=merged.agent_lines,
         )
-        return log.append_entry(f"revert:{merged.id}", decision_fields_from_request(workspace, request))
+        fields = decision_fields_from_request(workspace, request)
+        return log.append_entry(f"revert:{merged.id}", fields, sign_key=sign_key)
 
 
-def record_recovery(
-    workspace: Workspace, agent: str, *, boost: float | None, actor: str, reason: str, rules: TrustRules | None = None
+def record_recovery(  # noqa: PLR0913 - the parts of a correction
+    workspace: Workspace,
+    agent: str,
+    *,
+    boost: float | None,
+    actor: str,
+    reason: str,
+    rules: TrustRules | None = None,
+    sign_key: Path | None = None,
 ) -> DecisionReceipt:
     """Raise the score of an agent with decisions, by at most the recovery rate."""
     check_decision_correction(agent, actor, reason)
@@ -194,7 +242,8 @@ def record_recovery(
         request = DecisionRequest(
             agent=agent, decision=DecisionKind.RECOVERED, boost=amount, actor=actor, reason=reason
         )
-        return log.append_entry(workspace.token(), decision_fields_from_request(workspace, request))
+        fields = decision_fields_from_request(workspace, request)
+        return log.append_entry(workspace.token(), fields, sign_key=sign_key)
 
 
 def read_decision_diff(repository: Repository, commit: CommitSha) -> tuple[FileDiff, ...]:
@@ -256,15 +305,17 @@ def check_decision_correction(agent: str, actor: str, reason: str) -> None:
     """Raise an ``InputError`` for a correction without actor or reason, or by the agent itself."""
     if not actor.strip() or not reason.strip():
         raise InputError("a correction needs an actor and a reason", hint="pass --actor and --reason")
-    if actor == agent:
+    if is_same_identity(actor, agent):
         raise InputError(f"'{agent}' cannot correct its own record", hint="pass the person who decided with --actor")
 
 
-def _count_decision_author_lines(workspace: Workspace, files: Sequence[FileDiff], commit: CommitSha) -> AuthorLines:
-    """Return who wrote a commit; no authors where nothing was captured or attribution fails."""
+def _count_decision_author_lines(
+    workspace: Workspace, files: Sequence[FileDiff], commit: CommitSha
+) -> AuthorLines | None:
+    """Return who wrote a commit; no authors where nothing was captured, None where attribution fails."""
     if not workspace.exists():
         return AuthorLines({})
     try:
         return count_trust_author_lines(workspace, list_change_additions(files), commit)
     except WorldError:
-        return AuthorLines({})  # the decision is recorded anyway, without model and operator
+        return None  # the decision is recorded anyway, without model, operator and lines

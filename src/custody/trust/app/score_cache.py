@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from custody.core.ids import AgentName, RecordRef, Seq, StoreId
-from custody.core.views import Decision
-from custody.store import ObservedView, Store, StoreUnwritable
+from custody.store import Store, StoreUnwritable
 from custody.trust.app.decisions import (
     TrustQuery,
     decision_entries_from_views,
@@ -55,10 +54,10 @@ def fold_agent_decisions(
     agent: str,
     query: TrustQuery,
     running: CurrentModel | None = None,
-    decisions: Sequence[ObservedView[Decision]] | None = None,
+    counting: Sequence[Entry] | None = None,
 ) -> Position:
-    """Fold all decisions about ``agent`` without the cache; ``decisions`` are these, if they are read already."""
-    entries = read_decision_entries(store, agent) if decisions is None else list(decision_entries_from_views(decisions))
+    """Fold all decisions about ``agent`` without the cache, or only those that are ``counting``."""
+    entries = read_decision_entries(store, agent) if counting is None else counting
     folded = fold_entries(AgentName(agent), make_empty_fold(query.rules), entries, query.rules, running=running).folded
     return Position(folded, _read_decision_chains(store), len(entries))
 
@@ -79,6 +78,14 @@ def continue_fold(
         return fold_agent_decisions(store, agent, query, running)
     carried = fold_entries(AgentName(agent), position.folded, tail, query.rules, running=running)
     return Position(carried.folded, read, position.fresh + len(tail))
+
+
+def is_position_current(store: Store, agent: str, position: Position) -> bool:
+    """Return whether a fold still covers all decisions about ``agent``."""
+    read = _read_decision_chains(store)
+    if any(seq > read.get(chain, 0) for chain, seq in position.read.items()):
+        return False  # a chain was truncated or replaced
+    return not ScoreTables(store).has_since(agent, {chain: position.read.get(chain, 0) for chain in read})
 
 
 def can_continue_fold(store: Store, agent: str, folded: FoldState, tail: list[Entry]) -> bool:
@@ -122,7 +129,7 @@ def _read_stored_score(store: Store, agent: str, query: TrustQuery) -> Position 
 
 
 def _read_waiting_decision(store: Store, chain: str, seq: int, n: int) -> DecisionEntry | None:
-    observed = store.views.at(RecordRef(StoreId(chain), Seq(seq)), n)
+    observed = store.views.read_view_at(RecordRef(StoreId(chain), Seq(seq)), n)
     entries = [] if observed is None else list(decision_entries_from_views([observed]))
     return entries[0] if entries and isinstance(entries[0], DecisionEntry) else None
 

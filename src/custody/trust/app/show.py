@@ -1,7 +1,12 @@
 """Reports of agents' scores and how they came about."""
 
+from collections.abc import Mapping, Sequence
+
+from custody.core.assurance import Assurance
+from custody.core.ids import RecordRef
 from custody.core.wire.time import format_timestamp
 from custody.trust.app.acceptance import make_acceptance_estimator
+from custody.trust.app.decision_assurance import DecisionRater, load_decision_policy
 from custody.trust.app.decisions import (
     TrustQuery,
     list_agents_with_decisions,
@@ -13,6 +18,7 @@ from custody.trust.app.score_cache import read_score_state
 from custody.trust.approval import compute_merge_budget
 from custody.trust.engine import compute_trust
 from custody.trust.model import ChangeStakes, DecisionEntry, DecisionOverride, Entry, ScoreState, ScoreStep
+from custody.trust.queries import decisions_of_agent
 from custody.trust.score import NS_PER_DAY, count_missing_reviews, has_decayed_tier, read_tier_lines_max
 from custody.trust.wire import EntryKind, ScoreStepReport, TrustLine, TrustListReport, TrustShowReport, TrustWhyReport
 from custody.workspace.workspace import Workspace
@@ -35,12 +41,13 @@ def trust_show(workspace: Workspace, agent: str, *, limit: int) -> TrustShowRepo
     query = make_trust_query(workspace)
     account = require_trust_account(workspace, agent, query)
     newest = account.steps[::-1][:limit]
+    assurances = _rate_score_steps(workspace, agent, newest, query.now_ns)
     return TrustShowReport(
         at=format_timestamp(query.now_ns),
         profile=query.rules.profile,
         rules_digest=query.digest,
         standing=trust_line(agent, account.state, query),
-        history=[report_score_step(step) for step in newest],
+        history=[report_score_step(step, assurances.get(step.entry.record)) for step in newest],
         total=len(account.steps),
     )
 
@@ -49,6 +56,7 @@ def trust_why(workspace: Workspace, agent: str, *, at: str | None = None) -> Tru
     """Return how an agent got its score, now or at a past time."""
     query = make_trust_query(workspace, at)
     account = require_trust_account(workspace, agent, query)
+    assurances = _rate_score_steps(workspace, agent, account.steps, query.now_ns)
     with workspace.reading() as store, read_settled_decisions(store):
         estimator = make_acceptance_estimator(store, query)
     return TrustWhyReport(
@@ -57,10 +65,22 @@ def trust_why(workspace: Workspace, agent: str, *, at: str | None = None) -> Tru
         rules_digest=query.digest,
         standing=trust_line(agent, account.state, query),
         start=query.rules.start_score,
-        steps=[report_score_step(step) for step in account.steps],
+        steps=[report_score_step(step, assurances.get(step.entry.record)) for step in account.steps],
         idle_days=account.state.idle_ns(query.now_ns) / NS_PER_DAY,
         chance=estimator.estimate(agent, query.now_ns).to_report(),
     )
+
+
+def _rate_score_steps(
+    workspace: Workspace, agent: str, steps: Sequence[ScoreStep], now_ns: int
+) -> Mapping[RecordRef, Assurance]:
+    """Return who vouches for the records of some steps, under the team's policy in HEAD."""
+    shown = {step.entry.record for step in steps}
+    with workspace.reading() as store:
+        rater = DecisionRater(store, load_decision_policy(workspace, store), now_ns)
+        with read_settled_decisions(store):
+            about = decisions_of_agent(store, agent)
+        return {decision.record.ref: rater.rate(decision) for decision in about if decision.record.ref in shown}
 
 
 def trust_line(agent: str, state: ScoreState, query: TrustQuery) -> TrustLine:
@@ -86,8 +106,8 @@ def trust_line(agent: str, state: ScoreState, query: TrustQuery) -> TrustLine:
     )
 
 
-def report_score_step(step: ScoreStep) -> ScoreStepReport:
-    """Return the JSON shape of a step."""
+def report_score_step(step: ScoreStep, assurance: Assurance | None = None) -> ScoreStepReport:
+    """Return the JSON shape of a step, with who vouches for its record if that was checked."""
     entry = step.entry
     stakes = entry.stakes if isinstance(entry, DecisionEntry) else ChangeStakes()
     decision = entry.decision if isinstance(entry, DecisionOverride) else step.decision
@@ -109,6 +129,7 @@ def report_score_step(step: ScoreStep) -> ScoreStepReport:
         actor=entry.actor,
         reason=entry.reason,
         notes=list(step.notes),
+        assurance=None if assurance is None else assurance.value,
     )
 
 

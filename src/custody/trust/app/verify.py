@@ -55,7 +55,7 @@ def _replay_decision_log(
 def _read_decision_records(store: Store) -> dict[AgentName, list[Entry]]:
     by_agent: dict[AgentName, list[Entry]] = {}
     for record in store.tables.records_of_kind(KIND):
-        for view in store.views.of(record):
+        for view in store.views.read_views(record):
             if isinstance(view, Decision):
                 by_agent.setdefault(view.agent, []).extend(decision_entries_from_views([ObservedView(record, view)]))
     return by_agent

@@ -48,7 +48,8 @@ def render_score_step(step: ScoreStepReport) -> str:
     what = kind if step.kind == "recovery" else f"{kind} {step.decision}".removeprefix("decision ")
     size = "" if step.weight is None else f", weight {step.weight:.2f}, step {step.step:.2f}"
     about = f" {step.commit[:SHORT_DIGITS]}" if step.commit else ""
-    by = f" by {step.actor}" if step.actor else ""
+    vouched = f" ({step.assurance})" if step.assurance else ""
+    by = f" by {step.actor}{vouched}" if step.actor else vouched
     reason = f": {step.reason}" if step.reason else ""
     notes = f" [{'; '.join(step.notes)}]" if step.notes else ""
     moved = f"{step.before:.2f} -> {step.after:.2f}" if step.counts else f"{step.before:.2f} (not counted)"
@@ -70,6 +71,14 @@ STORED = "custody.trust.cli.trust"
 """The key of the storage folder in click's context."""
 
 
+sign_key_option = click.option(
+    "--sign-key",
+    metavar="KEYFILE",
+    type=click.Path(path_type=Path),
+    help="Sign the decision as its actor with this private SSH key.",
+)
+
+
 @click.command("record")
 @click.argument("words", nargs=-1, metavar="[AGENT] [DECISION] [CHANGE]")
 @click.option(
@@ -85,6 +94,7 @@ STORED = "custody.trust.cli.trust"
 @click.option("--reason", help="Reason of the decision; required for corrections.")
 @click.option("--overrides", metavar="ID", help="Replace the decision ID, or the decision about commit ID.")
 @click.option("--reverts", metavar="ID", help="Record a revert of the change of decision ID, or of commit ID.")
+@sign_key_option
 @json_option
 @click.pass_context
 def record(  # noqa: PLR0913 - one argument for each option
@@ -102,6 +112,7 @@ def record(  # noqa: PLR0913 - one argument for each option
     reason: str | None,
     overrides: str | None,
     reverts: str | None,
+    sign_key: Path | None,
     as_json: bool,
 ) -> int:
     """Record a decision about an agent's change.
@@ -115,11 +126,14 @@ def record(  # noqa: PLR0913 - one argument for each option
     before CHANGE limits it to that agent. The same outcome again records nothing. Another outcome corrects the first
     one, which needs --actor and --reason. Without lines by agents nothing is recorded.
 
+    --sign-key signs the decision. A team that lists the key in [reviewers] of custody.toml can count it as witnessed.
+
     \b
     Examples:
       custody trust record claude-code accepted HEAD --review-seconds 300
       custody trust record claude-code rejected --overrides 1a2b3c4 --actor ana --reason "broke the build"
       custody trust record --outcome merged main..topic
+      custody trust record claude-code accepted HEAD --actor ana --sign-key ~/.ssh/id_ed25519_sk
       custody trust record --outcome closed topic --duplicate-of other-topic
       custody trust record --outcome reverted 1a2b3c4 --actor ana --reason "slow in production"
     """
@@ -140,6 +154,7 @@ def record(  # noqa: PLR0913 - one argument for each option
             review_ms=review_ms,
             lines=lines,
             complexity=weight,
+            sign_key=sign_key,
         )
         report = record_outcome(require_trust_repository(ctx), outcome_request)
         return print_command_report(report, "\n".join(_render_outcome(report)), as_json=as_json)
@@ -150,12 +165,14 @@ def record(  # noqa: PLR0913 - one argument for each option
     workspace = open_trust_workspace(ctx)
     if overrides is not None:
         by, why = _require_decision_correction(actor, reason)
-        receipt = record_override(workspace, agent, overrides, DecisionType(decision), actor=by, reason=why)
+        receipt = record_override(
+            workspace, agent, overrides, DecisionType(decision), actor=by, reason=why, sign_key=sign_key
+        )
     elif reverts is not None:
         if decision != "rejected":
             raise InputError(f"a revert is 'rejected', not '{decision}'", hint="pass rejected --reverts ID")
         by, why = _require_decision_correction(actor, reason)
-        receipt = record_revert(workspace, agent, reverts, actor=by, reason=why)
+        receipt = record_revert(workspace, agent, reverts, actor=by, reason=why, sign_key=sign_key)
     else:
         request = DecisionRequest(
             agent=agent,
@@ -167,6 +184,7 @@ def record(  # noqa: PLR0913 - one argument for each option
             actor=actor,
             reason=reason,
             opened=opened,
+            sign_key=sign_key,
         )
         receipt = record_commit_decision(workspace, request)
     record_report = receipt.report()

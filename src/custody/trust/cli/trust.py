@@ -25,6 +25,7 @@ from custody.trust.cli.record import (
     render_score_step,
     require_trust_repository,
     reverts,
+    sign_key_option,
 )
 from custody.trust.cli.simulate import simulate_command
 from custody.trust.wire import (
@@ -39,6 +40,7 @@ from custody.trust.wire import (
 
 AGENT_COLUMNS_MAX = 16
 DAY_HOURS = 24
+SELF_REPORTED_ONLY = " (self-reported evidence only)"
 TIER_ROLES: Mapping[str, Role | None] = MappingProxyType(
     {"verified": "ok", "high": "ok", "medium": None, "low": "warn", "untrusted": "bad"}
 )
@@ -58,9 +60,9 @@ def approve(
     """Check whether a change may merge without review, and record the approval.
 
     The record of every agent that wrote lines of the change must allow it; each reason against it has a code. The
-    approval holds for this head only, by the rules in force and the records until now. It uses the budgets of the
-    agents, their operators and the areas. It counts for an agent once a person has reviewed the change, or after
-    trust.settle_days_min days without a revert. Exit status: 0 approved, 1 not.
+    rules of BASE decide, as in 'custody gate'. An approval reserves the lines in the budgets of the agents, their
+    operators and the areas; the same patch costs nothing again. It counts for an agent once a person has reviewed the
+    change, or after trust.settle_days_min days without a revert. Exit status: 0 approved, 1 not.
 
     \b
     Examples:
@@ -74,7 +76,7 @@ def approve(
 
 
 def _render_approval(report: TrustApproveReport) -> Iterator[str]:
-    yield "approved" if report.approved else "review"
+    yield _describe_approval(report)
     for reason in report.reasons:
         yield f"  {reason.code}: {reason.sentence}"
     yield from (render_agent_approval(agent) for agent in report.agents)
@@ -85,13 +87,23 @@ def _render_approval(report: TrustApproveReport) -> Iterator[str]:
         yield f"recorded as {', '.join(report.recorded)}" if report.recorded else "nothing new to record"
 
 
+def _describe_approval(report: TrustApproveReport) -> str:
+    """Return the answer, and whether it rests on what any account could have written."""
+    if not report.approved:
+        return "review"
+    is_self_reported = any(agent.assurance == "self-reported" for agent in report.agents)
+    return f"approved{SELF_REPORTED_ONLY}" if is_self_reported else "approved"
+
+
 def render_agent_approval(agent: AgentApproval) -> str:
     """Return one agent of a change as a line."""
     by = f", run by {agent.operator}" if agent.operator else ""
     model = f" ({agent.model})" if agent.model else ""
     trust = f"trust {agent.score:.2f} ({agent.tier}), {count_noun(agent.samples, 'review')}"
-    budget = f"budget: {agent.budget_left:,} of {count_noun(agent.budget, 'line')} left"
-    return f"{agent.agent}{model}{by}: {trust}; {budget}{_render_acceptance(agent)}"
+    lines = count_noun(agent.budget, "line")
+    budget = f"budget: {lines}" if agent.budget_left is None else f"budget: {agent.budget_left:,} of {lines} left"
+    left_out = "".join(f"; not counted: {count_noun(left.decisions, 'decision')} {left.why}" for left in agent.left_out)
+    return f"{agent.agent}{model}{by}: {trust}{left_out}; {budget}{_render_acceptance(agent)}"
 
 
 def _render_acceptance(agent: AgentApproval) -> str:
@@ -190,9 +202,19 @@ def show_account(ctx: click.Context, agent: str, *, at: str | None, as_json: boo
 @click.option("--boost", type=float, help="Amount to add (default and maximum: trust.recovery_rate).")
 @click.option("--actor", required=True, help="Who raises the score.")
 @click.option("--reason", required=True, help="Reason of the recovery.")
+@sign_key_option
 @json_option
 @click.pass_context
-def recover_(ctx: click.Context, agent: str, *, boost: float | None, actor: str, reason: str, as_json: bool) -> int:
+def recover_(  # noqa: PLR0913 - one argument for each option
+    ctx: click.Context,
+    agent: str,
+    *,
+    boost: float | None,
+    actor: str,
+    reason: str,
+    sign_key: Path | None,
+    as_json: bool,
+) -> int:
     """Raise the score of an agent that has lost trust.
 
     A recovery adds at most trust.recovery_rate to the decayed score, up to 1. The next recovery is possible after
@@ -202,7 +224,9 @@ def recover_(ctx: click.Context, agent: str, *, boost: float | None, actor: str,
     Examples:
       custody trust recover claude-code --actor ana --reason "new model, same task passed"
     """
-    report = record_recovery(open_trust_workspace(ctx), agent, boost=boost, actor=actor, reason=reason).report()
+    workspace = open_trust_workspace(ctx)
+    receipt = record_recovery(workspace, agent, boost=boost, actor=actor, reason=reason, sign_key=sign_key)
+    report = receipt.report()
     return print_command_report(report, "\n".join(render_record(report)), as_json=as_json)
 
 

@@ -224,7 +224,9 @@ def test_a_trace_that_is_proposed_three_times_is_one_candidate(world: World) -> 
     world.traces(trace_of(world, a_range(2, 4))).links(a_link(world.second, TRACE))
     segment = world.findings(world.second)[1].segment
     with open_store_with_own_traces(world.workspace) as store:
-        (proposal,) = Proposals(store, AttributeRules(profile="document")).of(segment)
+        (proposal,) = Proposals(
+            store, AttributeRules(profile="document"), frozenset(store.tables.list_owned_chains())
+        ).of(segment)
     assert proposal.links and proposal.revision == world.first
 
 

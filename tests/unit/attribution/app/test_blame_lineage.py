@@ -19,6 +19,7 @@ from custody.store.sqlite import SqliteDb
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
+from tests.builders.hooks import a_recorded_edit
 from tests.builders.lines import SESSION, Scene, an_edit_event, moment, text
 from tests.builders.processes import started_from_now
 from tests.builders.repo import a_clone, a_repository, a_worktree
@@ -50,6 +51,14 @@ def committed_edit(scene: Scene, **fields: Any) -> tuple[CommitSha, CommitSha]:
     return base, scene.committed(base, at=20, app__py=NEW)
 
 
+def recorded_edit(scene: Scene, *, at: int = 10) -> tuple[CommitSha, CommitSha]:
+    """Record the same edit by an agent's hook, and commit it ten seconds later."""
+    base = scene.committed(at=-100, app__py=OLD)
+    fields: dict[str, Any] = {"session": SESSION, "head": base, "id": f"e{at}", "call": f"c{at}"}
+    scene.saw(a_recorded_edit("app.py", OLD, NEW, root=scene.built.path, at=moment(at), **fields))
+    return base, scene.committed(base, at=20, app__py=NEW)
+
+
 def answers(scene: Scene) -> bytes:
     """Return the whole answer without the count of searched records."""
     report = json.loads(encode_report(scene.report()))
@@ -62,11 +71,12 @@ def answers(scene: Scene) -> bytes:
 
 
 def test_added_lines_are_the_agents_and_the_others_have_no_evidence(scene: Scene) -> None:
-    committed_edit(scene)
+    recorded_edit(scene)
     assert scene.marks() == MARKED
     none, agent = scene.said()
     assert (none.start_line, none.end_line, none.reason) == (1, 3, NOTHING_SHOWS)
-    assert (agent.start_line, agent.end_line, agent.share, agent.agent, agent.session_id) == (4, 5, 1.0, "robot", "s1")
+    assert (agent.start_line, agent.end_line, agent.share, agent.session_id) == (4, 5, 1.0, "s1")
+    assert agent.agent == "claude-code"
     assert agent.tool_call_id == "c10"
     assert agent.signals == ["content_hash", "revision_parent", "range_match", "timestamp_match"]
     assert (agent.tier, agent.confidence, agent.score, agent.grade) == (3, 0.95, 60.0, "recorded")
@@ -347,8 +357,16 @@ def tier(scene: Scene) -> tuple[int | None, bool]:
     return agent.tier, "commit_link" in agent.signals
 
 
-def test_a_commit_that_gits_hook_reported_is_tier_1(scene: Scene) -> None:
+def test_a_generic_edit_is_a_claim_and_never_tier_1(scene: Scene) -> None:
     _, second = committed_edit(scene)
+    scene.saw(a_git_event("post-commit", second, 21))
+    assert tier(scene) == (2, True)
+    agent = scene.said()[1]
+    assert (agent.grade, agent.certainty) == ("claimed", "likely")
+
+
+def test_a_commit_that_gits_hook_reported_is_tier_1(scene: Scene) -> None:
+    _, second = recorded_edit(scene)
     assert tier(scene) == (3, False)
     scene.saw(a_git_event("post-commit", second, 21))
     assert tier(scene) == (1, True)
@@ -368,8 +386,8 @@ def test_a_commit_made_before_the_call_is_not_linked_with_it(scene: Scene) -> No
 
 
 def test_an_amended_commit_inherits_the_link(scene: Scene) -> None:
-    base, second = committed_edit(scene)
-    scene.saw(an_event("link", session=SESSION, commit=second, origin="git_operation", at=moment(21)))
+    base, second = recorded_edit(scene)
+    scene.saw(a_git_event("post-commit", second, 21))
     assert tier(scene) == (1, True)
     amended = scene.committed(base, at=200_000, app__py=NEW, message="better words")
     assert tier(scene) == (4, False), "days later the time does not match either"
@@ -422,7 +440,13 @@ def test_commits_that_replace_each_other_do_not_loop(scene: Scene) -> None:
 def test_a_link_counts_unless_it_was_derived_from_content(scene: Scene, origin: str, fires: bool) -> None:
     _, second = committed_edit(scene)
     scene.saw(an_event("link", session=SESSION, commit=second, origin=origin, at=moment(21)))
-    assert tier(scene) == ((1, True) if fires else (3, False))
+    assert tier(scene) == ((2, True) if fires else (3, False))
+
+
+def test_a_generic_link_does_not_link_what_a_hook_recorded(scene: Scene) -> None:
+    _, second = recorded_edit(scene)
+    scene.saw(an_event("link", session=SESSION, agent="claude-code", commit=second, origin="hook", at=moment(21)))
+    assert tier(scene) == (3, False)
 
 
 def test_a_link_of_another_session_agent_or_commit_does_not_count(scene: Scene) -> None:
@@ -436,7 +460,7 @@ def test_a_link_of_another_session_agent_or_commit_does_not_count(scene: Scene) 
 
 
 def test_a_pull_request_that_the_session_opened_links_the_commit_that_names_it(scene: Scene) -> None:
-    base = edited(scene, agent="claude-code")
+    base, _ = recorded_edit(scene)
     scene.committed(base, at=200_000, app__py=NEW, message="Add a discount (#12)")
     said = {
         "custody": 1,

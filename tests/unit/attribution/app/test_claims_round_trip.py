@@ -20,9 +20,9 @@ from custody.core.ids import CommitSha
 from custody.core.paths import Lines
 from custody.intake.import_git_ai import import_git_ai_notes
 from custody.intake.import_traces import import_traces
-from tests.builders.cli import custody
 from tests.builders.drawn_lines import Turn, lives
 from tests.builders.events import an_event
+from tests.builders.in_process import custody
 from tests.builders.lines import SESSION, Scene, an_edit_event, moment, text
 from tests.builders.repo import a_clone, a_repository
 

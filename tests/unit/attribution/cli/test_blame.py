@@ -10,7 +10,7 @@ from custody.attribution.app.blame import LineSpec, blame
 from custody.attribution.cli import render_blame
 from custody.terminal.screen import Screen, text_columns
 from tests.builders.cli import Ran
-from tests.builders.events import an_event
+from tests.builders.hooks import a_recorded_edit, a_recorded_event, a_recorded_session
 from tests.builders.in_process import custody
 from tests.builders.lines import SESSION, Scene, moment, text
 
@@ -50,13 +50,15 @@ def scene(tmp_path: Path) -> Scene:
     """A person's file, an agent's two lines in the next commit, and a third commit by hand."""
     made = Scene(tmp_path / "repository")
     base = made.committed(at=-100, app__py=OLD)
-    made.edited("app.py", OLD, NEW, at=10, head=base)
+    root = made.built.path
     made.saw(
-        an_event("session", session=SESSION, model="maker/model-1", at=moment(1)),
-        an_event("prompt", session=SESSION, text="add a discount", at=moment(2)),
+        a_recorded_session(session=SESSION, model="maker/model-1", at=moment(1), root=root),
+        a_recorded_event("UserPromptSubmit", {"prompt": "add a discount"}, session=SESSION, at=moment(2), root=root),
+        a_recorded_edit("app.py", OLD, NEW, at=moment(10), session=SESSION, id="e10", call="c10", head=base, root=root),
     )
     second = made.committed(base, at=20, app__py=NEW)
-    made.saw(an_event("link", session=SESSION, commit=second, origin="hook", at=moment(21)))
+    seen = {"custody": 1, "kind": "hook", "agent": "git", "event": "post-commit", "id": "g1", "at": moment(21)}
+    made.saw(json.dumps({**seen, "head": second, "unparsed": ""}).encode())
     made.committed(second, at=30, app__py=TYPED)
     return made
 
@@ -75,13 +77,13 @@ def report(scene: Scene, *arguments: str) -> dict[str, Any]:
 LATER_NS = 1_800_000_000 * 10**9
 WIDE = """app.py (work tree)
 
-? unknown         {base} 2023-11-14 1  import alpha_module
-?                                    2  price = read_price(source)
-A robot   certain {second} 2023-11-14 3  def discount(prices, percent):
-M robot   strong  {third} 2023-11-14 4      total = price * count * rate + tax
-? unknown         {third} 2023-11-14 5  typed_by_somebody = 1
+? unknown             {base} 2023-11-14 1  import alpha_module
+?                                        2  price = read_price(source)
+A claude-code certain {second} 2023-11-14 3  def discount(prices, percent):
+M claude-code strong  {third} 2023-11-14 4      total = price * count * rate + tax
+? unknown             {third} 2023-11-14 5  typed_by_somebody = 1
 
-5 lines: 1 agent, 1 both, 3 unknown (robot 2); searched since 2023-11-12
+5 lines: 1 agent, 1 both, 3 unknown (claude-code 2); searched since 2023-11-12
 A agent  P person  M both  ? unknown (may be either)
 """
 
@@ -106,12 +108,12 @@ def test_on_a_narrow_terminal_the_facts_are_above_each_block(scene: Scene) -> No
         "",
         f"? unknown · {commits['base']} a change · 2023-11-14",
         "? 2  price = read_price(source)",
-        f"A robot · certain · {commits['second']} a change · 2023-11-14",
+        f"A claude-code · certain · {commits['second']} a change · 2023-11-14",
         "A 3  def discount(prices, percent):",
-        f"M robot · strong · {commits['third']} a change · 2023-11-14",
+        f"M claude-code · strong · {commits['third']} a change · 2023-11-14",
         "M 4      total = price * count * rate + tax",
         "",
-        "3 lines: 1 agent, 1 both, 1 unknown (robot 2); searched since 2023-11-12",
+        "3 lines: 1 agent, 1 both, 1 unknown (claude-code 2); searched since 2023-11-12",
         "A agent  P person  M both  ? unknown (may be either)",
     ]
 
@@ -127,7 +129,7 @@ def test_nothing_but_the_summary_is_wider_than_the_terminal(scene: Scene, column
 def test_verbose_explains_each_block_above_it(scene: Scene) -> None:
     lines = blamed(scene, "app.py", "-v", "-L", "2,4").out.splitlines()[2:]
     assert lines[0].endswith("| no captured edit shows this text")
-    assert "| robot, maker/model-1, provably certain (1.0), recorded; session s1" in lines[2]
+    assert "| claude-code, maker/model-1, provably certain (1.0), recorded; session s1" in lines[2]
     assert "| prompt: add a discount" in lines[3]
     assert [line.split("|")[1].split(":")[0].strip() for line in lines[4:9]] == [
         "commit_link +40",
@@ -137,7 +139,7 @@ def test_verbose_explains_each_block_above_it(scene: Scene) -> None:
         "timestamp_match +5",
     ]
     assert "80% of each line, very high (0.95)" in lines[10]
-    assert lines[-2] == "3 lines: 1 agent, 1 both, 1 unknown (robot 2); searched since 2023-11-12"
+    assert lines[-2] == "3 lines: 1 agent, 1 both, 1 unknown (claude-code 2); searched since 2023-11-12"
 
 
 def test_porcelain_is_one_line_of_fields_for_each_line(scene: Scene) -> None:
@@ -149,7 +151,7 @@ def test_porcelain_is_one_line_of_fields_for_each_line(scene: Scene) -> None:
         ["4", "mixed", "0.8", "3", "0.95"],
         ["5", "none", "0.0", "-", "0.0"],
     ]
-    assert rows[2][5:10] == ["recorded", "robot", "maker/model-1", "s1", "c10"]
+    assert rows[2][5:10] == ["recorded", "claude-code", "maker/model-1", "s1", "c10"]
     assert {len(row) for row in rows} == {11}
     assert rows[4][10] == scene.built.head()
 
@@ -172,7 +174,7 @@ def test_json_has_exactly_the_fields_that_are_promised(scene: Scene) -> None:
     assert set(none["searched"]) == {"since", "records", "commits"}
     assert (none["searched"]["commits"], none["searched"]["records"]) == (3, 1)
     assert (agent["class"], agent["tier"], agent["confidence"], agent["score"]) == ("agent", 1, 1.0, 100)
-    assert (agent["trace_id"], agent["model_id"], agent["searched"]) == ("robot:s1", "maker/model-1", None)
+    assert (agent["trace_id"], agent["model_id"], agent["searched"]) == ("claude-code:s1", "maker/model-1", None)
     assert agent["signals"] == [signal["name"] for signal in agent["evidence"]]
     assert {frozenset(signal) for signal in agent["evidence"]} == {frozenset(("name", "points", "why", "records"))}
     assert all(signal["records"] for signal in agent["evidence"])

@@ -21,8 +21,9 @@ from custody.core.ids import AgentName, CallId, SessionId
 from custody.core.views import Reading, SourceAccess
 from custody.intake.import_transcripts import import_transcripts
 from custody.workspace.workspace import Workspace
-from tests.builders.cli import a_git_folder, custody, spool_of
+from tests.builders.cli import a_git_folder, spool_of
 from tests.builders.events import an_event
+from tests.builders.in_process import custody
 from tests.builders.transcripts import START, Transcript, a_transcript
 
 RFC = "https://www.rfc-editor.org/rfc/rfc9110"
@@ -132,7 +133,7 @@ def test_registered_records_are_not_read_again(folder: Path, monkeypatch: pytest
     with Workspace(folder).reading() as store:
         own = store.own()
         assert own is not None
-        done = RegistryTables(store).adopted(own)
+        done = RegistryTables(store).read_adopted_position(own)
         asked: list[Any] = []
         look_up = store.views.look_up
 
@@ -163,7 +164,7 @@ def test_many_records_without_a_source_advance_the_position(folder: Path, monkey
     with Workspace(folder).reading() as store:
         own = store.own()
         assert own is not None
-        assert RegistryTables(store).adopted(own) == 4
+        assert RegistryTables(store).read_adopted_position(own) == 4
 
 
 def test_a_passage_that_was_read_is_stored_as_an_excerpt(folder: Path) -> None:
@@ -203,5 +204,5 @@ def test_planning_many_at_once_equals_planning_one_by_one(drawn: list[tuple[int,
 def test_the_registry_of_a_program_sees_them_too(folder: Path) -> None:
     spool_of(folder).put(an_event("source_read"))
     registry = SourceRegistry(RecordRegistryStore(Workspace(folder, talk=pytest.fail)), "ana")
-    identity, is_new = registry.registered(ResearchSource(title="A", url="https://EXAMPLE.org/a"))
+    identity, is_new = registry.register_or_find(ResearchSource(title="A", url="https://EXAMPLE.org/a"))
     assert (identity.source_id, is_new) == ("S1", False)

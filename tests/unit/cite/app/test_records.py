@@ -11,8 +11,9 @@ from custody.core.errors import InputError
 from custody.gate.app.gate import GateRequest, gate
 from custody.intake.import_transcripts import import_transcripts
 from custody.workspace.workspace import Workspace
-from tests.builders.cli import custody, spool_of
+from tests.builders.cli import spool_of
 from tests.builders.events import an_event
+from tests.builders.in_process import custody
 from tests.builders.repo import Built, a_repository
 from tests.builders.transcripts import Transcript, a_transcript
 

@@ -28,11 +28,11 @@ def opened(path: Path, warnings: list[str] | None = None) -> SourceRegistry:
 
 
 def ids(registry: SourceRegistry) -> list[str]:
-    return [identity.source_id for identity, _ in registry.all()]
+    return [identity.source_id for identity, _ in registry.list_all()]
 
 
 def test_reading_creates_no_file(path: Path) -> None:
-    assert opened(path).all() == []
+    assert opened(path).list_all() == []
     assert not path.parent.exists()
 
 
@@ -161,13 +161,13 @@ def test_only_a_regular_file_is_accepted(path: Path) -> None:
     pipe = path / "pipe"
     os.mkfifo(pipe)
     with pytest.raises(InputError, match="is not a regular file"):
-        opened(pipe).all()
+        opened(pipe).list_all()
 
 
 def test_a_file_that_cannot_be_created_is_an_error(path: Path) -> None:
     path.parent.mkdir()
     path.symlink_to(path.parent / "missing" / "sources.jsonl")
-    assert opened(path).all() == []
+    assert opened(path).list_all() == []
     with pytest.raises(StoreError, match="cannot open the registry file '.*': No such file"):
         opened(path).register(a_source(1))
 

@@ -111,7 +111,7 @@ def test_erased_text_is_not_restored(tmp_path: Path) -> None:
     registry.register(a_source(1))
     registry.excerpt("S1", "words " * 2000)
     manager = a_manager(registry)
-    shown = manager.compressor.compress(*registry.known("S1") or (a_source(1), None), Level.ID)
+    shown = manager.compressor.compress(*registry.find_with_text("S1") or (a_source(1), None), Level.ID)
     with Workspace(folder).writing() as store:
         own = store.own()
         assert own is not None

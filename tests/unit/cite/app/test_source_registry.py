@@ -15,8 +15,9 @@ from custody.core.wire.arrival import arrival_from_json
 from custody.core.wire.canonical import Json
 from custody.store import Store
 from custody.workspace.workspace import Workspace
-from tests.builders.cli import a_git_folder, custody, spool_of
+from tests.builders.cli import a_git_folder, spool_of
 from tests.builders.events import an_arrival, an_event
+from tests.builders.in_process import custody
 from tests.builders.sources import a_source
 
 DOC = "https://docs.example.org/document/d/{}/edit"
@@ -33,7 +34,7 @@ def opened(folder: Path, talk: Callable[[str], None] = pytest.fail) -> SourceReg
 
 
 def ids(registry: SourceRegistry) -> list[str]:
-    return [identity.source_id for identity, _ in registry.all()]
+    return [identity.source_id for identity, _ in registry.list_all()]
 
 
 def a_catalog(folder: Path) -> SourceRegistry:
@@ -68,34 +69,34 @@ def test_registrations_are_records_of_the_chain(folder: Path) -> None:
 
 
 def test_rebuilding_gives_the_same_registry(folder: Path) -> None:
-    before = a_catalog(folder).all()
+    before = a_catalog(folder).list_all()
     with Workspace(folder).writing() as store:
         store.views.rebuild(lambda _: None)
         assert store.views.current()
     registry = opened(folder)
-    assert registry.all() == before
+    assert registry.list_all() == before
     assert registry.usage("S1").finding_ids == ("f1",)
 
 
 def test_rows_of_another_version_are_built_again(folder: Path) -> None:
-    before = a_catalog(folder).all()
+    before = a_catalog(folder).list_all()
     with Workspace(folder).writing() as store, store.writing():
         store.db.run("DELETE FROM registry_key")
         store.db.run("UPDATE state SET version = '0' WHERE view = 'registry'")
-    assert opened(folder).all() == before
+    assert opened(folder).list_all() == before
     assert opened(folder).register(a_source(2)).source_id == "S2"
 
 
 def test_a_copied_store_continues_with_the_same_numbers(folder: Path, tmp_path: Path) -> None:
-    before = a_catalog(folder).all()
+    before = a_catalog(folder).list_all()
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
-    assert opened(copy).all() == before
+    assert opened(copy).list_all() == before
     assert opened(copy).register(a_source(2)).source_id == "S2"
     assert opened(copy).register(a_source(4)).source_id == "S4"
     assert opened(folder).register(a_source(5)).source_id == "S4", "each store is a registry of its own"
     with Workspace(copy).writing() as store:
-        assert len(store.tables.owned()) == 2, "the copy starts a chain that continues the other"
+        assert len(store.tables.list_owned_chains()) == 2, "the copy starts a chain that continues the other"
         store.views.rebuild(lambda _: None)
     assert ids(opened(copy)) == ["S1", "S2", "S4"]
     kept = opened(copy).store.read(lambda catalog: collect_source_excerpts(catalog, "S1"))
@@ -174,7 +175,7 @@ def test_urls_that_differ_only_in_a_secret_are_two_sources(folder: Path) -> None
     registry = opened(folder)
     assert [registry.register(a_source(url=DOC.format(token))).source_id for token in TOKENS] == ["S1", "S2"]
     assert [opened(folder).register(a_source(url=DOC.format(token))).source_id for token in TOKENS] == ["S1", "S2"]
-    kept = [source.url for _, source in registry.all()]
+    kept = [source.url for _, source in registry.list_all()]
     assert kept == [DOC.format("[redacted:random]")] * 2
     files = [file.read_bytes() for file in (folder / ".git" / "custody").rglob("*") if file.is_file()]
     assert not any(token.encode() in data for token in TOKENS for data in files)

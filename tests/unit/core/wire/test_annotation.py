@@ -16,7 +16,8 @@ from custody.attribution.wire import (
 from custody.core.wire.sarif import Annotation, encode_annotations
 from custody.gate.wire.forms import encode_gate_annotations
 from custody.gate.wire.report import PlaceReport, ReasonReport
-from tests.builders.cli import a_git_folder, custody
+from tests.builders.cli import a_git_folder
+from tests.builders.in_process import custody
 from tests.unit.gate.wire.test_forms import HOSTILE, a_report
 
 

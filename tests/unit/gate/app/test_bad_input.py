@@ -49,8 +49,8 @@ class TestRange:
         assert codes(said(world, f"{root}..{world.second}"))[0].startswith("ATTR-NONE")
 
     def test_a_merge_can_be_the_head(self, world: Judged) -> None:
-        side = world.built.commit({b"a.py": OLD.encode(), b"b.py": b"b = 1\n"}, world.first, at=world.noon - 60)
-        both = {b"a.py": NEW.encode(), b"b.py": b"b = 1\n"}
+        side = world.built.commit({b"a.py": OLD.encode(), b"b.py": b"b = other(1)\n"}, world.first, at=world.noon - 60)
+        both = {b"a.py": NEW.encode(), b"b.py": b"b = other(1)\n"}
         merge = world.built.commit(both, world.second, side, at=world.noon + 5)
         report = said(world, f"{world.first}..{merge}")
         assert codes(report) == ["ATTR-NONE"]

@@ -10,7 +10,7 @@ from custody.gate.app.gate import GateRequest, gate
 from custody.gate.wire.report import GateReport
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
-from tests.builders.events import an_event
+from tests.builders.hooks import a_recorded_call, a_recorded_edit, recorded_edits
 from tests.builders.repo import NOON, a_repository
 
 NS = 1_000_000_000
@@ -34,26 +34,22 @@ class World:
 
     def session(self, name: str, *calls: str, at: int = NOON + 60) -> "World":
         for place, call in enumerate(calls):
-            begun, ended = (format_timestamp((at + 10 * place + more) * NS) for more in (0, 1))
-            event = an_event("call", id=f"{name}-{place}", session=name, at=begun, ended_at=ended, name=call)
-            spool_of(self.built.path).put(event)
+            ended = format_timestamp((at + 10 * place + 1) * NS)
+            spool_of(self.built.path).put(a_recorded_call(call, call=f"{name}-{place}", session=name, at=ended))
         return self
 
     def edits(self, name: str, *calls: str, **fields: str | None) -> GateReport:
         """Make these calls in a session; the last one changes the file."""
-        self.session(name, *calls)
+        self.session(name, *calls[:-1])
         call: dict[str, Any] = {"call": f"{name}-{len(calls) - 1}", **fields}
-        edit = an_event(
-            id=f"{name}-edit",
-            at=format_timestamp((NOON + 60 + 10 * (len(calls) - 1)) * NS),
-            session=name,
-            path=self.file,
-            before=OLD,
-            after=NEW,
-            head=self.base,
-            **call,
-        )
-        spool_of(self.built.path).put(edit)
+        call |= {"id": f"{name}-edit", "session": name, "head": self.base}
+        call["at"] = format_timestamp((NOON + 60 + 10 * (len(calls) - 1)) * NS)
+        if call["call"] is None:
+            edits = recorded_edits(self.file, OLD, NEW, agent="robot", **call)
+        else:
+            edits = [a_recorded_edit(self.file, OLD, NEW, root=self.built.path, tool=calls[-1], **call)]
+        for edit in edits:
+            spool_of(self.built.path).put(edit)
         workspace = Workspace(self.built.path, now_ns=lambda: (NOON + 9000) * NS)
         return gate(workspace, GateRequest(change=f"{self.base}..{self.head}"))
 

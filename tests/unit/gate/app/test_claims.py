@@ -91,14 +91,14 @@ def committed(world: Judged) -> None:
 def committed_elsewhere(world: Judged) -> None:
     """Keep the session at work, in another work tree than the one of the commit hook."""
     late(world)
-    world.tell("session", -3 * DAY, id="se", model=None, worktree="/here")
-    world.tell("prompt", -60, id="p")
+    world.hook("SessionStart", -3 * DAY, {"source": "startup"}, id="se", root="/here")
+    world.hook("UserPromptSubmit", -60, {"prompt": "go on"}, id="p", root="/here")
     spool_of(world.built.path).put(_git_event(world, worktree="/elsewhere"))
 
 
 def seen_by_git_elsewhere(other: Judged) -> None:
     """Import another store's record of the commit, and of the session just before it."""
-    other.tell("prompt", -60, id="p")
+    other.hook("UserPromptSubmit", -60, {"prompt": "go on"}, id="p")
     spool_of(other.built.path).put(_git_event(other))
 
 
@@ -147,14 +147,14 @@ EDITS: Mapping[str, Case] = {
 def new_model(world: Judged) -> None:
     """Record decisions about another model only than the session's."""
     world.decide(12, model="m-old")
-    world.tell("session", -600, id="se", model="m-new")
+    world.hook("SessionStart", -600, {"model": "m-new"}, id="se")
     world.edit()
 
 
 def new_model_of_the_call(world: Judged) -> None:
-    """Do the same with the model recorded at the call."""
+    """Do the same for an edit by a named call."""
     world.decide(12, model="m-old")
-    world.tell("call", -40, id="c1", model="m-new")
+    world.hook("SessionStart", -600, {"model": "m-new"}, id="se")
     world.edit(call="c1")
 
 
@@ -167,7 +167,7 @@ def unsaid_model(world: Judged) -> None:
 def any_model(world: Judged) -> None:
     """Name a model in the session, but not in the decisions."""
     world.decide(12)
-    world.tell("session", -600, id="se", model="m-new")
+    world.hook("SessionStart", -600, {"model": "m-new"}, id="se")
     world.edit()
 
 
@@ -192,7 +192,7 @@ def _trace_of_the_session(world: Judged) -> dict[str, Any]:
 def notes(world: Judged) -> None:
     """Add many notes of git-ai that name the session, on forged commits."""
     said = {"schema_version": "authorship/3.0.0", "base_commit_sha": "", "prompts": {}}
-    sessions = {"s_1": {"agent_id": {"tool": "robot", "id": "s1", "model": "unknown"}}}
+    sessions = {"s_1": {"agent_id": {"tool": "claude-code", "id": "s1", "model": "unknown"}}}
     note = "z.txt\n  s_1::t_1 1\n---\n" + json.dumps({**said, "sessions": sessions})
     for number in range(NOTES):
         text, at = b"line %d\n" % number, world.noon - 400 + number
@@ -299,4 +299,13 @@ def test_what_is_recorded_links_what_is_recorded(tmp_path: Path) -> None:
     late(world)
     assert codes(world.said()) == ["ATTR-WEAK"]
     world.tell("link", -20, id="l", commit=world.second)
+    assert codes(world.said()) == ["ATTR-WEAK"], "any program can write a generic link"
+    world.hook("PostToolUse", -20, committing(world), id="c2", call="c2")
     assert codes(world.said()) == []
+
+
+def committing(world: Judged) -> dict[str, Any]:
+    """Return the payload of the agent's own call that made the commit."""
+    response = {"stdout": "", "gitOperation": {"commit": {"sha": world.second, "kind": "committed"}}}
+    called = {"tool_name": "Bash", "tool_use_id": "c2", "tool_input": {"command": "git commit -m a"}}
+    return {**called, "tool_response": response}

@@ -201,7 +201,7 @@ EVENTS: Mapping[str, Case] = {
     "imported-edit-of-another-commit": Case(unknown, events(edit(head="f" * 40)), "ATTR-WEAK"),
     "imported-edit-as-a-persons": Case(unknown, events(edit(proposed=OLD)), "ATTR-WEAK"),
     "imported-edit-as-a-persons-over-an-agents": Case(
-        newcomer, events(lambda world: world.event("edit", -40, **(world.an_edit() | {"proposed": OLD}))), "recorded 2"
+        newcomer, events(lambda world: world.event("edit", -40, **(world.an_edit() | {"proposed": OLD}))), "ATTR-WEAK"
     ),
     "imported-edit-with-a-grade": Case(unknown, events(edit(grade="attested")), "grade"),
     "imported-decisions": Case(newcomer, events(*(decision(n) for n in range(12))), "imported"),
@@ -238,7 +238,7 @@ def edited_spool(world: Judged) -> None:
     """Change a waiting event before it is ingested."""
     spool = spool_of(world.built.path)
     path = spool.folder / spool.names()[-1]
-    path.write_bytes(path.read_bytes().replace(b"robot", b"rebot"))
+    path.write_bytes(path.read_bytes().replace(b"claude-code", b"claude-kode"))
 
 
 def strange_spool(world: Judged) -> None:
@@ -281,12 +281,12 @@ TOLD: Mapping[str, Case] = {
     "edit-by-a-person-afterwards": Case(newcomer, told_edit(at=-5, id="e9", proposed=OLD), "ATTR-WEAK"),
     "override-by-itself": Case(
         rejected,
-        told("decision", 90, id="yes", decision="accepted", overrides="no", actor="robot", reason="it is fine"),
+        told("decision", 90, id="yes", decision="accepted", overrides="no", actor="claude-code", reason="it is fine"),
         "TRUST-REJECTED",
     ),
     "edit-after-the-commit": Case(unknown, told_edit(at=3 * 3600), "ATTR-NONE"),
     "decisions-about-another": Case(newcomer, lambda world: world.decide(12, agent="other"), "TRUST-SAMPLES"),
-    "decisions-by-itself": Case(newcomer, lambda world: world.decide(12, actor="robot"), "TRUST-SAMPLES"),
+    "decisions-by-itself": Case(newcomer, lambda world: world.decide(12, actor="claude-code"), "TRUST-SAMPLES"),
     "one-decision-often": Case(
         newcomer,
         one_decision_often,
@@ -489,7 +489,7 @@ def sql(*statements: str) -> Do:
     return forge
 
 
-EDIT = "(SELECT max(seq) FROM record WHERE kind = 'edit')"
+EDIT = "(SELECT max(seq) FROM record WHERE kind = 'hook')"
 BODY = f"(SELECT digest FROM record WHERE seq = {EDIT})"
 FIRST = "(SELECT digest FROM record WHERE seq = 1)"
 
@@ -521,7 +521,9 @@ def key_replaced(world: Judged) -> None:
 
 def agent_in_what_is_kept(world: Judged) -> None:
     """Change the replayed states so that they name an agent with a good record."""
-    sql("UPDATE lineage_state SET agent = 'robot', observed = replace(observed, 'stranger', 'robot')")(world)
+    sql("UPDATE lineage_state SET agent = 'claude-code', observed = replace(observed, 'stranger', 'claude-code')")(
+        world
+    )
 
 
 def origins_in_what_is_kept(world: Judged) -> None:
@@ -595,7 +597,7 @@ DATABASE: Mapping[str, Case] = {
         newcomer,
         sql(
             "INSERT INTO decision (store_id, seq, n, agent, at_ns, id, unreviewed)"
-            " SELECT store_id, seq, 0, 'robot', at_ns, 'd', 0 FROM record"
+            " SELECT store_id, seq, 0, 'claude-code', at_ns, 'd', 0 FROM record"
         ),
         "VIEW-DIFFERS",
     ),
@@ -638,7 +640,8 @@ def reported(world: Judged) -> None:
     """Cite a page that the session never opened, as an agent with a good record; it opened another one."""
     known(world)
     _commit(world, {b"docs/report.md": REPORT.encode()})
-    world.tell("source_read", -90, id="r1", locator="https://example.org/other")
+    read = {"tool_name": "WebFetch", "tool_use_id": "r1", "tool_input": {"url": "https://example.org/other"}}
+    world.hook("PostToolUse", -90, {**read, "tool_response": {"code": 200, "result": "other"}}, id="r1", call="r1")
     world.edit(id="e2", path="docs/report.md", before="", after=REPORT)
 
 
@@ -662,7 +665,9 @@ def _commit(world: Judged, files: dict[bytes, bytes]) -> None:
 
 def _calls(world: Judged, session: str, *names: str, at: int) -> None:
     for place, name in enumerate(names):
-        world.tell("call", at + 10 * place, id=f"{session}-{place}", session=session, name=name)
+        call = f"{session}-{place}"
+        payload = {"tool_name": name, "tool_use_id": call, "tool_input": {}, "tool_response": {}}
+        world.hook("PostToolUse", at + 10 * place, payload, id=call, call=call, session=session)
 
 
 def call(number: int, place: int, name: str) -> Callable[[Judged], bytes]:

@@ -22,7 +22,7 @@ from custody.workspace.change import resolve_change_range
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
-from tests.builders.hooks import home_of
+from tests.builders.hooks import RECORDED_AGENT, a_recorded_edit, home_of
 from tests.builders.repo import NOON, SUBMODULE, Built, Files, a_history, a_repository
 
 NS = 1_000_000_000
@@ -46,7 +46,9 @@ class World:
         """Give the agent a good record."""
         for number in range(count):
             at = format_timestamp((NOON - 3600 * number) * NS)
-            spool_of(self.built.path).put(an_event("decision", id=f"d{number}", at=at, changed_lines=50))
+            spool_of(self.built.path).put(
+                an_event("decision", agent=RECORDED_AGENT, id=f"d{number}", at=at, changed_lines=50, commit=self.first)
+            )
         return self
 
     def edited(self, after: bytes = NEW, *, at: int = NOON + 90, path: str = "a.py", number: int = 1) -> "World":
@@ -54,12 +56,13 @@ class World:
         if number == 1:
             self.proven()
         spool_of(self.built.path).put(
-            an_event(
+            a_recorded_edit(
+                path,
+                OLD.decode(),
+                after.decode(),
+                root=self.built.path,
                 id=str(number),
                 at=format_timestamp(at * NS),
-                path=path,
-                before=OLD.decode(),
-                after=after.decode(),
                 head=self.first,
             )
         )
@@ -96,8 +99,8 @@ class TestVerdict:
         assert (report.base, report.head, report.fork) == (world.first, world.second, world.first)
         assert report.checks == ["integrity", "policy", "attribution", "trust", "citations"]
         (agent,) = report.trust
-        assert (agent.agent, agent.tier, agent.samples, agent.lines) == ("robot", "verified", 12, 2)
-        assert (agent.budget, agent.budget_left, agent.approved) == (500, 500, True)
+        assert (agent.agent, agent.tier, agent.samples, agent.lines) == ("claude-code", "verified", 12, 2)
+        assert (agent.budget, agent.budget_left, agent.approved) == (500, None, True)
 
     def test_where_nothing_was_recorded_nobody_looked(self, world: World) -> None:
         report = world.said()
@@ -144,7 +147,7 @@ class TestTrust:
         world.edited(number=2)
         report = world.said()
         assert (report.level, codes(report)) == ("review", ["TRUST-SAMPLES"])
-        assert report.reasons[0].sentence == "robot: the agent has 0 reviews, fewer than 10"
+        assert report.reasons[0].sentence == "claude-code: the agent has 0 reviews, fewer than 10"
 
     def test_the_gate_records_nothing_and_spends_nothing(self, world: World) -> None:
         world.edited()
@@ -155,17 +158,23 @@ class TestTrust:
     def test_what_merged_unseen_is_out_of_the_budget(self, world: World) -> None:
         landed = {"unreviewed": True, "changed_lines": 499, "head": "c" * 40, "areas": ["."], "actor": "ci"}
         world.edited()
-        spool_of(world.built.path).put(an_event("decision", id="u", at=format_timestamp(NOON * NS), **landed))
+        spool_of(world.built.path).put(
+            an_event("decision", agent=RECORDED_AGENT, id="u", at=format_timestamp(NOON * NS), **landed)
+        )
         report = world.said()
         assert codes(report) == ["TRUST-BUDGET"] * 3
-        assert report.trust[0].budget_left == 1
+        assert report.local is not None
+        assert [agent.left for agent in report.local.budget.left] == [1]
+        assert (report.trust[0].approved, report.trust[0].reasons) == (True, []), "the record allows it"
 
     def test_an_erased_rejection_does_not_let_the_change_merge(self, world: World) -> None:
         world.edited()
-        refused = {"decision": "rejected", "commit": world.second, "agent": "robot"}
-        spool_of(world.built.path).put(an_event("decision", id="no", at=format_timestamp(NOON * NS), **refused))
+        refused = {"decision": "rejected", "commit": world.second}
+        spool_of(world.built.path).put(
+            an_event("decision", agent=RECORDED_AGENT, id="no", at=format_timestamp(NOON * NS), **refused)
+        )
         assert "TRUST-REJECTED" in codes(world.said())
-        erase_record_bodies(world.workspace, ["decision:robot::decision:no"], who="ana", why="it named a person")
+        erase_record_bodies(world.workspace, ["decision:claude-code::decision:no"], who="ana", why="it named a person")
         assert codes(world.said()) == ["TRUST-UNKNOWN"]
 
     @pytest.mark.parametrize(("at", "told"), [(NOON, ["TRUST-UNKNOWN"]), (NOON - 90 * 24 * 3600, [])])
@@ -186,7 +195,9 @@ class TestTrust:
     def test_a_cache_is_not_believed(self, world: World) -> None:
         for number in range(120):
             at = format_timestamp((NOON - 60 * number) * NS)
-            spool_of(world.built.path).put(an_event("decision", id=f"r{number}", at=at, decision="rejected"))
+            spool_of(world.built.path).put(
+                an_event("decision", agent=RECORDED_AGENT, id=f"r{number}", at=at, decision="rejected")
+            )
         world.edited(number=2)
         trust_list(world.workspace)
         with closing(sqlite3.connect(home_of(world.built.path) / "custody.db")) as db, db:

@@ -35,7 +35,16 @@ def test_five_rules_are_named_and_the_others_counted(count: int, sentence: str) 
     )
 
 
-@pytest.mark.parametrize("level", ["approve", "review", "block"])
-def test_the_rules_set_its_level(level: LevelName) -> None:
+@pytest.mark.parametrize(("level", "shown"), [("approve", "review"), ("review", "review"), ("block", "block")])
+def test_the_rules_set_its_level_and_no_level_approves_it(level: LevelName, shown: str) -> None:
     (reason,) = reasons(("gate.calls from 'off' to 'on'",), rules_with({ReasonCode.POLICY_CHANGED: level}))
-    assert reason.level is VerdictLevel(level)
+    assert reason.level is VerdictLevel(shown)
+
+
+def test_edited_files_that_decide_what_may_merge_are_a_reason_of_their_own() -> None:
+    evidence = replace(a_change(), guarded=("'custody.toml'", "'.github/workflows/ci.yml'"))
+    (reason,) = check_policy(evidence, rules_with({ReasonCode.POLICY_CHANGED: "approve"}))
+    assert reason.sentence == (
+        "the change edits files that decide what may merge: 'custody.toml'; '.github/workflows/ci.yml'"
+    )
+    assert reason.level is VerdictLevel.REVIEW

@@ -15,8 +15,9 @@ from custody.terminal.screen import Screen, text_columns
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event
+from tests.builders.hooks import RECORDED_AGENT, a_recorded_edit
 from tests.builders.in_process import custody
-from tests.builders.repo import NOON, a_history, a_repository
+from tests.builders.repo import NOON, Built, a_history, a_repository
 
 NS = 1_000_000_000
 OLD = "one = first(1)\n"
@@ -24,9 +25,10 @@ SEEN = OLD + "alpha = beta(gamma)\n"
 NEW = SEEN + "delta = epsilon(zeta)\n"
 
 ROBOT = (
-    "robot: trust 0.50 (medium), 12 reviews; budget: 50 of 50 lines left; acceptance probability 0.61, at least 0.25;"
-    " risk target 1.00%, realized none yet"
+    "claude-code: trust 0.50 (medium), 12 reviews; budget: 50 lines; acceptance probability 0.61, at least 0.25;"
+    " risk target 1.00%, realized none yet\nbudget: claude-code 50 of 50 lines left"
 )
+SELF_REPORTED = "CAN MERGE (self-reported evidence only)"
 UNINDEXED = "skipped: duplicates (no change is indexed, gate.duplicates = when-indexed), tool calls (gate.calls = off)"
 NOTHING_RECORDED = f"""\
 ! NEEDS REVIEW  HEAD~1..HEAD  +2
@@ -83,8 +85,11 @@ def an_agent_wrote(repository: Path, after: str) -> None:
     """Record an agent with a good record."""
     for number in range(12):
         at = format_timestamp((NOON - 3600 * number) * NS)
-        spool_of(repository).put(an_event("decision", id=f"d{number}", at=at, changed_lines=50))
-    spool_of(repository).put(an_event(at=format_timestamp((NOON + 90) * NS), path="a.py", before=OLD, after=after))
+        about = {"id": f"d{number}", "at": at, "changed_lines": 50, "commit": Built(repository).head()}
+        spool_of(repository).put(an_event("decision", agent=RECORDED_AGENT, **about))
+    spool_of(repository).put(
+        a_recorded_edit("a.py", OLD, after, root=repository, at=format_timestamp((NOON + 90) * NS))
+    )
 
 
 def test_without_a_store_a_review_is_asked_for(repository: Path) -> None:
@@ -95,17 +100,17 @@ def test_without_a_store_a_review_is_asked_for(repository: Path) -> None:
 def test_what_is_known_is_approved(repository: Path) -> None:
     an_agent_wrote(repository, NEW)
     ran = custody(repository, "gate", "HEAD~1")
-    agents = "agents: robot 0.50 (medium, 12 reviews)"
+    agents = "agents: claude-code 0.50 (medium, 12 reviews)"
     assert (ran.status, ran.out) == (
         0,
-        f"✓ CAN MERGE  HEAD~1..HEAD  +2\n\n2 added lines: 2 agent\n{agents}\n{UNINDEXED}\n",
+        f"✓ {SELF_REPORTED}  HEAD~1..HEAD  +2\n\n2 added lines: 2 agent\n{agents}\n{UNINDEXED}\n",
     )
 
 
 def test_reasons_stand_by_strictness_and_block_is_status_1(repository: Path) -> None:
     an_agent_wrote(repository, SEEN)
     ran = custody(repository, "gate", "strict...HEAD")
-    rest = f"agents: robot 0.50 (medium, 12 reviews)\n{UNINDEXED}\n\n"
+    rest = f"agents: claude-code 0.50 (medium, 12 reviews)\n{UNINDEXED}\n\n"
     hint = "hint: custody gate strict...HEAD -v shows reasons and budgets in full\n"
     assert (ran.status, ran.out) == (1, f"{HALF_KNOWN_TOP}{rest}{hint}")
 
@@ -134,7 +139,7 @@ def rendered(repository: Path, screen: Screen, *, verbose: bool = False) -> list
 def test_a_verdict_fits_the_terminal(repository: Path, columns: int, *, verbose: bool) -> None:
     an_agent_wrote(repository, SEEN)
     lines = rendered(repository, Screen(columns=columns, rows=24, is_terminal=True), verbose=verbose)
-    assert max(text_columns(line) for line in lines if not line.startswith("robot: ")) <= columns
+    assert max(text_columns(line) for line in lines if not line.startswith("claude-code: ")) <= columns
 
 
 def test_a_narrow_terminal_gets_no_codes_beside_places_and_cut_reasons(repository: Path) -> None:
@@ -155,7 +160,7 @@ def test_a_narrow_terminal_gets_no_codes_beside_places_and_cut_reasons(repositor
         "  ATTR-NONE (block): nothing shows who wrote 1 of 2 added lines, first at 'a.py…",
         "  ATTR-SHARE (review): agents wrote 50.0% of the added lines, more than 25.0%:…",
     ]
-    assert "agents: robot 0.50 (medium)" in lines
+    assert "agents: claude-code 0.50 (medium)" in lines
 
 
 def test_verbose_wraps_every_reason_with_its_remedy(repository: Path) -> None:
@@ -175,8 +180,8 @@ def test_the_verdict_has_a_color_and_plain_letters_without_unicode(repository: P
     report = gate(Workspace(repository), GateRequest(change="HEAD~1"))
     colored = Screen(columns=80, rows=24, is_terminal=True, has_color=True)
     plain = Screen(has_unicode=False)
-    assert colored.render(next(render_verdict(report, colored, "x"))) == "\x1b[32m✓ CAN MERGE\x1b[0m  x  +2"
-    assert plain.render(next(render_verdict(report, plain, "x"))) == "ok CAN MERGE  x  +2"
+    assert colored.render(next(render_verdict(report, colored, "x"))) == f"\x1b[32m✓ {SELF_REPORTED}\x1b[0m  x  +2"
+    assert plain.render(next(render_verdict(report, plain, "x"))) == f"ok {SELF_REPORTED}  x  +2"
 
 
 def test_a_reason_is_shown_once_with_few_of_its_places_and_without_control_characters(repository: Path) -> None:

@@ -33,6 +33,7 @@ def a_report(*reasons: ReasonReport, level: str = "review") -> GateReport:
         head="b" * 40,
         fork="a" * 40,
         worktree=False,
+        assurance="self-reported",
         level=level,  # type: ignore[arg-type]  # one of its words
         reasons=list(reasons),
         added=AddedLines(agent=1, mixed=0, person=0, none=2),

@@ -43,6 +43,7 @@ def a_verdict(head: str = "b" * 40, *, worktree: bool = False) -> GateReport:
         fork="a" * 40,
         worktree=worktree,
         level="approve",
+        assurance="enrolled",
         reasons=[],
         added=AddedLines(agent=1, mixed=0, person=0, none=2),
         unread=[],

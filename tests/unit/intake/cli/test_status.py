@@ -1,6 +1,8 @@
 """``custody`` without a verb."""
 
+import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -156,3 +158,49 @@ def test_color_and_control_characters() -> None:
     lines = rendered(an_agent(), screen=screen, path="/home/\x1b[31mred")
     assert lines[1] == "\x1b[2m  repository\x1b[0m  /home/\\x1b[31mred"
     assert lines[-1].startswith("\x1b[2mhint: ") and lines[-1].endswith("\x1b[0m")
+
+
+def git(repository: Path, *words: str) -> None:
+    subprocess.run(["git", *words], cwd=repository, check=True, capture_output=True)
+
+
+@pytest.fixture
+def others(repository: Path) -> Path:
+    """A repository with the evidence of every other attribution tool."""
+    (repository / ".agent-trace").mkdir()
+    (repository / "a.py").write_text("x = 1\n")
+    for words in (("add", "a.py"), ("commit", "--quiet", "-m", "x"), ("notes", "--ref", "ai", "add", "-m", "no note")):
+        git(repository, *words)
+    git(repository, "update-ref", "refs/remotes/origin/entire/checkpoints/v1", "HEAD")
+    return repository
+
+
+IMPORTS = [
+    "hint: run 'custody import entire' to import what Entire recorded here",
+    "hint: run 'custody import git-ai' to import what git-ai recorded here",
+    "hint: run 'custody import .agent-trace' to import what Agent Trace recorded here",
+]
+
+
+def test_evidence_of_other_tools_is_named_with_the_command_that_imports_it(others: Path) -> None:
+    lines = custody(others).out.splitlines()
+    assert lines[-3:] == IMPORTS
+    assert "  other tools  Entire, git-ai, Agent Trace, not imported" in lines
+    assert custody(others, "import").out.splitlines()[-3:] == IMPORTS
+    assert custody(others, "init", "--agent", "claude-code").out.splitlines()[-3:] == IMPORTS
+
+
+def test_a_local_branch_of_checkpoints_counts_and_one_like_it_does_not(repository: Path, others: Path) -> None:
+    git(others, "update-ref", "-d", "refs/remotes/origin/entire/checkpoints/v1")
+    git(others, "update-ref", "refs/heads/my-entire/checkpoints/v1", "HEAD")
+    git(others, "update-ref", "refs/remotes/origin/topic/entire/checkpoints/v1", "HEAD")
+    assert custody(others).out.splitlines()[-3:] != IMPORTS
+    git(others, "update-ref", "refs/heads/entire/checkpoints/v1", "HEAD")
+    assert custody(others).out.splitlines()[-3:] == IMPORTS
+
+
+def test_imported_traces_are_not_offered_again(others: Path) -> None:
+    trace = {"version": "0.1.0", "id": "00000000-0000-4000-8000-000000000001", "timestamp": "2026-03-01T00:00:00Z"}
+    (others / ".agent-trace" / "traces.jsonl").write_text(json.dumps({**trace, "files": []}) + "\n")
+    assert custody(others, "import", ".agent-trace").status == 0
+    assert custody(others, "import").out.splitlines()[-1] == IMPORTS[0]

@@ -131,7 +131,7 @@ def test_github_spells_names_as_it_likes(control: ControlTables, keeper: Deliver
 
 def test_the_installation_is_kept(control: ControlTables, keeper: DeliveryIntake) -> None:
     keeper.take_in(control, opened())
-    (connected,) = control.github.all()
+    (connected,) = control.github.list_all()
     assert connected.installation == 7
 
 

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from custody.core.errors import InputError
+from custody.core.views import WitnessClaim
 from custody.core.wire.time import format_timestamp
 from custody.server.app.github_deliveries import (
     DeliveryIntake,
@@ -82,6 +83,11 @@ class Team:
         """Record decisions about the agent."""
         with self._project.reading() as store:
             return [seen.view.decision.value for seen in decisions_of_agent(store, "robot")]
+
+    def witnesses(self) -> list[WitnessClaim | None]:
+        """Return the witness of each decision about the agent."""
+        with self._project.reading() as store:
+            return [seen.view.witness for seen in decisions_of_agent(store, "robot")]
 
     @property
     def _project(self) -> Workspace:
@@ -238,3 +244,39 @@ def test_what_the_operator_did_not_say_is_named(team: Team) -> None:
     for lacking in (replace(team.settings, key=None), replace(team.settings, mirrors=None)):
         with pytest.raises(InputError, match="CUSTODY_GITHUB"):
             backfill_github_pulls(team.workspace, REPOSITORY, lacking)
+
+
+def test_the_host_vouches_for_a_review_by_somebody_other_than_the_author(team: Team) -> None:
+    base, head = a_history(team.origin, {b"a.py": OLD}, {b"a.py": NEW})
+    team.recorded()
+    team.pull(3, base, head)
+    team.fake.reviewed(3, "ana")
+    team.fake.closed(3, head)
+    team.delivered("closed", 3)
+    assert team.work() == worked(done=1)
+    assert team.witnesses() == [WitnessClaim("host", "github:ana")]
+
+
+def test_a_decision_that_was_sent_before_gets_its_witness_once(team: Team) -> None:
+    base, head = a_history(team.origin, {b"a.py": OLD}, {b"a.py": NEW})
+    team.recorded()
+    team.pull(3, base, head)
+    team.fake.closed(3, head)
+    team.delivered("closed", 3)
+    assert (team.work(), team.witnesses()) == (worked(done=1), [None])
+    team.fake.reviewed(3, "ana")
+    for guid in ("delivery-2", "delivery-3"):
+        team.fake.pulls[3]["updated_at"] = guid
+        team.delivered("closed", 3, guid)
+    assert team.work() == worked(done=2)
+    assert (team.witnesses(), team.decided()) == ([None, WitnessClaim("host", "github:ana")], ["accepted"] * 2)
+
+
+def test_without_access_to_reviews_the_outcome_is_recorded_anyway(team: Team) -> None:
+    base, head = a_history(team.origin, {b"a.py": OLD}, {b"a.py": NEW})
+    team.recorded()
+    team.pull(3, base, head)
+    team.fake.closed(3, head)
+    team.fake.refusals.append(Refusal(403, part="reviews"))
+    team.delivered("closed", 3)
+    assert (team.work(), team.witnesses()) == (worked(done=1), [None])

@@ -177,7 +177,7 @@ def test_who_lost_the_lease_says_so_and_records_nothing(
         with connect_control_tables(workspace) as other:
             taken = other.jobs.take(["work"], clock.now, clock.now + SECOND_NS)
             assert taken is not None
-            assert other.jobs.done(taken, clock.now)
+            assert other.jobs.mark_done(taken, clock.now)
 
     assert once(workspace, slow) == (0, 0, 0, 1)
 
@@ -244,14 +244,14 @@ def test_with_workers_killed_at_any_moment_each_effect_happens_and_each_end_is_r
                 effects.update([] if taken is None else [taken.key])
             elif job is not None and step != "work":
                 if step == "settle":
-                    ends[job.key] += control.jobs.done(job, clock.now)
+                    ends[job.key] += control.jobs.mark_done(job, clock.now)
                 elif step == "fail":
-                    control.jobs.again(job, clock.now, "no")
+                    control.jobs.schedule_retry(job, clock.now, "no")
                 holding[worker] = None
         clock.pass_(2)
         while (last := control.jobs.take(["work"], clock.now, clock.now + SECOND_NS)) is not None:
             effects[last.key] += 1
-            ends[last.key] += control.jobs.done(last, clock.now)
+            ends[last.key] += control.jobs.mark_done(last, clock.now)
     assert ends == dict.fromkeys(keys, 1)
     assert set(effects) == set(keys)
 

@@ -132,7 +132,7 @@ def test_a_page_shows_what_the_command_reports(world: World) -> None:
     world.built.commit({b"src/app.py": RETRY}, world.root, message=b"Land a retry")
     world.index()
     with world.workspace.reading() as store:
-        row = DupesTables(store).by_head(world.heads[1])[0]
+        row = DupesTables(store).list_changes_by_head(world.heads[1])[0]
     looked = preview_change_duplicates(world.workspace, row)
     checked = dupes_check(world.workspace, f"main..{world.heads[1]}")
     keys = [(one.evidence.other.head, one.evidence.chance, one.evidence.relations) for one in looked.suggestions]
@@ -266,7 +266,7 @@ def a_row(number: int, like: ChangeRow, *, title: str, name: str) -> ChangeRow:
 def hostile(world: World) -> World:
     """The same index with two more changes that have hostile names and titles."""
     with world.workspace.writing() as store, store.writing():
-        like = DupesTables(store).by_head(world.heads[0])[0]
+        like = DupesTables(store).list_changes_by_head(world.heads[0])[0]
         for number, title in ((90, HOSTILE), (91, "x" * 1_000_000)):
             row = a_row(number, like, title=title, name=f"refs/heads/{title}")
             DupesTables(store).put(row, [(5, 1), (number, 2)], [number * 7 + n for n in range(3)])
@@ -291,7 +291,7 @@ def test_a_hostile_title_is_inert_and_a_long_one_is_cut(hostile: World) -> None:
 
 def test_five_hundred_clusters_are_one_small_page(world: World) -> None:
     with world.workspace.writing() as store, store.writing():
-        like = DupesTables(store).by_head(world.heads[0])[0]
+        like = DupesTables(store).list_changes_by_head(world.heads[0])[0]
         for number in range(100, 1_100):
             pair = number // 2
             row = a_row(number, like, title=f"Change {number}", name=f"refs/pull/{number}/head")

@@ -88,7 +88,7 @@ def test_a_long_text_is_cut_and_a_url_never() -> None:
     assert len(made) < TEXT_CHARACTERS_MAX * 3
     template = load_template_environment().from_string("{{ to('session', id=long) }}")
     assert f"/session?id={long}" == template.render(
-        to=lambda name, **said: Markup(ServedLinks().to(name, said)), long=long
+        to=lambda name, **said: Markup(ServedLinks().find_page_url(name, said)), long=long
     )
 
 

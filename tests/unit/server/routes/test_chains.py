@@ -1,30 +1,48 @@
 """Chains through a service: copied verbatim, rejected as a whole, and the same answers at the other end."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from custody.attribution.app.blame import blame
 from custody.core.errors import WorldError
+from custody.core.ids import StoreId
 from custody.core.paths import Lines
 from custody.core.record import chain_tip_from_record
+from custody.core.wire.head_statement import (
+    HEAD_NAMESPACE,
+    ChainHeadStatement,
+    StatementEnvelope,
+    decode_statement,
+    encode_statement,
+    format_key_fingerprint,
+)
 from custody.core.wire.report import encode_report
 from custody.ledger.records import erase_record_bodies
 from custody.ledger.verify import verify_ledger
 from custody.server.auth import CallerLimits
 from custody.share import remote as client
 from custody.share.chain_exchange import iterate_chain_lines
+from custody.share.chain_intake import NO_COUNTERSIGNATURE, UNSIGNED
+from custody.share.queries import list_statements
 from custody.share.remote import NamedRemote, RemoteService, ServiceRefusal
+from custody.share.service_heads import list_witness_entries, read_chain_heads
 from custody.share.service_transport import open_remote_cache, pull_from_service, push_to_service
-from custody.share.wire import PullReport, PushReport, encode_share_manifest, make_share_manifest
+from custody.share.wire import PullReport, PushReport, SharedHead, encode_share_manifest, make_share_manifest
+from custody.signing import derive_public_key, make_private_key, sign_message
+from custody.store.tables import encode_stored_outline
+from custody.workspace.store_key import KEY_FILE, read_store_public_key
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 from tests.builders.events import an_event
 from tests.builders.lines import an_edit_event, moment
-from tests.builders.service import ALL, Asked, TestKeeper, a_keeper, asked, bearer, listening
+from tests.builders.repo import a_repository
+from tests.builders.service import ALL, OTHER, Asked, TestKeeper, a_keeper, asked, bearer, listening
 from tests.builders.team import NEW, SECRETS, Team, ana_of, answers, recorded
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
@@ -268,3 +286,178 @@ def test_a_service_that_asks_to_wait_is_asked_again(served: Served) -> None:
         remote._send_once = lambda *_: client._Answer(*next(answers), b"{}")  # type: ignore[method-assign]
         assert remote.get("/x") == b"{}"
     assert waits == [2.0, 1.0]
+
+
+# --- signed heads and countersignatures -------------------------------------------------------------------------------
+
+
+def heads_of(served: Served, workspace: Workspace) -> list[SharedHead]:
+    with workspace.reading() as store:
+        own = store.own()
+    assert own is not None
+    return read_chain_heads(served.workspace, own, after=0).heads
+
+
+def key_of(workspace: Workspace) -> str:
+    key = read_store_public_key(workspace.home)
+    assert key is not None
+    return key
+
+
+def test_a_service_stores_signed_heads_and_countersigns_them(served: Served, ana: Workspace) -> None:
+    push_to_service(ana, served.remote)
+    (shared,) = heads_of(served, ana)
+    assert shared.head.key == key_of(ana)
+    bob = served.team.clone("bob")
+    (chain,) = pull_from_service(bob, served.remote).chains
+    ours, theirs = format_key_fingerprint(key_of(ana)), format_key_fingerprint(key_of(served.workspace))
+    assert (chain.signed_by, chain.countersigned_by, chain.notes) == (ours, [theirs], [])
+    carol = served.team.clone("carol")
+    (chain,) = pull_from_service(carol, served.remote).chains
+    assert chain.countersigned_by == sorted((theirs, format_key_fingerprint(key_of(bob))))
+    with carol.reading() as store:
+        assert shared.head in list_statements(store, StoreId(chain.store))
+
+
+def test_a_token_that_may_only_read_does_not_countersign(served: Served, ana: Workspace) -> None:
+    push_to_service(ana, served.remote)
+    warnings: list[str] = []
+    bob = replace(served.team.clone("bob"), talk=warnings.append)
+    assert outcomes(pull_from_service(bob, replace(served.remote, token="read"))) == [("taken", 10)]
+    assert [text.partition(":")[0] for text in warnings] == ["cannot countersign the heads at the service"]
+    assert len(list_witness_entries(served.workspace).entries) == 1
+
+
+def test_a_rolled_back_service_is_noticed(served: Served, ana: Workspace, tmp_path: Path) -> None:
+    push_to_service(ana, served.remote)
+    home = served.workspace.home
+    assert home is not None
+    shutil.copytree(home, tmp_path / "backup")
+    recorded(ana, an_edit_event("app.py", NEW, NEW + "one_more_line = 1\n", at=50), prefix="later")
+    push_to_service(ana, served.remote)
+    bob = served.team.clone("bob")
+    pull_from_service(bob, served.remote)
+    entries = list_witness_entries(served.workspace)
+    shutil.rmtree(home)
+    shutil.copytree(tmp_path / "backup", home)
+    for workspace in (bob, ana):
+        (chain,) = pull_from_service(workspace, served.remote).chains
+        assert [finding.code for finding in chain.findings] == ["HEAD-ROLLBACK"]
+    with RemoteService(served.remote) as service:
+        service.post("/api/v1/witness", json.dumps(msgspec.to_builtins(entries)).encode(), "application/json")
+    (chain,) = pull_from_service(served.team.clone("carol"), served.remote).chains
+    assert [finding.code for finding in chain.findings] == ["HEAD-ROLLBACK"], "a fresh clone learns it from others"
+    assert outcomes(push_to_service(ana, served.remote)) == [("sent", 1)]
+    assert outcomes(pull_from_service(bob, served.remote)) == [("same", 0)]
+
+
+def test_outlines_that_the_service_changes_are_refused(served: Served, ana: Workspace) -> None:
+    push_to_service(ana, served.remote)
+    with served.workspace.writing() as store, store.writing():
+        (digest,) = (
+            record.entry.digest
+            for head in store.tables.chains()
+            for record in store.tables.records(head.store)
+            if record.entry.kind == "call"
+        )
+        store.db.run("UPDATE body SET bytes = ? WHERE digest = ?", (encode_stored_outline(b"[]"), digest))
+    bob = served.team.clone("bob")
+    (chain,) = pull_from_service(bob, served.remote).chains
+    assert [finding.code for finding in chain.findings] == ["OUTLINE-CHANGED"]
+    assert verify_ledger(bob).records == 0
+
+
+def test_heads_that_do_not_fit_are_refused(served: Served, ana: Workspace) -> None:
+    push_to_service(ana, served.remote)
+    (shared,) = heads_of(served, ana)
+    statement = decode_statement(shared.head.data, ChainHeadStatement)
+    assert ana.home is not None
+    answers_of = []
+    changes: list[dict[str, object]] = [
+        {"root": "0" * 64},
+        {"link": "0" * 64},
+        {"seq": 11},
+        {"at": 1},
+        {"origins": f"sha256:{'0' * 64}"},
+        {"store": "0" * 32},
+    ]
+    for change in changes:
+        data = encode_statement(msgspec.structs.replace(statement, **change))
+        signed = StatementEnvelope(
+            data.decode(), shared.head.key, sign_message(data, ana.home / KEY_FILE, HEAD_NAMESPACE)
+        )
+        body = json.dumps(msgspec.to_builtins(msgspec.structs.replace(shared, head=signed))).encode()
+        with RemoteService(served.remote) as service, pytest.raises(ServiceRefusal) as caught:
+            service.post(f"/api/v1/chains/{statement.store}/head", body, "application/json")
+        answers_of.append(caught.value.status)
+    assert answers_of == [409, 409, 422, 409, 409, 422]
+    assert heads_of(served, ana) == [shared]
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"[]", b"\xff", b'{"head":1}', b'{"entries":[{}]}', b"[" * 5000])
+def test_hostile_heads_and_countersignatures_are_refused(service: Asked, body: bytes) -> None:
+    headers = {**bearer(), "Content-Type": "application/json"}
+    for path in (f"/api/v1/chains/{'a' * 32}/head", "/api/v1/witness"):
+        assert service.client.post(path, content=body, headers=headers).status_code == 422
+    assert json.loads(service.get("/api/v1/witness").content) == {"entries": []}
+    assert json.loads(service.get(f"/api/v1/chains/{'a' * 32}/head").content) == {"heads": []}
+    assert service.get("/api/v1/witness", "write").status_code == 403
+
+
+def test_a_service_of_an_older_version_gets_the_records(
+    served: Served, ana: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = RemoteService._request
+
+    def refuse(self: RemoteService, method: str, path: str, *rest: object) -> bytes:
+        if path.endswith("/witness") or "/head" in path:
+            raise ServiceRefusal(404, "unknown path")
+        return request(self, method, path, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(RemoteService, "_request", refuse)
+    warnings: list[str] = []
+    assert outcomes(push_to_service(replace(ana, talk=warnings.append), served.remote)) == [("sent", 10)]
+    assert warnings == ["the service is of an older version: heads are not signed there"]
+    (chain,) = pull_from_service(served.team.clone("bob"), served.remote).chains
+    assert (chain.outcome, chain.notes) == ("taken", [UNSIGNED, NO_COUNTERSIGNATURE])
+
+
+def test_several_keys_for_one_chain_need_a_policy(served: Served, ana: Workspace) -> None:
+    push_to_service(ana, served.remote)
+    (shared,) = heads_of(served, ana)
+    make_private_key(served.team.folder / "mallory")
+    public = derive_public_key(served.team.folder / "mallory")
+    data = shared.head.data
+    forged = StatementEnvelope(
+        data.decode(), public, sign_message(data, served.team.folder / "mallory", HEAD_NAMESPACE)
+    )
+    body = json.dumps(msgspec.to_builtins(msgspec.structs.replace(shared, head=forged))).encode()
+    statement = decode_statement(data, ChainHeadStatement)
+    with RemoteService(served.remote) as service:
+        service.post(f"/api/v1/chains/{statement.store}/head", body, "application/json")
+    bob = served.team.clone("bob")
+    (chain,) = pull_from_service(bob, served.remote).chains
+    assert [finding.code for finding in chain.findings] == ["HEAD-SIGNATURE"]
+    assert "[stores] in custody.toml" in chain.findings[0].what
+    listed = f'[stores]\nana = {{ id = "{statement.store}", key = "{key_of(ana)}" }}\n'
+    a_repository(bob.folder).commit({b"custody.toml": listed.encode()}, ref="refs/heads/main")
+    (chain,) = pull_from_service(replace(bob), served.remote).chains
+    assert (chain.outcome, chain.signed_by) == ("taken", format_key_fingerprint(key_of(ana)))
+
+
+def test_countersignatures_of_unknown_chains_and_keys_are_refused(served: Served, ana: Workspace) -> None:
+    push_to_service(ana, served.remote)
+    entries = list_witness_entries(served.workspace)
+    body = json.dumps(msgspec.to_builtins(entries)).encode()
+    with RemoteService(served.remote) as service:
+        assert json.loads(service.post("/api/v1/witness", body, "application/json")) == {"new": 0}
+        with served.workspace.writing() as store, store.writing():
+            store.db.run("DELETE FROM head_statement")
+        with pytest.raises(ServiceRefusal, match="unknown key of chain"):
+            service.post("/api/v1/witness", body, "application/json")
+    with (
+        RemoteService(replace(served.remote, token=OTHER)) as other,
+        pytest.raises(ServiceRefusal, match="unknown chain"),
+    ):
+        other.post("/api/v1/witness", body, "application/json")
+    assert list_witness_entries(served.workspace).entries == []

@@ -10,13 +10,13 @@ import pytest
 
 from custody.core.errors import InputError, StoreError
 from custody.ledger.records import list_newest_records, show_named_records
+from custody.trust.app import approve
 from custody.trust.app.approve import ApprovalRequest, trust_approve
+from custody.trust.app.audit_key import open_audit_key
 from custody.trust.app.record import DecisionRequest, record_commit_decision, record_revert
 from custody.trust.app.show import trust_list, trust_show, trust_why
 from custody.trust.app.verify import trust_verify
-from custody.trust.approval import is_drawn_for_audit
 from custody.trust.model import DecisionType
-from custody.trust.rules import TrustRules
 from custody.trust.wire import TrustApproveReport
 from tests.builders.hooks import home_of
 from tests.builders.repo import LINK, PROGRAM, SUBMODULE
@@ -46,7 +46,7 @@ class TestApproved:
         report = asked(world, change)
         assert (codes(report), report.lines, report.areas, report.unknown_lines) == ([], 5, ["src"], 0)
         (agent,) = report.agents
-        assert (agent.agent, agent.tier, agent.samples, agent.lines) == ("robot", "verified", 12, 5)
+        assert (agent.agent, agent.tier, agent.samples, agent.lines) == ("claude-code", "verified", 12, 5)
         assert (agent.budget, agent.budget_left) == (500, 500)
         (payload,) = show_named_records(world.workspace, report.recorded[0]).payloads
         assert (payload["decision"], payload["unreviewed"], payload["actor"]) == ("accepted", True, "ci")
@@ -57,11 +57,11 @@ class TestApproved:
     def test_it_does_not_count_before_it_settled(self, world: TrustWorld) -> None:
         change = world.proven().agent_wrote(5)
         assert asked(world, change).approved
-        assert trust_show(world.workspace, "robot", limit=0).standing.samples == 12
-        assert trust_why(world.workspace, "robot").steps[-1].kind == "landing"
+        assert trust_show(world.workspace, "claude-code", limit=0).standing.samples == 12
+        assert trust_why(world.workspace, "claude-code").steps[-1].kind == "landing"
         world.later(days=14)
-        assert trust_show(world.workspace, "robot", limit=0).standing.samples == 13
-        assert trust_why(world.workspace, "robot").steps[-1].kind == "settlement"
+        assert trust_show(world.workspace, "claude-code", limit=0).standing.samples == 13
+        assert trust_why(world.workspace, "claude-code").steps[-1].kind == "settlement"
         assert trust_verify(world.workspace).outcome == "fine"
 
     def test_a_dry_run_records_nothing(self, world: TrustWorld) -> None:
@@ -86,14 +86,47 @@ class TestApproved:
         world.tell("prompt")
         other = asked(world, change, dry_run=True)
         assert (other.chain_head != one.chain_head, other.rules_digest == one.rules_digest) == (True, True)
-        world.rules(NO_AUDIT + "ema_alpha = 0.2\n")
-        assert asked(world, change, dry_run=True).rules_digest != one.rules_digest
         assert (one.head, one.as_of) == (world.head, other.as_of)
+        world.rules(NO_AUDIT + "ema_alpha = 0.2\n")
+        assert asked(world, change, dry_run=True).rules_digest == one.rules_digest, "the rules of its base decide"
+        assert asked(world, world.agent_wrote(5), dry_run=True).rules_digest != one.rules_digest
 
-    def test_a_head_that_is_drawn_needs_a_review(self, world: TrustWorld) -> None:
+    def test_a_patch_that_is_drawn_needs_a_review(self, world: TrustWorld) -> None:
         world.proven().rules("[trust]\naudit_share = 1.0\n")
         assert codes(asked(world, world.agent_wrote(5))) == ["TRUST-AUDIT"]
-        assert is_drawn_for_audit(world.head, TrustRules(audit_share=1.0))
+
+    def test_an_amended_message_does_not_draw_again(self, world: TrustWorld) -> None:
+        world.proven().rules("[trust]\naudit_share = 0.5\n")
+        base, changes = world.head, [world.agent_wrote(5)]
+        for _ in range(8):
+            world.head = base
+            world.later(hours=0.01)  # another time gives another commit of the same patch
+            changes.append(world.committed(world.files))
+        answers = [codes(asked(world, change, dry_run=True)) for change in changes]
+        assert (len(set(changes)), len(set(map(tuple, answers)))) == (9, 1)
+
+    def test_the_key_of_the_environment_must_be_long_enough(
+        self, world: TrustWorld, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("CUSTODY_AUDIT_KEY", "short")
+        with pytest.raises(InputError, match="CUSTODY_AUDIT_KEY has 5 bytes"):
+            asked(world.proven(), world.agent_wrote(5))
+
+    def test_without_a_key_every_change_is_drawn(self, world: TrustWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+        world.proven().rules("[trust]\naudit_share = 0.000001\n")
+        change = world.agent_wrote(5)
+        assert codes(asked(world, change, dry_run=True)) == []
+        monkeypatch.setattr(approve, "open_audit_key", lambda _: None)
+        assert codes(asked(world, change, dry_run=True)) == ["TRUST-AUDIT"]
+
+    def test_the_key_is_the_stores_own_unless_the_environment_has_one(self, world: TrustWorld) -> None:
+        world.proven()
+        key = open_audit_key(world.workspace, {})
+        assert key == (home_of(world.built.path) / "key").read_bytes() == open_audit_key(world.workspace, {})
+        given = "a key that CI holds for itself"
+        assert open_audit_key(world.workspace, {"CUSTODY_AUDIT_KEY": given}) == given.encode()
+        (home_of(world.built.path) / "key").write_bytes(b"")
+        assert open_audit_key(world.workspace, {}) is None
 
 
 class TestIdentity:
@@ -110,22 +143,22 @@ class TestIdentity:
     def test_the_caller_may_name_the_agent_where_nothing_was_captured(self, world: TrustWorld) -> None:
         world.proven()
         change = world.committed({b"src/a.py": OLD + b"by = nobody(known)\n"})
-        assert asked(world, change, agent="robot").approved
+        assert asked(world, change, agent="claude-code").approved
         assert codes(asked(world, change, agent="stranger")) == ["TRUST-SAMPLES"]
 
     def test_naming_a_trusted_agent_does_not_help_another_one(self, world: TrustWorld) -> None:
-        change = world.proven("robot").agent_wrote(2, agent="stranger")
-        assert codes(asked(world, change, agent="robot")) == ["TRUST-SAMPLES"]
+        change = world.proven("claude-code").agent_wrote(2, agent="stranger")
+        assert codes(asked(world, change, agent="claude-code")) == ["TRUST-SAMPLES"]
 
     def test_of_several_agents_the_least_trusted_decides(self, world: TrustWorld) -> None:
-        world.proven("robot").proven("other", 3)
+        world.proven("claude-code").proven("other", 3)
         base = world.head
-        world.agent_wrote(2, agent="robot")
+        world.agent_wrote(2, agent="claude-code")
         world.agent_wrote(2, agent="other", path="src/b.py")
         report = asked(world, f"{base}..{world.head}")
         assert [(one.agent, one.approved, one.lines) for one in report.agents] == [
+            ("claude-code", True, 2),
             ("other", False, 2),
-            ("robot", True, 2),
         ]
         assert codes(report) == ["TRUST-SAMPLES"]
 
@@ -147,7 +180,7 @@ class TestIdentity:
         world.agent_wrote(2, model="m-1", operator="olga", more={b"docs/x.md": b"words\n", b"README": b"words\n"})
         world.later(hours=1)
         opened = "2023-11-14T22:00:00Z"
-        wanted = DecisionRequest(agent="robot", decision=ACCEPTED, commit="HEAD", actor="ana", opened=opened)
+        wanted = DecisionRequest(agent="claude-code", decision=ACCEPTED, commit="HEAD", actor="ana", opened=opened)
         taken = record_commit_decision(world.workspace, wanted).report().taken
         (payload,) = show_named_records(world.workspace, taken.record).payloads
         assert (payload["model"], payload["operator"]) == ("m-1", "olga")
@@ -178,18 +211,18 @@ class TestNever:
         gone = {path: content for path, content in world.files.items() if path != b"custody.toml"}
         change = world.committed(gone)
         world.rules(NO_AUDIT)
-        assert "TRUST-PATH" in codes(asked(world, change, agent="robot"))
+        assert "TRUST-PATH" in codes(asked(world, change, agent="claude-code"))
 
     def test_what_only_goes_counts_by_its_lines(self, world: TrustWorld) -> None:
         world.committed({**world.files, b"src/big.py": b"x = 1\n" * 501})
         change = world.proven().committed({b"src/a.py": OLD})
-        assert codes(asked(world, change, agent="robot")) == ["TRUST-SIZE"]
+        assert codes(asked(world, change, agent="claude-code")) == ["TRUST-SIZE"]
 
     def test_a_new_name_counts_as_a_line(self, world: TrustWorld) -> None:
         change = world.proven().committed({b"src/b.py": OLD})
-        assert asked(world, change, agent="robot", dry_run=True).lines == 1
+        assert asked(world, change, agent="claude-code", dry_run=True).lines == 1
 
-    @pytest.mark.parametrize("approver", ["robot", "A tester", "tester@example.invalid"])
+    @pytest.mark.parametrize("approver", ["claude-code", "A tester", "tester@example.invalid"])
     def test_an_author_does_not_approve(self, world: TrustWorld, approver: str) -> None:
         assert codes(asked(world.proven(), world.agent_wrote(2), approver=approver)) == ["TRUST-SELF"]
 
@@ -201,7 +234,7 @@ class TestNever:
         world.proven()
         change = world.agent_wrote(2)
         record_commit_decision(
-            world.workspace, DecisionRequest(agent="robot", decision=REJECTED, commit="HEAD", actor="ana")
+            world.workspace, DecisionRequest(agent="claude-code", decision=REJECTED, commit="HEAD", actor="ana")
         )
         assert "TRUST-REJECTED" in codes(asked(world, change))
         assert "TRUST-REJECTED" in codes(asked(world, change, agent="other"))
@@ -210,7 +243,9 @@ class TestNever:
         change = world.proven().agent_wrote(2)
         assert asked(world, change).approved
         world.later(hours=1)
-        done = record_revert(world.workspace, "robot", f"unreviewed:{world.head}", actor="ana", reason="slow").report()
+        done = record_revert(
+            world.workspace, "claude-code", f"unreviewed:{world.head}", actor="ana", reason="slow"
+        ).report()
         assert (done.taken.kind, done.taken.lines, done.standing.rejected) == ("revert", 2, 1)
         assert "TRUST-REJECTED" in codes(asked(world, change))
 
@@ -220,7 +255,7 @@ class TestNever:
 
     def test_where_nothing_was_recorded_nothing_is_made(self, world: TrustWorld) -> None:
         change = world.committed({b"src/a.py": OLD + b"more = 1\n"})
-        assert codes(asked(world, change, agent="robot")) == ["TRUST-SAMPLES"]
+        assert codes(asked(world, change, agent="claude-code")) == ["TRUST-SAMPLES"]
         assert not home_of(world.built.path).exists()
 
 
@@ -252,15 +287,15 @@ class TestBudget:
         assert asked(world, world.agent_wrote(201)).approved
 
     def test_another_agent_in_the_same_area_shares_it(self, world: TrustWorld) -> None:
-        world.proven("robot").proven("other")
-        assert asked(world, world.agent_wrote(400, agent="robot", operator="olga")).approved
+        world.proven("claude-code").proven("other")
+        assert asked(world, world.agent_wrote(400, agent="claude-code", operator="olga")).approved
         in_src = asked(world, world.agent_wrote(200, agent="other", operator="pia", path="src/b.py"))
         assert [reason.sentence[:26] for reason in in_src.reasons] == ["400 lines in 'src' were me"]
         assert asked(world, world.agent_wrote(200, agent="other", operator="pia", path="docs/b.py")).approved
 
     def test_another_agent_of_the_same_operator_shares_it(self, world: TrustWorld) -> None:
-        world.proven("robot").proven("other")
-        assert asked(world, world.agent_wrote(400, agent="robot", operator="olga")).approved
+        world.proven("claude-code").proven("other")
+        assert asked(world, world.agent_wrote(400, agent="claude-code", operator="olga")).approved
         report = asked(world, world.agent_wrote(200, agent="other", operator="olga", path="docs/b.py"))
         assert [reason.sentence[:33] for reason in report.reasons] == ["400 lines of operator olga were m"]
 
@@ -268,7 +303,7 @@ class TestBudget:
         world.proven()
         world.agent_wrote(400)
         record_commit_decision(
-            world.workspace, DecisionRequest(agent="robot", decision=ACCEPTED, commit="HEAD", actor="ana")
+            world.workspace, DecisionRequest(agent="claude-code", decision=ACCEPTED, commit="HEAD", actor="ana")
         )
         assert asked(world, world.agent_wrote(400)).approved
 
@@ -301,14 +336,14 @@ class TestTampering:
         ],
     )
     def test_a_log_that_was_changed_lets_nothing_merge(self, world: TrustWorld, statement: str) -> None:
-        change = world.proven("robot", 1, "rejected").proven("robot").agent_wrote(2)
+        change = world.proven("claude-code", 1, "rejected").proven("claude-code").agent_wrote(2)
         assert asked(world, change, dry_run=True).agents[0].samples == 13
         with closing(sqlite3.connect(home_of(world.built.path) / "custody.db")) as db, db:
             db.execute(statement)
         assert "TRUST-LOG" in codes(asked(world, change))
 
     def test_a_cache_that_was_changed_is_not_believed_and_found(self, world: TrustWorld) -> None:
-        change = world.proven("robot", 120, "rejected").agent_wrote(2)
+        change = world.proven("claude-code", 120, "rejected").agent_wrote(2)
         assert trust_verify(world.workspace).outcome == "fine"
         trust_list(world.workspace)
         with closing(sqlite3.connect(home_of(world.built.path) / "custody.db")) as db, db:

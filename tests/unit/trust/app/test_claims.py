@@ -33,7 +33,7 @@ def somebody_wrote(world: TrustWorld) -> str:
     return world.committed({**world.files, b"src/a.py": OLD + ADDED})
 
 
-def noted(world: TrustWorld, agent: str = "robot", model: str = "unknown") -> None:
+def noted(world: TrustWorld, agent: str = "claude-code", model: str = "unknown") -> None:
     """Add a note of git-ai that names an agent as their author."""
     meta = {"schema_version": "authorship/3.0.0", "base_commit_sha": "", "prompts": {}}
     sessions = {"s_1": {"agent_id": {"tool": agent, "id": "zz", "model": model}}}
@@ -64,14 +64,15 @@ def test_a_claim_does_not_show_who_wrote_a_change(world: TrustWorld) -> None:
     noted(world)
     report = asked(world, change)
     assert (codes(report), report.unknown_lines, report.recorded) == ({"TRUST-UNKNOWN"}, 2, [])
-    assert [(one.agent, one.lines) for one in report.agents] == [("robot", 2)]
+    assert [(one.agent, one.lines) for one in report.agents] == [("claude-code", 2)]
 
 
 def test_a_claim_that_a_person_wrote_the_rest_leaves_it_unknown(world: TrustWorld) -> None:
-    world.proven().agent_wrote(2)
+    base = world.proven().head
+    world.agent_wrote(2)
     before = world.files[b"src/a.py"]
     world.committed({**world.files, b"src/a.py": before + ADDED})
-    change = f"{world.first}..{world.head}"
+    change = f"{base}..{world.head}"
     assert (codes(asked(world, change)), asked(world, change).unknown_lines) == ({"TRUST-UNKNOWN"}, 2)
     person = an_event(
         at=format_timestamp((world.at - 10) * NS),
@@ -90,24 +91,24 @@ def test_a_claim_that_a_person_wrote_the_rest_leaves_it_unknown(world: TrustWorl
 
 def test_a_claim_does_not_choose_the_model_of_an_agent_that_the_caller_names(world: TrustWorld) -> None:
     change = somebody_wrote(world.proven(model="m-old"))
-    assert codes(asked(world, change, agent="robot")) == {"TRUST-SAMPLES"}
+    assert codes(asked(world, change, agent="claude-code")) == {"TRUST-SAMPLES"}
     noted(world, model="m-old")
-    assert codes(asked(world, change, agent="robot")) == {"TRUST-SAMPLES"}
+    assert codes(asked(world, change, agent="claude-code")) == {"TRUST-SAMPLES"}
 
 
 def test_whom_a_claim_names_is_asked_about_and_gets_nothing_for_it(world: TrustWorld) -> None:
     change = somebody_wrote(world.proven().proven("other"))
     noted(world, agent="other")
-    report = asked(world, change, agent="robot")
-    assert [one.agent for one in report.agents] == ["other", "robot"]
+    report = asked(world, change, agent="claude-code")
+    assert [one.agent for one in report.agents] == ["claude-code", "other"]
     (payload,) = show_named_records(world.workspace, report.recorded[0]).payloads
-    assert (len(report.recorded), payload["agent"]) == (1, "robot")
+    assert (len(report.recorded), payload["agent"]) == (1, "claude-code")
 
 
 def test_a_claim_may_speak_against_a_change(world: TrustWorld) -> None:
     change = somebody_wrote(world.proven().proven("other", 40, "rejected"))
     noted(world, agent="other")
-    assert "TRUST-UNTRUSTED" in codes(asked(world, change, agent="robot"))
+    assert "TRUST-UNTRUSTED" in codes(asked(world, change, agent="claude-code"))
 
 
 # --- what became of it ------------------------------------------------------------------------------------------------
@@ -126,8 +127,8 @@ def test_blame_falls_on_whom_a_claim_names(world: TrustWorld, outcome: OutcomeWo
     change = somebody_wrote(world)
     noted(world)
     report = told(world, outcome, change)
-    assert [(one.agent, one.lines) for one in report.agents] == [("robot", 2)]
-    assert trust_show(world.workspace, "robot", limit=0).standing.rejected == 1
+    assert [(one.agent, one.lines) for one in report.agents] == [("claude-code", 2)]
+    assert trust_show(world.workspace, "claude-code", limit=0).standing.rejected == 1
 
 
 @pytest.mark.parametrize(("decision", "model"), [(DecisionType.ACCEPTED, None), (DecisionType.REJECTED, "m-1")])
@@ -137,7 +138,7 @@ def test_a_decision_for_an_agent_takes_no_model_from_a_claim(
     somebody_wrote(world)
     noted(world, model="m-1")
     recorded = record_commit_decision(
-        world.workspace, DecisionRequest(agent="robot", decision=decision, commit=world.head, actor="ana")
+        world.workspace, DecisionRequest(agent="claude-code", decision=decision, commit=world.head, actor="ana")
     )
     (payload,) = show_named_records(world.workspace, str(recorded.step.entry.record)).payloads
     assert payload.get("model") == model

@@ -31,7 +31,7 @@ def told(world: TrustWorld, outcome: OutcomeWord, change: str, **fields: str) ->
     return record_outcome(world.workspace, OutcomeRequest(change=change, outcome=outcome, **said))
 
 
-def counts(world: TrustWorld, agent: str = "robot") -> tuple[int, int, int]:
+def counts(world: TrustWorld, agent: str = "claude-code") -> tuple[int, int, int]:
     line = trust_show(world.workspace, agent, limit=0).standing
     return line.accepted, line.modified, line.rejected
 
@@ -45,12 +45,12 @@ def test_an_outcome_is_a_decision_about_the_agent_that_wrote_the_change(
     change = world.agent_wrote(12, model="m1", operator="ben")
     report = told(world, outcome, change, opened="2023-11-14T22:00:00Z")
     (one,) = report.agents
-    assert (one.agent, one.model, one.lines, one.state) == ("robot", "m1", 12, "recorded")
+    assert (one.agent, one.model, one.lines, one.state) == ("claude-code", "m1", 12, "recorded")
     assert one.taken is not None
     assert (one.taken.decision, one.taken.commit, one.taken.lines) == (decision, world.head, 12)
     (payload,) = show_named_records(world.workspace, one.taken.record).payloads
     assert (payload["outcome"], payload["operator"], payload["areas"]) == (outcome, "ben", ["src"])
-    assert payload["sessions"] == ["s-robot-m1-ben"]
+    assert payload["sessions"] == ["s-claude-code-m1-ben"]
     assert trust_verify(world.workspace).findings == []
 
 
@@ -63,8 +63,8 @@ def test_each_agent_of_a_change_gets_one_decision_and_a_name_restricts_to_one(wo
     assert [(one.agent, one.lines, one.state) for one in report.agents] == [("other", 7, "recorded")]
     report = told(world, "merged", change)
     assert [(one.agent, one.lines, one.state) for one in report.agents] == [
+        ("claude-code", 5, "recorded"),
         ("other", 7, "known"),
-        ("robot", 5, "recorded"),
     ]
     assert (counts(world), counts(world, "other")) == ((1, 0, 0), (1, 0, 0))
 
@@ -83,19 +83,20 @@ def test_the_same_told_again_is_no_second_decision(world: TrustWorld) -> None:
 def test_what_was_recorded_by_hand_is_the_same_decision(world: TrustWorld) -> None:
     world.agent_wrote(12)
     record_commit_decision(
-        world.workspace, DecisionRequest(agent="robot", decision=DecisionType.ACCEPTED, commit="HEAD", actor="ana")
+        world.workspace,
+        DecisionRequest(agent="claude-code", decision=DecisionType.ACCEPTED, commit="HEAD", actor="ana"),
     )
     assert told(world, "merged", "HEAD").agents[0].state == "known"
     with pytest.raises(InputError, match="is already decided"):
         record_commit_decision(
-            world.workspace, DecisionRequest(agent="robot", decision=DecisionType.REJECTED, commit="HEAD")
+            world.workspace, DecisionRequest(agent="claude-code", decision=DecisionType.REJECTED, commit="HEAD")
         )
 
 
 def test_another_outcome_corrects_the_first_one_and_says_who_and_why(world: TrustWorld) -> None:
     change = world.agent_wrote(12)
     told(world, "closed", change)
-    for fields in ({"actor": ""}, {"reason": " "}, {"actor": "robot"}):
+    for fields in ({"actor": ""}, {"reason": " "}, {"actor": "claude-code"}):
         with pytest.raises(InputError, match=r"a correction needs|its own record"):
             told(world, "merged", change, **fields)
     assert counts(world) == (0, 0, 1)
@@ -195,7 +196,7 @@ def test_a_branch_that_was_forwarded_has_to_be_named_as_a_range(world: TrustWorl
 
 def test_where_no_agents_line_is_found_nothing_is_recorded(world: TrustWorld, tmp_path: Path) -> None:
     change = world.committed({**world.files, b"c.py": b"by = hand()\n"})
-    world.tell("edit", agent="robot", session="s", path="d.py", before="", after="x = 1\n")
+    world.tell("edit", agent="claude-code", session="s", path="d.py", before="", after="x = 1\n")
     report = told(world, "merged", change)
     assert (report.agents, report.outcome, report.lines, report.unknown_lines) == ([], "fine", 1, 1)
     assert trust_list(world.workspace).agents == []
@@ -213,7 +214,7 @@ def test_where_no_agents_line_is_found_nothing_is_recorded(world: TrustWorld, tm
         ("nowhere", {}, "unknown revision 'nowhere'"),
         ("HEAD", {"landed_as": "nowhere"}, "unknown revision 'nowhere'"),
         ("HEAD", {"duplicate_of": "HEAD~1"}, "was not closed as a duplicate"),
-        ("HEAD", {"actor": "robot"}, "cannot decide about its own change"),
+        ("HEAD", {"actor": "claude-code"}, "cannot decide about its own change"),
         ("HEAD", {"opened": "2200-01-01T00:00:00Z"}, "in the future"),
     ],
 )
@@ -237,7 +238,7 @@ def test_why_shows_outcomes_as_the_decisions_that_they_are(world: TrustWorld) ->
     told(world, "merged", world.agent_wrote(12))
     world.later(hours=1)
     told(world, "reverted", "HEAD")
-    assert [step.kind for step in trust_why(world.workspace, "robot").steps] == ["decision", "revert"]
+    assert [step.kind for step in trust_why(world.workspace, "claude-code").steps] == ["decision", "revert"]
 
 
 @settings(max_examples=12, deadline=None)
@@ -255,3 +256,14 @@ def test_however_often_it_is_reported_the_last_word_is_the_one_decision(
     assert counts(world) == tuple(int(word == outcomes[-1]) for word in words)
     assert list_newest_records(world.workspace, limit=1).total - before == sum(1 for _ in groupby(outcomes))
     assert trust_verify(world.workspace).findings == []
+
+
+def test_a_decision_carries_the_patch_and_the_lines_of_the_agent(world: TrustWorld) -> None:
+    change = world.agent_wrote(3, more={b"src/b.py": b"by = nobody(known)\n"})
+    (one,) = told(world, "merged", change).agents
+    corrected = told(world, "closed", change).agents[0]
+    assert one.taken is not None and corrected.taken is not None
+    (made,) = show_named_records(world.workspace, one.taken.record).payloads
+    (corrects,) = show_named_records(world.workspace, corrected.taken.record).payloads
+    assert (made["agent_lines"], len(made["patch"])) == (3, 64)
+    assert (corrects["agent_lines"], corrects["patch"]) == (3, made["patch"])

@@ -280,3 +280,16 @@ def test_a_clock_set_back_does_not_lift_a_score(workspace: Workspace, clock: Clo
 def test_rules_of_the_repository_hold(workspace: Workspace, built: Built) -> None:
     (built.path / "custody.toml").write_text("[trust]\nema_alpha = 0.1\n")
     assert record_trust_decision(workspace, a_decision()).report().standing.score == pytest.approx(0.55)
+
+
+def test_every_decision_about_a_commit_carries_its_patch_and_the_agents_lines(
+    workspace: Workspace, commits: list[str]
+) -> None:
+    taken = record_commit_decision(workspace, DecisionRequest(agent="robot", decision=ACCEPTED, commit=commits[0]))
+    override = record_override(workspace, "robot", commits[0], REJECTED, actor="ana", reason="broke the build")
+    record_override(workspace, "robot", commits[0], ACCEPTED, actor="ana", reason="did not break it")
+    revert = record_revert(workspace, "robot", commits[0], actor="ana", reason="slow")
+    names = [receipt.report().taken.record for receipt in (taken, override, revert)]
+    payloads = [show_named_records(workspace, name).payloads[0] for name in names]
+    assert {payload["agent_lines"] for payload in payloads} == {0}
+    assert len({payload["patch"] for payload in payloads}) == 1

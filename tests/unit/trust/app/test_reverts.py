@@ -245,7 +245,7 @@ def test_a_found_revert_of_an_agents_lines_is_recorded_once(tmp_path: Path) -> N
     assert (asked.recorded, asked.recording, asked.found[0].outcomes) == (0, False, [])
     done = trust_reverts(world.workspace, record=True, actor="ana")
     ((outcome,),) = [one.outcomes for one in done.found]
-    assert (done.recorded, outcome.agent, outcome.model, outcome.state) == (1, "robot", "m1", "recorded")
+    assert (done.recorded, outcome.agent, outcome.model, outcome.state) == (1, "claude-code", "m1", "recorded")
     assert outcome.taken is not None
     assert (outcome.taken.kind, outcome.taken.decision, outcome.taken.lines) == ("revert", "rejected", 12)
     assert outcome.taken.reason == f"reverted by {world.head[:12]}: Revert it"
@@ -253,7 +253,7 @@ def test_a_found_revert_of_an_agents_lines_is_recorded_once(tmp_path: Path) -> N
     again = trust_reverts(world.workspace, record=True, actor="ana")
     assert (again.recorded, again.found[0].outcomes[0].state) == (0, "known")
     assert list_newest_records(world.workspace, limit=1).total == total
-    assert trust_why(world.workspace, "robot").steps[-1].kind == "revert"
+    assert trust_why(world.workspace, "claude-code").steps[-1].kind == "revert"
 
 
 def test_nothing_is_recorded_of_lies_and_of_what_persons_wrote(tmp_path: Path) -> None:
@@ -267,4 +267,4 @@ def test_nothing_is_recorded_of_lies_and_of_what_persons_wrote(tmp_path: Path) -
     world.built.commit(files | {b"b.py": OTHER}, person, message=f"This reverts commit {person}.".encode())
     report = trust_reverts(world.workspace, record=True, actor="ana")
     assert sorted(report.counts) == ["untrue", "whole"]
-    assert (report.recorded, trust_show(world.workspace, "robot", limit=0).standing.rejected) == (0, 0)
+    assert (report.recorded, trust_show(world.workspace, "claude-code", limit=0).standing.rejected) == (0, 0)

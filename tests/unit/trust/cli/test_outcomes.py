@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders.cli import spool_of
-from tests.builders.events import an_event
+from tests.builders.hooks import a_recorded_edit
 from tests.builders.in_process import custody
 from tests.builders.repo import NOON, Built, a_repository
 
@@ -17,7 +17,7 @@ ADDED = b"".join(b"value_%d = compute(%d)\n" % (n, n) for n in range(6))
 
 MERGED = """\
 merged COMMIT: 6 changed lines; added: 6 agent, 0 person, 0 unknown
-robot: recorded as STORE:2
+claude-code: recorded as STORE:2
   MOMENT  0.50 -> 0.58  accepted COMMIT, weight 0.50, step 0.16 by ana
   trust 0.58 (medium), 1 review: 1 accepted, 0 modified, 0 rejected; confidence 0.01, too few reviews
 """
@@ -28,9 +28,10 @@ def built(tmp_path: Path) -> Built:
     """A first commit, and a second one that an agent was recorded writing."""
     made = a_repository(tmp_path / "repository")
     first = made.commit({b"a.py": BASE}, at=NOON)
-    text = {"before": BASE.decode(), "after": (BASE + ADDED).decode()}
-    at = "2023-11-14T22:14:00Z"
-    spool_of(made.path).put(an_event("edit", agent="robot", session="s", path="a.py", head=first, at=at, **text))
+    at, after = "2023-11-14T22:14:00Z", (BASE + ADDED).decode()
+    spool_of(made.path).put(
+        a_recorded_edit("a.py", BASE.decode(), after, root=made.path, session="s", head=first, at=at)
+    )
     made.commit({b"a.py": BASE + ADDED}, first, message=b"Add values", at=NOON + 120)
     made.checkout()
     return made
@@ -49,13 +50,13 @@ def test_an_outcome_is_recorded_known_and_reverted(built: Built) -> None:
     again = custody(built.path, *words)
     assert (again.status, told(again.out).splitlines()[1:]) == (
         0,
-        ["robot: nothing recorded: already accepted in record STORE:2"],
+        ["claude-code: nothing recorded: already accepted in record STORE:2"],
     )
-    ran = custody(built.path, "trust", "record", "robot", "HEAD", "--outcome", "reverted")
+    ran = custody(built.path, "trust", "record", "claude-code", "HEAD", "--outcome", "reverted")
     assert (ran.status, ran.out) == (2, "")
     assert "a correction needs an actor and a reason" in ran.err
     said = ("--actor", "ben", "--reason", "slow")
-    ran = custody(built.path, "trust", "record", "robot", "HEAD", "--outcome", "reverted", *said, "--json")
+    ran = custody(built.path, "trust", "record", "claude-code", "HEAD", "--outcome", "reverted", *said, "--json")
     report = json.loads(ran.out)
     assert (report["report"], report["told"], report["agents"][0]["taken"]["kind"]) == (
         "trust-outcome",
@@ -74,7 +75,7 @@ def test_reverts_are_found_shown_and_recorded_once(built: Built) -> None:
         "",
     )
     ran = custody(built.path, "trust", "reverts", "HEAD~1..HEAD", "--record", "--actor", "ana")
-    assert "  robot: recorded as STORE:2" in ran.out
+    assert "  claude-code: recorded as STORE:2" in ran.out
     assert ran.out.splitlines()[-1] == "1 decision recorded"
     ran = custody(built.path, "trust", "reverts", "--record", "--json")
     report = json.loads(ran.out)
@@ -93,8 +94,8 @@ def test_reverts_are_found_shown_and_recorded_once(built: Built) -> None:
         ("record HEAD --outcome landed", "'landed' is not one of"),
         ("record HEAD --outcome merged --overrides x", "--outcome excludes --overrides"),
         ("record HEAD --outcome merged --duplicate-of HEAD~1", "was not closed as a duplicate"),
-        ("record robot accepted HEAD --landed-as HEAD", "need --outcome"),
-        ("record robot", "expected AGENT DECISION"),
+        ("record claude-code accepted HEAD --landed-as HEAD", "need --outcome"),
+        ("record claude-code", "expected AGENT DECISION"),
         ("--storage x record HEAD --outcome merged", "leave out --storage"),
         ("--storage x reverts", "leave out --storage"),
         ("reverts nowhere..HEAD", "unknown revision 'nowhere'"),

@@ -22,9 +22,9 @@ from tests.builders.repo import Built, a_history, a_repository
 
 WHY = """\
 0.50 at the start (profile cautious)
-2026-01-01T12:00:00Z  0.50 -> 0.65  accepted, weight 8.00, step 0.30 by ana (id 1)
-2026-01-31T12:00:00Z  0.57 -> 0.40  rejected, weight 1.00, step 0.30 by ben: no tests (id 2)
-2026-02-01T12:00:00Z  0.40 -> 0.45  recovery by ana [without a reason] (id 3)
+2026-01-01T12:00:00Z  0.50 -> 0.65  accepted, weight 8.00, step 0.30 by ana (self-reported) (id 1)
+2026-01-31T12:00:00Z  0.57 -> 0.40  rejected, weight 1.00, step 0.30 by ben (self-reported): no tests (id 2)
+2026-02-01T12:00:00Z  0.40 -> 0.45  recovery by ana (self-reported) [without a reason] (id 3)
 0.48 after 30.0 idle days, at 2026-03-03T12:00:00Z
 robot: trust 0.48 (medium), 2 reviews: 1 accepted, 0 modified, 1 rejected; confidence 0.02, too few reviews
 -0.09  everyone (0.476 from 1.4)
@@ -38,7 +38,7 @@ robot: trust 0.48 (medium), 2 reviews: 1 accepted, 0 modified, 1 rejected; confi
 risk control: no change passes yet; target 1.0%, realized none yet in 2 decisions
 """
 SHOW = """\
-2026-02-01T12:00:00Z  0.40 -> 0.45  recovery by ana [without a reason] (id 3)
+2026-02-01T12:00:00Z  0.40 -> 0.45  recovery by ana (self-reported) [without a reason] (id 3)
 … and 2 more (-n 3 lists all)
 """
 
@@ -226,7 +226,7 @@ def test_every_verb_has_json(repository: Path, words: str, report: str) -> None:
 
 
 APPROVED = """\
-approved
+approved (self-reported evidence only)
 bot: trust 0.99 (verified), 12 reviews; budget: 500 of 500 lines left
 FORK..HEAD: 5 lines in .
 recorded as STORE:16
@@ -242,9 +242,12 @@ FORK..HEAD: 5 lines in .
 @pytest.fixture
 def proposed(repository: Path) -> Path:
     """The same with a good record of 'bot', and a second commit that adds five lines."""
+    commit = Built(repository).head()
     for number in range(12):
         at = format_timestamp(machine_now_ns() - (12 - number) * 1_000_000_000)
-        spool_of(repository).put(an_event("decision", id=f"b{number}", agent="bot", at=at, changed_lines=50))
+        spool_of(repository).put(
+            an_event("decision", id=f"b{number}", agent="bot", at=at, changed_lines=50, commit=commit)
+        )
     (repository / "custody.toml").write_text("[trust]\naudit_share = 0.0\n")
     built = Built(repository)
     built.commit({b"a.py": b"x = 1\n" * 25}, built.head())

@@ -11,8 +11,10 @@ from custody.terminal.screen import Screen, text_columns
 from custody.why.cli import _quote_why_prompt, render_why
 from custody.why.why import why
 from custody.workspace.workspace import Workspace
-from tests.builders.cli import custody, spool_of
+from tests.builders import cli
+from tests.builders.cli import spool_of
 from tests.builders.events import an_event
+from tests.builders.in_process import custody
 from tests.builders.repo import Built, a_repository
 
 OLD = "def total(numbers):\n    return sum(numbers)\n"
@@ -42,7 +44,7 @@ def short_commit(built: Built) -> str:
 
 
 def test_a_line_is_explained_in_sentences(built: Built) -> None:
-    ran = custody(built.path, "why", "a.py:4")
+    ran = cli.custody(built.path, "why", "a.py:4")  # one real start
     assert (ran.status, ran.err) == (0, "")
     assert ran.out.splitlines() == [
         "a.py:4",
@@ -58,7 +60,7 @@ def test_a_line_is_explained_in_sentences(built: Built) -> None:
         "  trust       robot: no reviews yet",
         f"  duplicates  not checked (run custody dupes check {built.head()[:12]})",
         "",
-        "Strong: recorded live, exactly the same text, edited on top of the commit's parent.",
+        "Likely: self-reported, not recorded live, exactly the same text, edited on top of the commit's parent.",
         "hint: -v shows all evidence; custody log s1 shows the session",
     ]
 
@@ -84,9 +86,9 @@ def test_a_narrow_terminal_wraps_and_cuts(built: Built) -> None:
         "  trust       robot: no reviews yet",
         "  duplicates  not checked (run custody…",
         "",
-        "Strong: recorded live, exactly the same",
-        "text, edited on top of the commit's",
-        "parent.",
+        "Likely: self-reported, not recorded",
+        "live, exactly the same text, edited on",
+        "top of the commit's parent.",
         "hint: -v shows all evidence; custody lo…",
     ]
 
@@ -97,7 +99,7 @@ def test_agents_people_and_labels_are_colored(built: Built) -> None:
     assert lines[3] == "\x1b[35mrobot\x1b[0m wrote this line on 2026-01-31 because \x1b[1mana\x1b[0m asked:"
     assert lines[5] == "  “please add a \\x1b[31mmean”"
     assert lines[9] == f"  \x1b[2mcommitted   \x1b[0m{short_commit(built)} add a mean, by A Tester"
-    assert lines[-3].startswith("\x1b[32mStrong\x1b[0m: recorded live, exactly the same text, edited")
+    assert lines[-3].startswith("Likely: self-reported, not recorded live, exactly the same text, edited on top")
     assert lines[-1].startswith("\x1b[2mhint: ")
 
 

@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from custody.capture.command_facts import NUMBER_MAX, make_pull_request_fact
 from custody.capture.source_use import (
     MCP,
-    extract_server_tool_text,
+    SourceReader,
     list_command_url_uses,
     list_file_uses,
     list_grep_uses,
-    list_server_tool_uses,
+    list_opened_sources,
     list_web_search_uses,
     page_source_use,
     parse_http_status,
@@ -40,16 +40,6 @@ from custody.core.wire.event_views import text_view_from_field
 
 MCP_INPUT = ("url", "urls", "uri", "query")
 """Input fields that are stored for tools without a reader."""
-
-
-def list_opened_sources(use: ToolUse) -> Iterator[SourceUse | None]:
-    """Yield the sources that the call opened, listed or tried to open."""
-    read = READS.get(use.tool)
-    if read is not None:
-        yield from read(use)
-    elif use.tool.startswith(MCP):
-        shown = extract_server_tool_text(use.answer, use.result)
-        yield from list_server_tool_uses(use.tool, use.input, shown, failed=use.failed, error=_join_tool_errors(use))
 
 
 def select_source_input(tool: str, arguments: Fields) -> Fields | None:
@@ -105,7 +95,7 @@ def _join_tool_errors(use: ToolUse) -> str:
     return f"{use.result}\n{get_string(use.response.get('stderr')) or ''}"
 
 
-READS: Mapping[str, Callable[[ToolUse], Iterator[SourceUse | None]]] = MappingProxyType(
+READS: Mapping[str, SourceReader] = MappingProxyType(
     {
         "Read": _extract_read_source,
         "WebFetch": _extract_fetch_source,
@@ -121,7 +111,8 @@ _ENDLESS = "\\ No newline at end of file"
 
 def add_effects(use: ToolUse) -> ToolUse:
     """Return the call with the sources that it opened, the files that it changed, and what it did in git."""
-    use = replace(use, opened=tuple(list_opened_sources(use)))
+    opened = list_opened_sources(use, READS, is_server_tool=use.tool.startswith(MCP), error=_join_tool_errors(use))
+    use = replace(use, opened=tuple(opened))
     if use.failed:
         return use
     operation = get_fields(use.response.get("gitOperation"))

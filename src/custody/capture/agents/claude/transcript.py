@@ -15,11 +15,12 @@ from custody.capture.agent_event import PendingCalls
 from custody.capture.agents.claude.tool_calls import EDITS, find_edited_path, find_short_commit, select_source_input
 from custody.capture.agents.claude.views import (
     extract_prompt_text,
-    find_shell_writes,
     has_tool_failed,
     list_tool_results,
+    read_shell_run,
     views_from_transcript_event,
 )
+from custody.capture.command_facts import find_written_files
 from custody.capture.line_reader import (
     FileLine,
     is_file_in_trees,
@@ -407,7 +408,10 @@ def _list_changed_files(value: Fields, calls: Sequence[Fields]) -> Iterator[Chan
         tool, arguments, cwd = str(call["name"]), get_fields(call.get("input")), get_string(call.get("cwd"))
         result = results.get(get_string(call["id"]), {})
         if tool == "Bash":
-            yield from (ChangedFile(write.path, cwd) for write in find_shell_writes(arguments, result, response))
+            yield from (
+                ChangedFile(write.path, cwd)
+                for write in find_written_files(read_shell_run(arguments, result, response))
+            )
         elif not has_tool_failed(tool, result) and (name := find_edited_path(tool, arguments, response)) is not None:
             yield ChangedFile(name, cwd)
 

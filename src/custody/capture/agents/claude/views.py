@@ -5,11 +5,9 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from custody.capture import command_facts
 from custody.capture.agent_event import call_view, dispatch_transcript_event, prompt_view, to_tool_use
 from custody.capture.agents.claude.tool_calls import EDITS, add_effects
-from custody.capture.command_facts import make_pull_request_fact
-from custody.capture.shell import Write
+from custody.capture.command_facts import ShellRun, find_written_files, make_pull_request_fact
 from custody.capture.tool_use import ToolOutput, views_from_tool_use
 from custody.capture.typed_field import Fields, get_agent_model, get_captured_text, get_fields, get_items, get_string
 from custody.core.ids import AgentName, PromptId, SessionId
@@ -78,12 +76,12 @@ def _read_tool_result_text(result: Fields) -> str:
     )
 
 
-def find_shell_writes(arguments: Fields, result: Fields, response: Fields) -> tuple[Write, ...]:
-    """Return the files that a shell command certainly wrote, by its own text."""
+def read_shell_run(arguments: Fields, result: Fields, response: Fields) -> ShellRun:
+    """Return the command that a call ran."""
     text, wrong = get_string(result.get("content")) or "", result.get("is_error") is True
     stopped = response.get("interrupted") is True
     answer = ToolOutput(text, 1 if wrong else None, running=stopped, refused=wrong and not text.startswith(RAN))
-    return command_facts.find_written_files(get_string(arguments.get("command")), answer)
+    return ShellRun(get_string(arguments.get("command")), answer)
 
 
 def _read_assistant_line(event: TranscriptEvent, line: Fields) -> Iterator[View]:
@@ -118,7 +116,7 @@ def _read_user_line(event: TranscriptEvent, line: Fields) -> Iterator[View]:
 def _read_tool_result(
     event: TranscriptEvent, line: Fields, result: Fields, call: CallReference, response: Fields
 ) -> Iterator[View]:
-    failed = has_tool_failed(call.name, result)
+    failed, is_shell = has_tool_failed(call.name, result), call.name == "Bash"
     yield call_view(event, call, CallStatus.FAILED if failed else CallStatus.OK, prompt=_read_prompt_id(line))
     use = replace(
         to_tool_use(event, call),
@@ -127,7 +125,7 @@ def _read_tool_result(
         answer=line.get("toolUseResult") if response or len(list_tool_results(line)) == 1 else None,
         result=_read_tool_result_text(result),
         failed=failed,
-        writes=find_shell_writes(get_fields(call.input), result, response) if call.name == "Bash" else (),
+        writes=find_written_files(read_shell_run(get_fields(call.input), result, response) if is_shell else None),
     )
     yield from views_from_tool_use(add_effects(use), event.commits)
 

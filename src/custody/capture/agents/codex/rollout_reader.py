@@ -21,7 +21,7 @@ from custody.capture.agents.codex.tool_calls import (
     resolve_call_folder,
     trim_tool_output,
 )
-from custody.capture.command_facts import find_printed_commits, find_written_files
+from custody.capture.command_facts import ShellRun, find_printed_commits, find_written_files
 from custody.capture.line_reader import FileLine, find_root_session
 from custody.capture.patch import PatchedFile, parse_event_changes
 from custody.capture.tool_use import ToolOutput, ToolUse
@@ -388,9 +388,10 @@ def _make_call_entry(call: str, use: ToolUse, cwd: str | None) -> dict[str, Json
 def _find_changed_files(use: ToolUse, answer: ToolOutput, cwd: str | None) -> tuple[ChangedFile, ...]:
     """Return the files that a call changed by its own text."""
     patches = () if answer.failed else list_changed_files(extract_patch_changes(use), cwd)
-    writes = find_written_files(find_shell_command(use), answer)
+    writes = find_written_files(ShellRun(find_shell_command(use), answer))
     return (*patches, *(ChangedFile(write.path, cwd) for write in writes))
 
 
 def _find_short_commits(use: ToolUse, answer: ToolOutput) -> tuple[str, ...]:
-    return tuple(sha for sha in find_printed_commits(find_shell_command(use), answer) if len(sha) < SHA_CHARS)
+    commits = find_printed_commits(ShellRun(find_shell_command(use), answer))
+    return tuple(sha for sha in commits if len(sha) < SHA_CHARS)

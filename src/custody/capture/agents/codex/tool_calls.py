@@ -8,7 +8,8 @@ commit still reads. Shell tools have had many names (``shell``, ``shell_command`
 import posixpath
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from urllib.parse import unquote
 
 from msgspec.structs import replace
@@ -17,7 +18,7 @@ from custody.capture.agent_event import empty_tool_use
 from custody.capture.command_facts import add_git_facts
 from custody.capture.patch import BEGIN, PatchedFile, file_effects_from_patch, parse_patch_text
 from custody.capture.shell import parse_shell_commands
-from custody.capture.source_use import LISTED_MAX, MCP, extract_server_tool_text, list_server_tool_uses, list_shell_uses
+from custody.capture.source_use import LISTED_MAX, MCP, SourceReader, list_opened_sources, list_shell_uses
 from custody.capture.tool_use import SourceUse, ToolOutput, ToolUse
 from custody.capture.typed_field import (
     Fields,
@@ -157,19 +158,18 @@ def _prefix_patch_paths(folder: str, change: PatchedFile) -> PatchedFile:
 
 def add_effects(use: ToolUse) -> ToolUse:
     """Return the call with the sources that it opened, the files that it changed and what it did in git."""
-    opened = () if use.tool == APPLY_PATCH else tuple(filter(None, _list_call_sources(use)))[:LISTED_MAX]
+    listed = list_opened_sources(use, SOURCES, is_server_tool=use.tool.startswith(MCP))
+    opened = () if use.tool == APPLY_PATCH else tuple(filter(None, listed))[:LISTED_MAX]
     changes = () if use.output.failed else file_effects_from_patch(extract_patch_changes(use))
     return add_git_facts(replace(use, opened=opened, changes=changes), get_string(use.input.get("command")))
 
 
-def _list_call_sources(use: ToolUse) -> Iterator[SourceUse | None]:
-    """Yield the sources of a call. Codex has no tool that reads a file: it runs ``cat``, ``sed -n``, ``rg``."""
-    if use.tool == BASH:
-        command = find_shell_command(use)
-        yield from list_shell_uses(command, use.output, use.folder, failed=use.failed, error=use.result)
-    elif use.tool.startswith(MCP):
-        shown = extract_server_tool_text(use.answer, use.result)
-        yield from list_server_tool_uses(use.tool, use.input, shown, failed=use.failed, error=use.result)
+def _extract_shell_sources(use: ToolUse) -> Iterator[SourceUse]:
+    yield from list_shell_uses(find_shell_command(use), use.output, use.folder, failed=use.failed, error=use.result)
+
+
+SOURCES: Mapping[str, SourceReader] = MappingProxyType({BASH: _extract_shell_sources})
+"""Codex has no tool that reads a file: it runs ``cat``, ``sed -n``, ``rg``."""
 
 
 def list_search_sources(action: Fields, results: object) -> Iterator[SourceUse]:

@@ -16,7 +16,7 @@ from custody.capture.agents.codex.tool_calls import (
     parse_rollout_output,
     parse_tool_input,
 )
-from custody.capture.command_facts import find_written_files
+from custody.capture.command_facts import ShellRun, find_written_files
 from custody.capture.patch import file_effects_from_patch, parse_event_changes
 from custody.capture.source_use import LISTED_MAX
 from custody.capture.tool_use import ToolOutput, ToolUse, views_from_tool_use
@@ -91,7 +91,7 @@ def _read_tool_output(line: _StoredLine, reference: CallReference, answer: ToolO
         return  # another line reports its effects
     arguments = parse_tool_input(reference.name, reference.input).input
     use = replace(_make_tool_use(line, reference, answer), input=arguments, folder=reference.cwd)
-    writes = find_written_files(find_shell_command(use), answer)
+    writes = find_written_files(ShellRun(find_shell_command(use), answer))
     yield from views_from_tool_use(replace(add_effects(use), writes=writes), line.event.commits)
 
 

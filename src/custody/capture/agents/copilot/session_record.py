@@ -8,12 +8,13 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from custody.capture.agents.copilot.tool_calls import (
-    find_command_commits,
     list_changed_paths,
     normalize_tool_name,
     parse_call_input,
     parse_tool_output,
+    read_shell_run,
 )
+from custody.capture.command_facts import find_printed_commits
 from custody.capture.hook.call_name import parse_copilot_input
 from custody.capture.line_reader import (
     is_path_in_trees,
@@ -271,7 +272,7 @@ def make_call_record(header: SessionHeader, number: int, id_text: str, call: Cop
         payload={name: value for name, value in fields.items() if value},
         calls=[{"id": call.id, "name": tool, **({} if header.cwd is None else {"cwd": header.cwd})}],
         edits=tuple(ChangedFile(name, header.folder_of(name)) for name in dict.fromkeys(paths)),
-        commits=tuple(find_command_commits(tool, arguments, answer)),
+        commits=find_printed_commits(read_shell_run(tool, arguments, answer)),
         subagent=call.subagent,
         parent_call=call.parent,
         begun=1,

@@ -14,17 +14,17 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from custody.capture.command_facts import add_git_facts, find_printed_commits, find_written_files
+from custody.capture.command_facts import ShellRun, add_git_facts, find_written_files
 from custody.capture.hook.call_name import COPILOTS, parse_copilot_input
 from custody.capture.patch import BEGIN, PatchedFile, PatchHunk, PatchKind, file_effects_from_patch, parse_patch_text
 from custody.capture.source_use import (
     LISTED_MAX,
     MATCHES_MAX,
-    extract_server_tool_text,
+    SourceReader,
     format_grep_output,
     list_file_uses,
     list_grep_uses,
-    list_server_tool_uses,
+    list_opened_sources,
     list_shell_uses,
     list_web_search_uses,
     page_source_use,
@@ -57,18 +57,23 @@ _MATCH = re.compile(r'<match path="([^"\n]+)"')
 _LINK = re.compile(r"\[(?P<title>[^\]\n]*)\]\((?P<url>https?://[^\s()]+)\)")
 
 
-def list_opened_sources(use: ToolUse) -> Iterator[SourceUse | None]:
-    """Yield the sources that a call opened, listed or tried to open."""
-    read = SOURCES.get(use.tool)
-    if use.tool in SHELLS:
-        command, output = get_string(use.input.get("command")), use.output
-        yield from list_shell_uses(command, output, use.folder, failed=output.failed, error=output.text)
-    elif read is not None:
+BASH = "Bash"
+SHELLS = frozenset((BASH, "run_in_terminal"))
+
+
+def _extract_shell_sources(use: ToolUse) -> Iterator[SourceUse]:
+    command, output = get_string(use.input.get("command")), use.output
+    yield from list_shell_uses(command, output, use.folder, failed=output.failed, error=output.text)
+
+
+def _skip_agent_folder(read: SourceReader) -> SourceReader:
+    """Return the reader without the agent's folder and the folders above it."""
+
+    def read_others(use: ToolUse) -> Iterator[SourceUse | None]:
         for source in read(use):
             yield source if source and not _is_agent_folder(source.locator, use.folder) else None
-    elif use.tool.startswith(SERVERS):
-        shown = extract_server_tool_text(use.answer, use.result)
-        yield from list_server_tool_uses(use.tool, use.input, shown, failed=use.failed, error=use.result)
+
+    return read_others
 
 
 def _is_agent_folder(name: str, folder: str | None) -> bool:
@@ -113,7 +118,7 @@ def _extract_grep_sources(use: ToolUse) -> Iterator[SourceUse | None]:
     )
 
 
-SOURCES: Mapping[str, Callable[[ToolUse], Iterator[SourceUse | None]]] = MappingProxyType(
+_FILE_SOURCES: Mapping[str, SourceReader] = MappingProxyType(
     {
         "Read": _extract_file_source,
         "read_file": _extract_file_source,
@@ -125,10 +130,12 @@ SOURCES: Mapping[str, Callable[[ToolUse], Iterator[SourceUse | None]]] = Mapping
         "grep_search": _extract_grep_sources,
     }
 )
+SOURCES: Mapping[str, SourceReader] = MappingProxyType(
+    {tool: _skip_agent_folder(read) for tool, read in _FILE_SOURCES.items()}
+    | dict.fromkeys(SHELLS, _extract_shell_sources)
+)
 
 
-BASH = "Bash"
-SHELLS = frozenset((BASH, "run_in_terminal"))
 OLD = ("old_str", "oldString", "old_string")
 NEW = ("new_str", "newString", "new_string")
 WHOLE = ("file_text", "content")
@@ -224,9 +231,9 @@ def add_effects(use: ToolUse, *, with_writes: bool = False) -> ToolUse:
     command = get_string(use.input.get("command"))
     use = replace(
         use,
-        opened=tuple(list_opened_sources(use)),
+        opened=tuple(list_opened_sources(use, SOURCES, is_server_tool=use.tool.startswith(SERVERS))),
         changes=() if use.failed else file_effects_from_patch(extract_file_changes(use.tool, use.input)),
-        writes=find_written_files(command, use.output) if with_writes and use.tool in SHELLS else (),
+        writes=find_written_files(read_shell_run(use.tool, use.input, use.output)) if with_writes else (),
     )
     return add_git_facts(use, command)
 
@@ -238,14 +245,13 @@ def list_changed_paths(tool: str, arguments: Fields, answer: ToolOutput) -> list
         if answer.failed and tool not in SHELLS
         else [n for change in extract_file_changes(tool, arguments) for n in change.names]
     )
-    if tool in SHELLS:
-        paths += [write.path for write in find_written_files(get_string(arguments.get("command")), answer)]
+    paths += [write.path for write in find_written_files(read_shell_run(tool, arguments, answer))]
     return list(dict.fromkeys(paths))
 
 
-def find_command_commits(tool: str, arguments: Fields, answer: ToolOutput) -> list[str]:
-    """Return the commits, mostly abbreviated, that a command made, as git printed them."""
-    return find_printed_commits(get_string(arguments.get("command")), answer) if tool in SHELLS else []
+def read_shell_run(tool: str, arguments: Fields, answer: ToolOutput) -> ShellRun | None:
+    """Return the command that a call ran; None for any other call."""
+    return ShellRun(get_string(arguments.get("command")), answer) if tool in SHELLS else None
 
 
 # --- edits ------------------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from custody.capture.agents.cursor.tool_calls import (
     effects_from_replacements,
     find_call_path,
     is_cursor_notice,
-    list_opened_sources,
+    list_call_sources,
     merge_call_input,
     parse_agent_model,
 )
@@ -123,7 +123,7 @@ def _read_tool_call(hook: _CursorEvent, *, failed: bool) -> Iterator[View]:
     # A command with an exit code ran, so its effects count. A failure of the tool itself means that nothing was done.
     wrong = failed or use.output.failed
     yield _make_tool_call(hook, hook.call, CallStatus.FAILED if wrong else CallStatus.OK)
-    opened = tuple(list_opened_sources(replace(use, failed=wrong)))
+    opened = tuple(list_call_sources(replace(use, failed=wrong)))
     yield from views_from_tool_use(add_effects(replace(use, opened=opened)))
 
 
@@ -141,7 +141,7 @@ def _read_shell_end(hook: _CursorEvent) -> Iterator[View]:
     if hook.alone:
         output = get_string(hook.payload.get("output"))
         use = add_call_result(hook.use(hook.call, hook.tool), SHELL, hook.payload, output)
-        yield from views_from_tool_use(add_effects(replace(use, opened=tuple(list_opened_sources(use)))))
+        yield from views_from_tool_use(add_effects(replace(use, opened=tuple(list_call_sources(use)))))
 
 
 def _read_file_access(hook: _CursorEvent) -> Iterator[View]:

@@ -7,7 +7,7 @@ the database's tool calls of ``composerData`` 3 to 16 (2025 to July 2026). The d
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
@@ -15,14 +15,15 @@ from urllib.parse import unquote
 from msgspec.structs import replace
 
 from custody.capture import typed_field
-from custody.capture.command_facts import add_git_facts, find_printed_commits, find_written_files
+from custody.capture.command_facts import ShellRun, add_git_facts, find_written_files
 from custody.capture.patch import file_effects_from_patch, parse_patch_text
-from custody.capture.shell import Write
 from custody.capture.source_use import (
+    SourceReader,
     format_grep_output,
     list_command_url_uses,
     list_file_uses,
     list_grep_uses,
+    list_opened_sources,
     list_server_tool_uses,
     list_web_search_uses,
 )
@@ -170,7 +171,7 @@ def list_edited_files(use: ToolUse) -> list[str]:
     if kind == PATCH:
         return [name for change in parse_patch_text(_find_patch_text(use)) for name in change.names]
     if kind == SHELL:
-        return [write.path for write in find_shell_writes(use)]
+        return [write.path for write in find_written_files(read_shell_run(use))]
     path = find_call_path(use.input)
     return [] if path is None or kind not in EDITING else [path]
 
@@ -219,20 +220,14 @@ def effects_from_replacements(path: str, replacements: list[Any]) -> Iterator[Fi
 # --- commands ---------------------------------------------------------------------------------------------------------
 
 
-def find_shell_writes(use: ToolUse) -> tuple[Write, ...]:
-    """Return the files that a command wrote by its own text; snapshots around it show more."""
-    command = get_string(use.input.get("command"))
+def read_shell_run(use: ToolUse) -> ShellRun | None:
+    """Return the command that a call ran; None for any other call and for one that failed."""
+    if tool_kind_from_name(use.tool) != SHELL or use.failed:
+        return None
     behind = use.input.get("is_background") is True or use.input.get("isBackground") is True
-    if tool_kind_from_name(use.tool) != SHELL or use.failed or behind:
-        return ()
     folder = next((use.input[key] for key in ("working_directory", "cwd") if use.input.get(key)), "")
-    return find_written_files(command, use.output, folder if isinstance(folder, str) else "")
-
-
-def find_command_commits(use: ToolUse) -> tuple[str, ...]:
-    """Return the commits that a command made, as git printed them."""
-    ran = tool_kind_from_name(use.tool) == SHELL and not use.failed
-    return tuple(find_printed_commits(get_string(use.input.get("command")), use.output)) if ran else ()
+    output = replace(use.output, running=behind or use.output.running)
+    return ShellRun(get_string(use.input.get("command")), output, folder if isinstance(folder, str) else "")
 
 
 # --- the whole call ---------------------------------------------------------------------------------------------------
@@ -256,14 +251,10 @@ PARTS = (
 """Input fields of a call that reads some of a file's lines."""
 
 
-def list_opened_sources(use: ToolUse) -> Iterator[SourceUse | None]:
+def list_call_sources(use: ToolUse) -> Iterator[SourceUse | None]:
     """Yield the sources that the call opened, listed or tried to open."""
-    read = SOURCES.get(tool_kind_from_name(use.tool) or "")
-    server = next((mark for mark in SERVERS if use.tool.startswith(mark)), None)
-    if read is not None:
-        yield from read(use)
-    elif server is not None:
-        yield from _extract_server_sources(use, use.tool.removeprefix(server), use.input)
+    kind = tool_kind_from_name(use.tool) or ""
+    return list_opened_sources(use, SOURCES, is_server_tool=use.tool.startswith(SERVERS), kind=kind, shown=use.result)
 
 
 def _extract_server_sources(use: ToolUse, tool: str, arguments: Fields) -> Iterator[SourceUse | None]:
@@ -315,7 +306,7 @@ def _parse_output_fields(use: ToolUse) -> Fields:
     return use.answer if isinstance(use.answer, dict) else get_fields(parse_bubble_json(get_string(use.answer) or ""))
 
 
-SOURCES: Mapping[str, Callable[[ToolUse], Iterator[SourceUse | None]]] = MappingProxyType(
+SOURCES: Mapping[str, SourceReader] = MappingProxyType(
     {
         SHELL: _extract_shell_sources,
         READ: _extract_file_source,

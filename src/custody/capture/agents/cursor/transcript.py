@@ -16,13 +16,14 @@ from custody.capture.agents.cursor.locations import (
 )
 from custody.capture.agents.cursor.tool_calls import (
     EDITING,
-    find_command_commits,
     list_edited_files,
     parse_agent_model,
+    read_shell_run,
     strip_prompt_prefix,
     tool_kind_from_name,
 )
 from custody.capture.agents.cursor.views import LINE, add_bubble_call, list_bubble_calls, views_from_transcript_event
+from custody.capture.command_facts import find_printed_commits
 from custody.capture.database_rows import is_session_in_database, is_sqlite_transcript
 from custody.capture.line_reader import FileLine, read_json_object
 from custody.capture.transcripts import (
@@ -243,7 +244,7 @@ class ConversationState:
             cwd=self.folder,
             calls=calls or [],
             edits=tuple(ChangedFile(name, self.folder) for use in uses for name in list_edited_files(use)),
-            commits=tuple(dict.fromkeys(sha for use in uses for sha in find_command_commits(use))),
+            commits=tuple(dict.fromkeys(sha for use in uses for sha in find_printed_commits(read_shell_run(use)))),
             subagent=self.subagent,
             parent_call=None if self.subagent is None else self.call or self.starts.get((self.session, self.subagent)),
             opens=self.opened.opens(self.session, None if self.subagent is not None else self.model),

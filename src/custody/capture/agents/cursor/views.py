@@ -8,11 +8,12 @@ from custody.capture.agent_event import call_view, prompt_view, session_from_tra
 from custody.capture.agents.cursor.tool_calls import (
     add_call_result,
     add_effects,
-    find_shell_writes,
-    list_opened_sources,
+    list_call_sources,
     merge_call_input,
     parse_agent_model,
+    read_shell_run,
 )
+from custody.capture.command_facts import find_written_files
 from custody.capture.tool_use import ToolUse, views_from_tool_use
 from custody.capture.typed_field import Fields, get_captured_text, get_fields, get_items, get_string
 from custody.core.views import CallStatus, View
@@ -70,7 +71,9 @@ def _read_call_record(event: TranscriptEvent, fields: Fields, call: Fields, refe
     yield call_view(
         event, reference, status, model=parse_agent_model(fields.get("model")), about=find_call_subject(use.input)
     )
-    use = add_effects(replace(use, opened=tuple(list_opened_sources(use)), writes=find_shell_writes(use)))
+    use = add_effects(
+        replace(use, opened=tuple(list_call_sources(use)), writes=find_written_files(read_shell_run(use)))
+    )
     yield from views_from_tool_use(
         replace(use, changes=(), writes=()) if fields.get("bare") is True else use, event.commits
     )

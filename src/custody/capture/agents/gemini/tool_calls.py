@@ -5,22 +5,23 @@ Hooks and chats report the same input and display of a call, so this module read
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice, takewhile
 from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from custody.capture.command_facts import find_written_files
-from custody.capture.shell import Write, parse_shell_commands
+from custody.capture.command_facts import ShellRun
+from custody.capture.shell import parse_shell_commands
 from custody.capture.source_use import (
     LISTED_MAX,
     MATCHES_MAX,
+    SourceReader,
     format_grep_output,
     list_command_url_uses,
     list_file_uses,
     list_grep_uses,
-    list_server_tool_uses,
+    list_opened_sources,
     list_web_search_uses,
     page_source_use,
     parse_http_status,
@@ -59,15 +60,6 @@ _WEB = re.compile(r"https?://\S+", re.IGNORECASE)
 _CITED = re.compile(r"^\[\d+\] (?P<title>[^\n]*) \((?P<url>https?://[^\s()]+)\)$", re.MULTILINE)
 _SEPARATOR = re.compile(r"^--- ((?:/|[A-Za-z]:[\\/])[^\n]*) ---$", re.MULTILINE)
 _REFUSED = re.compile(r"^Request failed with status (\d{3})\b")
-
-
-def list_opened_sources(use: ToolUse) -> Iterator[SourceUse | None]:
-    """Yield the sources that the call opened, listed or tried to open."""
-    read = SOURCES.get(use.tool)
-    if read is not None:
-        yield from read(use)
-    elif use.tool.startswith(SERVERS):
-        yield from list_server_tool_uses(use.tool, use.input, use.result, failed=use.failed, error=use.result)
 
 
 def parse_command_exit_code(shown: str) -> int:
@@ -156,7 +148,7 @@ def _extract_grep_sources(use: ToolUse) -> Iterator[SourceUse | None]:
     yield from list_grep_uses(format_grep_output(filter(None, names)), failed=use.failed)
 
 
-SOURCES: Mapping[str, Callable[[ToolUse], Iterator[SourceUse | None]]] = MappingProxyType(
+SOURCES: Mapping[str, SourceReader] = MappingProxyType(
     {
         SHELL: _extract_shell_sources,
         "read_file": _extract_file_source,
@@ -186,9 +178,8 @@ def parse_agent_model(value: object) -> str | None:
 
 def add_effects(use: ToolUse) -> ToolUse:
     """Return the call with the sources that it opened and the file that it changed."""
-    return replace(
-        use, opened=tuple(list_opened_sources(use)), changes=tuple(_extract_file_effects(use)), from_text=False
-    )
+    opened = list_opened_sources(use, SOURCES, is_server_tool=use.tool.startswith(SERVERS))
+    return replace(use, opened=tuple(opened), changes=tuple(_extract_file_effects(use)), from_text=False)
 
 
 # --- edits ------------------------------------------------------------------------------------------------------------
@@ -273,14 +264,14 @@ def _count_overlapping_edit_lines(before: list[str], piece: list[str]) -> int:
 # --- commands ---------------------------------------------------------------------------------------------------------
 
 
-def find_shell_writes(use: ToolUse) -> tuple[Write, ...]:
-    """Return the files that a command certainly wrote, by its own text; snapshots around it show more."""
+def read_shell_run(use: ToolUse) -> ShellRun | None:
+    """Return the command that a call ran; None for any other call."""
     if use.tool != SHELL:
-        return ()
+        return None
     behind = use.input.get("is_background") is True or BACKGROUND in use.result
     answer = ToolOutput(use.result, parse_command_exit_code(use.result), running=behind, refused=use.failed)
     folder = get_string(use.input.get("dir_path")) or get_string(use.input.get("directory")) or ""
-    return find_written_files(get_string(use.input.get("command")), answer, folder)
+    return ShellRun(get_string(use.input.get("command")), answer, folder)
 
 
 def find_command_commits(use: ToolUse) -> tuple[str, ...]:

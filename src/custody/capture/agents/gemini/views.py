@@ -16,10 +16,11 @@ from custody.capture.agent_event import (
 from custody.capture.agents.gemini.tool_calls import (
     add_effects,
     find_edited_path,
-    find_shell_writes,
     parse_agent_model,
+    read_shell_run,
     resolve_call_commits,
 )
+from custody.capture.command_facts import find_written_files
 from custody.capture.hook.call_name import extract_tool_result_text
 from custody.capture.tool_use import ToolUse, views_from_tool_use
 from custody.capture.typed_field import Fields, get_fields, get_items, get_string
@@ -82,7 +83,7 @@ def list_changed_paths(call: Fields) -> Iterator[str]:
     name = find_edited_path(use)
     if name is not None and not use.failed:
         yield name
-    yield from (write.path for write in find_shell_writes(use))
+    yield from (write.path for write in find_written_files(read_shell_run(use)))
 
 
 def _read_prompt_message(event: TranscriptEvent, line: Fields) -> Iterator[View]:
@@ -111,7 +112,7 @@ def _read_tool_call(event: TranscriptEvent, line: Fields, call: Fields, referenc
     )
     use = add_effects(add_chat_call(to_tool_use(event, reference), call))
     yield from views_from_tool_use(
-        replace(use, writes=find_shell_writes(use), commits=resolve_call_commits(use, event.commits))
+        replace(use, writes=find_written_files(read_shell_run(use)), commits=resolve_call_commits(use, event.commits))
     )
 
 

@@ -18,10 +18,11 @@ from custody.capture.agent_event import empty_tool_use
 from custody.capture.agents.opencode.tool_calls import (
     SHELLS,
     TASKS,
-    find_command_commits,
     list_changed_paths,
     list_written_paths,
+    read_shell_run,
 )
+from custody.capture.command_facts import find_printed_commits
 from custody.capture.line_reader import FileLine
 from custody.capture.tool_use import ToolUse
 from custody.capture.transcripts import (
@@ -209,7 +210,7 @@ class SessionReadState:
             cwd=cwd,
             calls=[entry if cwd is None else {**entry, "cwd": cwd}],
             edits=tuple(ChangedFile(name, cwd) for name in files),
-            commits=find_command_commits(use),
+            commits=find_printed_commits(read_shell_run(use)),
             subagent=self._subagent,
             parent_call=self._parent(),
             opens=self._opens(),

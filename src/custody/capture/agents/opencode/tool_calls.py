@@ -10,13 +10,13 @@ without white space. An edit has the id of a text edit, because snapshots around
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice, zip_longest
 from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from custody.capture.command_facts import add_git_facts, find_printed_commits, find_written_files
+from custody.capture.command_facts import ShellRun, add_git_facts, find_written_files
 from custody.capture.patch import (
     PatchedFile,
     PatchHunk,
@@ -25,14 +25,14 @@ from custody.capture.patch import (
     parse_event_changes,
     parse_patch_text,
 )
-from custody.capture.shell import Write
 from custody.capture.source_use import (
     LISTED_MAX,
     MATCHES_MAX,
-    extract_server_tool_text,
+    SourceReader,
     format_grep_output,
     list_file_uses,
     list_grep_uses,
+    list_opened_sources,
     list_server_tool_uses,
     list_shell_uses,
     page_source_use,
@@ -123,19 +123,9 @@ _FOUND_IN = re.compile(r"^(\S[^\n]*):\n(?= +Line \d+: )", re.MULTILINE)
 _PICTURE = "Image fetched successfully"
 
 
-def list_opened_sources(use: ToolUse) -> Iterator[SourceUse | None]:
-    """Yield the sources that a call opened, listed or tried to open."""
-    if use.tool in SHELLS:
-        command, folder = get_string(use.input.get("command")), get_string(use.input.get("workdir")) or use.folder
-        yield from list_shell_uses(command, use.output, folder, failed=use.failed, error=use.result)
-        return
-    read = SOURCES.get(use.tool)
-    if read is not None:
-        yield from read(use)
-    elif use.tool not in OWN_TOOLS:
-        # Names of servers' tools begin with the server's name.
-        shown = extract_server_tool_text(get_items(use.answer), use.result)
-        yield from list_server_tool_uses(use.tool, use.input, shown, failed=use.failed, error=use.result)
+def _extract_shell_sources(use: ToolUse) -> Iterator[SourceUse]:
+    command, folder = get_string(use.input.get("command")), get_string(use.input.get("workdir")) or use.folder
+    yield from list_shell_uses(command, use.output, folder, failed=use.failed, error=use.result)
 
 
 def _extract_file_source(use: ToolUse) -> Iterator[SourceUse]:
@@ -172,8 +162,9 @@ def _extract_grep_sources(use: ToolUse) -> Iterator[SourceUse | None]:
     yield from list_grep_uses(format_grep_output(islice(names, LISTED_MAX)), failed=use.failed)
 
 
-SOURCES: Mapping[str, Callable[[ToolUse], Iterator[SourceUse | None]]] = MappingProxyType(
+SOURCES: Mapping[str, SourceReader] = MappingProxyType(
     {
+        **dict.fromkeys(SHELLS, _extract_shell_sources),
         "read": _extract_file_source,
         "webfetch": _extract_page_source,
         "websearch": _extract_search_sources,
@@ -190,7 +181,9 @@ _OVERWROTE = "Wrote file successfully: "
 def add_effects(use: ToolUse) -> ToolUse:
     """Return the call with the sources that it opened, the files that it changed and what it did in git."""
     use = replace(use, output=parse_tool_output(use))
-    use = replace(use, opened=tuple(list_opened_sources(use)))
+    # Names of servers' tools begin with the server's name.
+    opened = list_opened_sources(use, SOURCES, is_server_tool=use.tool not in OWN_TOOLS)
+    use = replace(use, opened=tuple(opened))
     if use.failed:
         return use
     command = get_string(use.input.get("command")) if use.tool in SHELLS else None
@@ -309,20 +302,12 @@ def _parse_file_diffs(files: list[Fields]) -> tuple[PatchedFile, ...]:
 
 def list_written_paths(use: ToolUse) -> list[str]:
     """Return the files that a command wrote by its own text, as written."""
-    return [write.path for write in find_shell_writes(use)]
+    return [write.path for write in find_written_files(read_shell_run(use))]
 
 
-def find_shell_writes(use: ToolUse) -> tuple[Write, ...]:
-    """Return the files that a command wrote by its own text; snapshots around it show more."""
+def read_shell_run(use: ToolUse) -> ShellRun | None:
+    """Return the command that a call ran; None for any other call and for one that failed."""
     if use.tool not in SHELLS or use.failed:
-        return ()
-    return find_written_files(
-        get_string(use.input.get("command")), parse_tool_output(use), get_string(use.input.get("workdir")) or ""
-    )
-
-
-def find_command_commits(use: ToolUse) -> tuple[str, ...]:
-    """Return the commits that a command made, as git printed them."""
-    if use.tool not in SHELLS or use.failed:
-        return ()
-    return tuple(find_printed_commits(get_string(use.input.get("command")), parse_tool_output(use)))
+        return None
+    folder = get_string(use.input.get("workdir")) or ""
+    return ShellRun(get_string(use.input.get("command")), parse_tool_output(use), folder)

@@ -1,0 +1,53 @@
+"""The patch identity of a change: the same for the same diff, whatever its commits, base, message or author."""
+
+from collections.abc import Iterable, Iterator
+
+from custody.core.ids import CommitSha
+from custody.core.paths import Hunk
+from custody.dupes.exact_hash import compute_exact_hashes
+from custody.dupes.facts.model import Channel
+from custody.dupes.model import ChangeDescription, ChangedPiece, ExactKind, HashVariant, Shape
+from custody.dupes.rules import DedupeRules
+from custody.git import ChangeKind, FileDiff, HunkDetail
+
+_WHOLE = ExactKind(None, HashVariant.PLAIN)
+_RULES = DedupeRules(drop_comment_only_hunks=False, normalise_whitespace=False)
+"""Fixed: an identity that a repository's rules changed would forget rejections, and a comment may be a directive."""
+_NO_COMMIT = CommitSha("")
+
+
+def compute_patch_identity(files: Iterable[FileDiff]) -> str | None:
+    """Return the patch identity of a diff as 64 hexadecimal digits; None if it changes nothing."""
+    pieces = tuple(_piece_from_diff(file) for file in files)
+    change = ChangeDescription(base=_NO_COMMIT, head=_NO_COMMIT, opened_ns=0, pieces=pieces)
+    return compute_exact_hashes(change, _RULES, kinds=(_WHOLE,)).get(_WHOLE)
+
+
+def decode_file_hunks(file: FileDiff) -> Iterator[Hunk[str]]:
+    """Yield the hunks of a file as text, without line ends."""
+    for hunk in file.hunks:
+        yield Hunk(
+            hunk.old_first,
+            hunk.new_first,
+            tuple(_decode_diff_line(text) for text in hunk.removed),
+            tuple(_decode_diff_line(text) for text in hunk.added),
+        )
+
+
+def _decode_diff_line(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogateescape").removesuffix("\n").removesuffix("\r")
+
+
+def _piece_from_diff(file: FileDiff) -> ChangedPiece:
+    change = file.change
+    sides = [side for side in (change.old, change.new) if side is not None]
+    return ChangedPiece(
+        path=str(change.path),
+        channel=Channel.PRODUCTION,
+        shape=Shape.MODIFIED,
+        old_path=str(change.old.path) if change.kind is ChangeKind.RENAMED and change.old is not None else None,
+        runs=tuple(decode_file_hunks(file)),
+        objects=("" if change.old is None else change.old.blob, "" if change.new is None else change.new.blob),
+        modes=(sides[0].mode, sides[-1].mode) if len(sides) == 2 else (0, 0),
+        opaque=None if file.shown is HunkDetail.WHOLE else file.shown.value,
+    )

@@ -1,0 +1,20 @@
+"""All attacks by name."""
+
+from tests.attacks import (
+    authorship,
+    budget,
+    decisions,
+    policy,
+    records,
+    rejected,
+    remote,
+    service,
+    signatures,
+    verdicts,
+)
+from tests.attacks.model import Attack
+
+MODULES = (decisions, signatures, rejected, authorship, budget, policy, records, verdicts, remote, service)
+_ALL = [attack for module in MODULES for attack in module.BOOK.attacks]
+ATTACKS: dict[str, Attack] = {attack.name: attack for attack in _ALL}
+assert len(ATTACKS) == len(_ALL), "two attacks have one name"

@@ -1,0 +1,51 @@
+"""The attacked repository without an attack: what is honest merges, so that there is something to gain."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from custody.signing import allowed_signers_from_key, find_signature_fault, find_signer
+from tests.attacks.ground import LARGE, Ground
+from tests.attacks.keys import PersonKey
+from tests.attacks.model import Setting
+from tests.attacks.target import Target
+
+NAMESPACE = "custody-decision"
+
+
+def test_without_a_policy_the_agent_with_a_good_record_merges(
+    ground_of: Callable[[Setting], Ground], tmp_path: Path
+) -> None:
+    target = Target(ground_of(Setting.ALONE), tmp_path)
+    for branch in ("trusted", *LARGE):
+        target.judge_branch(branch)
+        assert target.judge().level == "approve", branch
+
+
+@pytest.mark.parametrize("setting", Setting)
+def test_the_unknown_agent_needs_a_review(
+    setting: Setting, ground_of: Callable[[Setting], Ground], tmp_path: Path
+) -> None:
+    judgment = Target(ground_of(setting), tmp_path).judge()
+    assert (judgment.level, judgment.is_granted) == ("review", False), judgment
+
+
+def test_signed_reviews_and_an_enrolled_store_let_a_change_merge(
+    ground_of: Callable[[Setting], Ground], tmp_path: Path
+) -> None:
+    target = Target(ground_of(Setting.ENROLLED), tmp_path)
+    target.judge_branch("trusted")
+    judgment = target.judge()
+    assert (judgment.level, judgment.assurance) == ("approve", "enrolled"), judgment
+
+
+@pytest.mark.parametrize("on_device", [True, False])
+def test_ssh_keygen_accepts_a_persons_signature_of_this_message_only(on_device: bool) -> None:
+    key = PersonKey(on_device=on_device)
+    signature = key.sign(b"accepted")
+    allowed = allowed_signers_from_key(key.public)
+    assert find_signature_fault(b"accepted", signature, NAMESPACE) is None
+    assert find_signer(b"accepted", signature, NAMESPACE, allowed) == "key"
+    assert find_signature_fault(b"rejected", signature, NAMESPACE) is not None
+    assert find_signer(b"accepted", signature, "git", allowed) is None
