@@ -247,7 +247,7 @@ def find_recovery_phrases(text: str, low: str) -> Iterator[tuple[int, int]]:
     ['legal']
     """
     data = text.encode("latin-1", "replace")  # one byte for each character, so places are the same
-    yield from _find_phrase_runs(data.translate(_SPACED), low, is_listed=False)
+    yield from _find_phrase_runs(data.replace(b"  ", b"||").translate(_SPACED), low, is_listed=False)
     if "12. " in low or "12) " in low or any(hint in low for hint in HINTS):
         yield from _find_phrase_runs(low.encode("latin-1", "replace").translate(_LISTED), low, is_listed=True)
 
