@@ -1,7 +1,7 @@
 """``custody init``, ``custody uninstall`` and ``custody doctor``."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
@@ -76,7 +76,8 @@ def init_command(
         return print_command_report(policy, "\n".join(_render_team_policy(policy)), as_json=as_json)
     requested = tuple(dict.fromkeys(agents)) or _choose_setup_agents(workspace, yes=yes, user=level["user"])
     report = install_agent_hooks(workspace, InitRequest(agents=requested, **level))
-    lines = [_render_agent_setup(report, show_missing=not agents)]
+    machine = find_installed_agents(workspace, user=True)
+    lines = [_render_agent_setup(report, machine, show_missing=not agents)]
     if not as_json:
         lines += [f"hint: {command}" for command in list_tool_commands(find_tools_to_import(workspace))]
     return print_command_report(report, "\n".join(lines), as_json=as_json)
@@ -105,8 +106,11 @@ def _choose_setup_agents(workspace: Workspace, *, yes: bool, user: bool) -> tupl
     return tuple(name for name in used if click.confirm(f"Record {TITLES[name]}?", default=True, err=True))
 
 
-def _render_agent_setup(report: InitReport, *, show_missing: bool) -> str:
-    """Render the changes; with ``show_missing`` also the agents that are not installed."""
+def _render_agent_setup(report: InitReport, machine: Sequence[str], *, show_missing: bool) -> str:
+    """Render the changes; with ``show_missing`` also the agents that are not installed.
+
+    ``machine`` has the agents that are installed. Of others, only a folder in this repository may have been found.
+    """
     titles = ", ".join(TITLES[name] for name in report.agents)
     lines = [f"{'Would set up' if report.dry_run else 'Set up'} recording for {titles}"] if report.agents else []
     if not report.agents and not report.already:
@@ -114,9 +118,11 @@ def _render_agent_setup(report: InitReport, *, show_missing: bool) -> str:
     lines += [line for file in report.files for line in render_setup_file(file)]
     lines += report.off.values()
     known = (*report.agents, *report.already)
+    others = [name for name in report.found if name not in known]
     for label, names in (
         ("Already set up", report.already),
-        ("Installed, but not set up", [name for name in report.found if name not in known]),
+        ("Installed, but not set up", [name for name in others if name in machine]),
+        ("Folder in this repository, but not set up", [name for name in others if name not in machine]),
         ("Not installed", [name for name in TITLES if show_missing and name not in (*report.found, *known)]),
     ):
         if names:
@@ -210,7 +216,8 @@ def _render_doctor_checks(report: DoctorReport, *, verbose: bool) -> Iterator[Te
                 yield StyledText(_MARK[state], _ROLE[state]), f"  {check.name:<12}  {check.what}"
                 if check.hint:
                     yield f"{'':23}{check.hint}"
-    passed = [check.name for check in report.checks if check.state == "well"]
+    troubled = {check.name for check in report.checks if check.state != "well"}
+    passed = [check.name for check in report.checks if check.name not in troubled]
     if passed and not verbose:
         yield StyledText(_MARK["well"], _ROLE["well"]), f"  {', '.join(dict.fromkeys(passed))} (-v shows details)"
     if verbose:

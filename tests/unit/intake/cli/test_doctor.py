@@ -63,6 +63,19 @@ def test_warnings_come_before_one_line_of_what_is_ok(repository: Path) -> None:
     assert not any("(-v shows details)" in line for line in listed)
 
 
+def test_a_check_with_a_problem_is_not_listed_as_ok() -> None:
+    states = {"hook": ("well", "note"), "forks": ("well", "ill"), "space": ("well", "well")}
+    checks = [DoctorCheck(name, state, "x") for name, both in states.items() for state in both]
+    hook = HookReport(command=None, agents={})
+    found = DoctorReport(outcome="found", store="s", checks=checks, rebuilt=None, hook=hook, agents=[])
+    screen = Screen(columns=80, rows=24)
+    assert [screen.render(line) for line in _render_doctor_checks(found, verbose=False)] == [
+        "FAILED   forks         x",
+        "warning  hook          x",
+        "ok       space (-v shows details)",
+    ]
+
+
 def test_a_failed_check_is_first_and_in_color() -> None:
     checks = [DoctorCheck("space", "well", "9 MiB free"), DoctorCheck("views", "note", "a\x1b[2Jb", "wait")]
     checks.append(DoctorCheck("forks", "ill", "1 record has a conflicting position", "run 'custody verify'"))
