@@ -13,7 +13,7 @@ import pytest
 from custody.capture.hook.event_home import locate_event_fallback, record_capture_gap
 from custody.core.wire.report import DoctorCheck, DoctorReport, HookReport
 from custody.intake.cli.setup import _render_doctor_checks
-from custody.intake.install.agent_status import check_agent_hooks
+from custody.intake.install.agent_status import CheckState, check_agent_hooks
 from custody.intake.install.init import InitRequest, install_agent_hooks
 from custody.terminal.screen import Screen
 from custody.workspace.workspace import Workspace
@@ -64,7 +64,11 @@ def test_warnings_come_before_one_line_of_what_is_ok(repository: Path) -> None:
 
 
 def test_a_check_with_a_problem_is_not_listed_as_ok() -> None:
-    states = {"hook": ("well", "note"), "forks": ("well", "ill"), "space": ("well", "well")}
+    states: dict[str, tuple[CheckState, CheckState]] = {
+        "hook": ("well", "note"),
+        "forks": ("well", "ill"),
+        "space": ("well", "well"),
+    }
     checks = [DoctorCheck(name, state, "x") for name, both in states.items() for state in both]
     hook = HookReport(command=None, agents={})
     found = DoctorReport(outcome="found", store="s", checks=checks, rebuilt=None, hook=hook, agents=[])
