@@ -1043,8 +1043,7 @@ def _has_plain_secret_hint(data: bytes) -> bool:
         or (b"://" in data and b"@" in data and any(find_url_secrets(text)))
         or any(find_named_secret_values(text, low))
         or (_has_password_word(joined, low) and _has_spoken_password(text, low))
-        or (_has_word_run(data) or _has_phrase_hint(joined, low))
-        and _has_recovery_phrase(text, low)
+        or ((_has_word_run(data) or _has_phrase_hint(joined, low)) and _has_recovery_phrase(text, low))
     )
 
 
