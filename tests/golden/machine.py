@@ -24,7 +24,23 @@ _STORE_ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
 _EVENT_ID = re.compile(r"\b\d{20}-\d+-[0-9a-f]{16}\b")
 _DIGEST = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 _SPAN_ID = re.compile(r"(?<![0-9a-f.])(?=[0-9]*[a-f])[0-9a-f]{16}(?![0-9a-f])")
+_KEY = re.compile(r"AAAAC3NzaC1lZDI1NTE5[A-Za-z0-9+/=]+")
+_SIGNATURE = re.compile(r"-----BEGIN SSH SIGNATURE-----.*?-----END SSH SIGNATURE-----(\\n)*")
+_FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
+_OUTLINES = re.compile(r"(?<=\"outlines\":\")[A-Za-z0-9+/=]+")
 _SIZE = re.compile(r"[0-9,]+ (bytes\)|MiB free)|(?<=\"bytes\":)\d+")
+
+
+_KINDS = (
+    ("SIGNATURE", _SIGNATURE),
+    ("KEY", _KEY),
+    ("FINGERPRINT", _FINGERPRINT),
+    ("OUTLINES", _OUTLINES),
+    ("EVENT", _EVENT_ID),
+    ("DIGEST", _DIGEST),
+    ("STORE", _STORE_ID),
+    ("SPAN", _SPAN_ID),
+)
 
 
 @dataclass
@@ -37,7 +53,7 @@ class Masks:
     def apply(self, text: str) -> str:
         """Return ``text`` with the folder, ids and digests under fixed names."""
         text = text.replace(str(self.folder), "FOLDER")
-        for kind, pattern in (("EVENT", _EVENT_ID), ("DIGEST", _DIGEST), ("STORE", _STORE_ID), ("SPAN", _SPAN_ID)):
+        for kind, pattern in _KINDS:
             text = pattern.sub(partial(self._name, kind), text)
         return _SIZE.sub(lambda match: f"N {match[1]}" if match[1] else "0", text)
 

@@ -110,18 +110,23 @@ def find_store_key(workspace: Workspace) -> SigningKey | None:
 
 
 def sign_chain_head(
-    workspace: Workspace, store: Store, tip: ChainTip, origins: Mapping[RepoPath, Digest]
+    workspace: Workspace,
+    store: Store,
+    tip: ChainTip,
+    origins: Mapping[RepoPath, Digest],
+    named: SigningKey | None = None,
+    repository: tuple[str, ...] = (),
 ) -> OfferedHead:
-    """Return the signed head of an own chain; unsigned where this store cannot have a key.
+    """Return the head of an own chain, signed by the store's key or the ``named`` one; unsigned without a key.
 
     The same head is signed once: sharing it again returns the same statement.
     """
-    key = find_store_key(workspace)
+    key = named or find_store_key(workspace)
     if key is None:
         return OfferedHead(tip)
     tree = ChainTree(read_chain_links(store, tip), fix_record_outlines(store, tip))
     root = tree.roots_at((int(tip.seq),))[int(tip.seq)]
-    repository = list_repository_roots(workspace)
+    repository = repository or list_repository_roots(workspace)
     known = find_owner_statements(store, tip.store, key.public)
     latest = max((statement.at for statement, _ in known), default=0)
     made = make_head_statement(tip, root, digest_shared_origins(origins), repository, max(workspace.now_ns(), latest))

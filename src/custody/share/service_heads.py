@@ -8,10 +8,11 @@ from base64 import b64encode
 from custody.attribution.app.foreign_states import list_line_origin_digests
 from custody.core.errors import InputError
 from custody.core.ids import PENDING, RecordRef, Seq, StoreId, digest_from_bytes
-from custody.core.record import Damage, DamageCode
+from custody.core.record import Damage, DamageCode, chain_tip_from_record
 from custody.core.wire.body import format_digest
 from custody.core.wire.canonical import EVENT_BYTES_MAX
 from custody.core.wire.head_statement import (
+    ROOT_COMMITS_MAX,
     ChainHeadStatement,
     HeadSighting,
     StatementEnvelope,
@@ -31,6 +32,7 @@ from custody.share.heads import (
     find_owner_statements,
     find_tree_damage,
     read_chain_links,
+    sign_chain_head,
 )
 from custody.share.queries import list_stated_chains, list_statements, put_statement
 from custody.share.wire import (
@@ -50,13 +52,19 @@ SIGNERS_MAX = 16
 """Keys that may sign the heads of one chain."""
 
 
-def read_chain_heads(workspace: Workspace, chain: StoreId, *, after: int) -> SharedHeads:
-    """Return the latest signed head of a chain by each key, with the digests of outlines after record ``after``."""
+def read_chain_heads(workspace: Workspace, chain: StoreId, *, after: int, until: int | None = None) -> SharedHeads:
+    """Return the latest signed head of a chain by each key, with the digests of outlines after record ``after``.
+
+    The service signs its own chain up to record ``until``, or its end.
+    """
     with workspace.reading() as store:
+        if chain in store.tables.list_owned_chains():
+            _sign_own_head(workspace, store, chain, until)
         digests, end = b"".join(store.tables.outline_digests(chain)), store.tables.head(chain).seq
         latest: dict[str, tuple[ChainHeadStatement, StatementEnvelope]] = {}
         for statement, signed in find_owner_statements(store, chain):
-            if statement.seq <= end:  # a countersignature may tell of a head that was lost here
+            # A countersignature may tell of a head that was lost here.
+            if statement.seq <= (end if until is None else min(end, until)):
                 latest.setdefault(signed.key, (statement, signed))
         return SharedHeads(
             [
@@ -64,6 +72,32 @@ def read_chain_heads(workspace: Workspace, chain: StoreId, *, after: int) -> Sha
                 for _, (statement, signed) in sorted(latest.items())
             ]
         )
+
+
+def _sign_own_head(workspace: Workspace, store: Store, chain: StoreId, until: int | None) -> None:
+    """Sign the head of the service's own chain with its key, if it has one."""
+    head = store.tables.head(chain)
+    record = store.tables.record(RecordRef(chain, Seq(min(int(head.seq), until or int(head.seq)))))
+    key = find_witness_key(workspace)
+    if record is None or key is None:
+        return
+    try:
+        repository = _list_stated_roots(store, chain)
+        sign_chain_head(workspace, store, chain_tip_from_record(record), {}, key, repository)
+    except SigningError as error:
+        workspace.talk(f"cannot sign the head of the service's chain: {error.message}")
+
+
+def _list_stated_roots(store: Store, own: StoreId) -> tuple[str, ...]:
+    """Return the root commits of the repository of this project, as the owners of its other chains stated them."""
+    roots = {
+        root
+        for chain in list_stated_chains(store)
+        if chain != own
+        for statement, _ in find_owner_statements(store, chain)
+        for root in statement.repository
+    }
+    return tuple(sorted(roots)[:ROOT_COMMITS_MAX])
 
 
 def receive_chain_head(workspace: Workspace, chain: StoreId, data: bytes) -> SharedHeads:

@@ -190,7 +190,7 @@ class _ChainUpload:
         """Return the head that this store signed and that the service has."""
         if offer.signed is None:
             return None
-        heads = _fetch_service_heads(self.service, self.head.store, int(self.head.seq))
+        heads = _fetch_service_heads(self.service, self.head, int(self.head.seq))
         return next((head for head in heads if head.head.key == offer.signer), None)
 
     def _send_head(self, offer: OfferedHead, stored: SharedHead | None) -> bool:
@@ -354,17 +354,18 @@ class _ServicePull:
         """Return the signed head by the key that the team lists, or that signed before, and all outline digests."""
         known = b"".join(self.store.tables.outline_digests(there.store))
         after = len(known) // HASH_BYTES
-        heads = {head.head.key: head for head in _fetch_service_heads(self.service, there.store, after)}
+        found = _fetch_service_heads(self.service, there, after)
+        heads = {head.head.key: head for head in found}
         key = self.watch.choose_signer(self.store, there.store, heads.keys())
         if key is None:
             return None
         return heads[key].head, known + decode_outline_digests(heads[key].outlines)
 
 
-def _fetch_service_heads(service: RemoteService, chain: StoreId, after: int) -> list[SharedHead]:
-    """Return the signed heads that a service has of a chain; none from a service of an older version."""
+def _fetch_service_heads(service: RemoteService, tip: ChainTip, after: int) -> list[SharedHead]:
+    """Return the signed heads that a service has of a chain up to ``tip``; none from a service of an older version."""
     try:
-        data = service.get(f"{CHAINS}/{chain}/head", {"after": after})
+        data = service.get(f"{CHAINS}/{tip.store}/head", {"after": after, "until": int(tip.seq)})
     except ServiceRefusal as error:
         if error.status in NOT_OFFERED:
             return []

@@ -93,7 +93,8 @@ async def read_origins(call: EndpointCall) -> HttpAnswer:
 async def read_heads(call: EndpointCall) -> HttpAnswer:
     """Return the signed heads of a chain."""
     store, after = _read_store_param(call), _read_whole_number_param(call, "after", 0)
-    return HttpAnswer.of(await call.ask(partial(read_chain_heads, chain=store, after=after)))
+    until = None if call.text("until") is None else _read_whole_number_param(call, "until", 0)
+    return HttpAnswer.of(await call.ask(partial(read_chain_heads, chain=store, after=after, until=until)))
 
 
 async def receive_head(call: EndpointCall) -> HttpAnswer:
@@ -188,7 +189,10 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         scope=TokenScope.READ,
         handle=read_heads,
         gives={200: SharedHeads},
-        parameters=(Parameter("after", "The last record whose outline digest the caller has.", _WHOLE),),
+        parameters=(
+            Parameter("after", "The last record whose outline digest the caller has.", _WHOLE),
+            Parameter("until", "The last record that the caller knows of; by default the last one.", _WHOLE),
+        ),
         places=_PLACE,
     ),
     Endpoint(

@@ -461,3 +461,19 @@ def test_countersignatures_of_unknown_chains_and_keys_are_refused(served: Served
     ):
         other.post("/api/v1/witness", body, "application/json")
     assert list_witness_entries(served.workspace).entries == []
+
+
+def test_the_service_signs_its_own_chain_when_it_is_pulled(served: Served, ana: Workspace) -> None:
+    recorded(served.workspace, an_event("decision", id="by-the-service", at=moment(70)), prefix="service")
+    bob = Workspace(served.team.clone("bob").folder)  # with the clock of the service
+    (chain,) = pull_from_service(bob, served.remote).chains
+    theirs = format_key_fingerprint(key_of(served.workspace))
+    assert (chain.outcome, chain.signed_by) == ("taken", None), "the service does not know the repository yet"
+    assert "before the repository had a commit" in chain.notes[0]
+    push_to_service(ana, served.remote)
+    with served.workspace.reading() as store:
+        own = store.own()
+    (chain,) = (chain for chain in pull_from_service(bob, served.remote).chains if chain.store == own)
+    assert (chain.outcome, chain.signed_by) == ("same", theirs)
+    recorded(served.workspace, an_event("decision", id="and-another", at=moment(71)), prefix="service-2")
+    assert sorted(outcomes(pull_from_service(bob, served.remote))) == [("same", 0), ("taken", 1)]
