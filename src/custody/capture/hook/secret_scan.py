@@ -806,7 +806,7 @@ COLON_BYTES_MIN = 16
 def is_colon_hex(value: str) -> bool:
     """Return whether ``value`` is at least 16 bytes in hexadecimal digits, separated by colons."""
     parts = value.split(":")
-    return len(parts) >= COLON_BYTES_MIN and all([len(part) == 2 and not part.strip(_HEX) for part in parts])
+    return len(parts) >= COLON_BYTES_MIN and all(len(part) == 2 and not part.strip(_HEX) for part in parts)
 
 
 def _is_secret_passphrase(value: str, name: str) -> bool:
@@ -1100,7 +1100,7 @@ def _has_escaped_password(data: bytes) -> bool:
     """Return whether a sentence with escaped characters has a password."""
     low = data.lower()
     is_punctuation = low.count(b"\\u") == low.count(b"\\u20")
-    if is_punctuation and not any([low.find(stem) >= 0 for stem in _PASSWORD_STEM_BYTES]):
+    if is_punctuation and not any(low.find(stem) >= 0 for stem in _PASSWORD_STEM_BYTES):
         return False
     decoded = decode_json_escapes(data)
     text = lower_ascii(decoded)
@@ -1109,20 +1109,20 @@ def _has_escaped_password(data: bytes) -> bool:
 
 def has_password_word(joined: str, low: str) -> bool:
     """Return whether the words ``joined`` of the text ``low`` may contain a word for a password."""
-    if "pass" in joined and any([stem in joined for stem in _PASS_STEMS]):
+    if "pass" in joined and any(stem in joined for stem in _PASS_STEMS):
         return True
-    if any([stem in joined for stem in _OTHER_STEMS]):
+    if any(stem in joined for stem in _OTHER_STEMS):
         return True
     if low.isascii():
         return False
     # Of most texts only punctuation is left, so this is faster than to search for every word.
     letters = low.encode("utf-8", "surrogatepass").translate(None, _ASCII)
-    return any([letter in letters for letter in _FOREIGN_LETTERS])
+    return any(letter in letters for letter in _FOREIGN_LETTERS)
 
 
 def has_phrase_hint(joined: str, low: str) -> bool:
     """Return whether a text has a numbered list, or mentions what recovery phrases are for."""
-    return "12. " in low or "12) " in low or any([hint in joined for hint in _PHRASE_HINTS])
+    return "12. " in low or "12) " in low or any(hint in joined for hint in _PHRASE_HINTS)
 
 
 def has_word_run(data: bytes) -> bool:
