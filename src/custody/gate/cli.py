@@ -134,7 +134,7 @@ def gate_command(  # noqa: PLR0913 - one for each option
       custody gate v1.2..v1.3 --json
       custody gate origin/main --description pull-request.md
       custody gate origin/main --format markdown > comment.md
-      custody gate origin/main --format statement --sign-key ~/.ssh/ci --out verdict.json
+      custody gate origin/main --format statement --sign-key ci --out v.json
     """
     if worktree == (change is not None):
         raise InputError("pass either a change or --worktree", hint="for example 'custody gate main..HEAD'")
