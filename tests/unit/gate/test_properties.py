@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hypothesis import event, given, settings
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from custody.attribution.model import Grade, LineOwner
@@ -28,7 +28,19 @@ from custody.gate.model import (
 )
 from custody.gate.rules import GateRules, LevelName
 from custody.trust.model import Approval, ReviewReason, ReviewRequirement
-from tests.unit.gate.builders import HOUR_NS, NOON_NS, OTHER, PERIOD, ROBOT, UNSEEN, level, nobodys
+from tests.unit.gate.builders import (
+    HOUR_NS,
+    NOON_NS,
+    OTHER,
+    PERIOD,
+    ROBOT,
+    UNSEEN,
+    a_change,
+    agents,
+    level,
+    nobodys,
+    persons,
+)
 
 LEVELS: tuple[LevelName, ...] = ("approve", "review", "block")
 FINDINGS = st.builds(Finding, st.sampled_from(CiteCode), st.integers(1, 9), st.just(1), st.just("so"))
@@ -236,6 +248,8 @@ def told(seen: GateEvidence, told_range: AddedRange) -> Iterator[GateEvidence]:
     told_range=some_stretches,
     least=st.sampled_from((Assurance.ENROLLED, Assurance.WITNESSED)),
 )
+@example(a_change(nobodys()), GateRules(), persons(), Assurance.ENROLLED)
+@example(a_change(nobodys()), GateRules(), agents(), Assurance.WITNESSED)
 @settings(max_examples=400)
 def test_self_reported_records_never_make_the_verdict_milder(
     seen: GateEvidence, rules: GateRules, told_range: AddedRange, least: Assurance
