@@ -86,7 +86,7 @@ class Exchange:
 
     def push(self, url: RemoteUrl, name: str, commit: str, old: str | None) -> None:
         """Set the remote's reference to ``commit`` if it still is ``old`` (None: absent); else ``RemoteMoveError``."""
-        assert name == BUDGET_REF or _CHAIN.fullmatch(name), "a reference of ours"
+        assert _NAME.fullmatch(name), "a reference of ours"
         lease = f"--force-with-lease={name}:{'' if old is None else check_full_object_id(old)}"
         with self._git(url, "receive-pack") as (git, served):
             options = ("--porcelain", "--no-verify", "--no-follow-tags", lease)
@@ -193,11 +193,6 @@ class Exchange:
 
     def _keep(self, kind: str, content: bytes) -> str:
         return write_loose_object(self._make_folder() / "objects", self.object_format, kind, content)
-
-
-def _is_wanted_ref(ref: Ref, names: Sequence[str]) -> bool:
-    name = ref.name.decode("ascii", "replace")
-    return _CHAIN.fullmatch(name) is not None or (name == BUDGET_REF and name in names)
 
 
 def escape_git_lines(output: bytes) -> list[str]:
