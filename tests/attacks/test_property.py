@@ -4,10 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.attacks.authorship import BACK_DOOR, NAMES, propose_unseen
+from tests.attacks.authorship import NAMES, propose_unseen
 from tests.attacks.decisions import SPELLINGS
 from tests.attacks.ground import AGENTS_OWN, APP, GOOD, OLD, ROBOT, Ground, a_decision, an_event_of, put, signed
 from tests.attacks.model import Setting
@@ -16,15 +16,16 @@ from tests.attacks.target import Target
 EXAMPLES_MAX = 20
 UNSEEN = "unseen"
 BRANCHES = ("topic", "trusted", "large-0", UNSEEN)
-AGENTS = (ROBOT, GOOD, "newcomer", *NAMES.values())
-ACTORS = ("ana", "github:ana", "Whoever", *SPELLINGS.values())
+AGENTS = st.one_of(st.sampled_from((ROBOT, GOOD)), st.sampled_from(("newcomer", *NAMES.values())))
+ACTORS = st.one_of(st.sampled_from(("ana", "github:ana", "Whoever")), st.sampled_from(tuple(SPELLINGS.values())))
 
 
 def make_edit(target: Target, draw: Callable[..., Any]) -> dict[str, Any]:
     """Draw an edit by any agent, perhaps changed by a person."""
-    after = draw(st.sampled_from((target.topic_text, BACK_DOOR, OLD + BACK_DOOR[-400:])))
-    proposed = draw(st.sampled_from((None, "", OLD, after)))
-    agent = draw(st.sampled_from(AGENTS))
+    judged = target.home.git("cat-file", "blob", f"{target.change.partition('..')[2]}:{APP}").decode()
+    after = draw(st.sampled_from((judged, judged, OLD + judged[-400:])))
+    proposed = draw(st.sampled_from(("", OLD, after, None)))
+    agent = draw(AGENTS)
     facts = {"agent": agent, "session": draw(st.sampled_from((f"s-{agent}", f"s-{GOOD}", "s-new"))), "path": APP}
     more = {} if proposed is None else {"proposed": proposed}
     return an_event_of("edit", before=OLD, after=after, head=target.ground.base, **facts, **more)
@@ -34,14 +35,14 @@ def make_decision(target: Target, draw: Callable[..., Any]) -> dict[str, Any]:
     """Draw a decision in favor of any agent, about any commit, in anybody's name."""
     commits = (None, "f" * 40, target.topic, target.ground.person, *target.ground.robots, *target.ground.good)
     facts = {
-        "actor": draw(st.sampled_from(ACTORS)),
+        "actor": draw(ACTORS),
         "decision": draw(st.sampled_from(("accepted", "accepted", "modified"))),
         "changed_lines": draw(st.sampled_from((1, 60, 5000))),
         "outcome": draw(st.sampled_from((None, "merged"))),
         "overrides": draw(st.sampled_from((None, "good-0", "no-0", target.topic))),
     }
     given_facts = {name: value for name, value in facts.items() if value is not None}
-    event = a_decision(draw(st.sampled_from(AGENTS)), draw(st.sampled_from(commits)), **given_facts)
+    event = a_decision(draw(AGENTS), draw(st.sampled_from(commits)), **given_facts)
     vouched = draw(st.sampled_from((None, "own key", "host")))
     if vouched == "own key":
         return signed(event, AGENTS_OWN, "ana")
@@ -50,7 +51,7 @@ def make_decision(target: Target, draw: Callable[..., Any]) -> dict[str, Any]:
 
 def make_link(target: Target, draw: Callable[..., Any]) -> dict[str, Any]:
     """Draw a link from a session to the judged commit."""
-    agent = draw(st.sampled_from(AGENTS))
+    agent = draw(AGENTS)
     origin = draw(st.sampled_from(("hook", "git_operation", "content", "pull_request")))
     commit = target.change.partition("..")[2]
     return an_event_of("link", agent=agent, session=f"s-{agent}", commit=commit, origin=origin)
@@ -58,15 +59,19 @@ def make_link(target: Target, draw: Callable[..., Any]) -> dict[str, Any]:
 
 def make_session(_target: Target, draw: Callable[..., Any]) -> dict[str, Any]:
     """Draw a session with a model and an operator."""
-    agent = draw(st.sampled_from(AGENTS))
-    model, operator = draw(st.sampled_from(("m-1", "m-2"))), draw(st.sampled_from(ACTORS))
+    agent = draw(AGENTS)
+    model, operator = draw(st.sampled_from(("m-1", "m-2"))), draw(ACTORS)
     return an_event_of("session", agent=agent, session=f"s-{agent}", model=model, operator=operator)
 
 
-MAKERS = (make_edit, make_decision, make_decision, make_link, make_session)
+MAKERS = (make_edit, make_decision, make_link, make_session)
 
 
-@settings(max_examples=EXAMPLES_MAX, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=EXAMPLES_MAX,
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),  # shrinking would judge hundreds of repositories
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(st.data())
 def test_no_set_of_self_reported_records_makes_a_verdict_milder(
     ground_of: Callable[[Setting], Ground], tmp_path_factory: Any, data: st.DataObject
@@ -82,7 +87,7 @@ def test_no_set_of_self_reported_records_makes_a_verdict_milder(
         agent = GOOD if commit in target.ground.good else ROBOT
         put(target.home.path, a_decision(agent, commit, id=f"no-{number}", decision="rejected", actor="ana"))
     before = target.judge()
-    makers = data.draw(st.lists(st.sampled_from(MAKERS), min_size=1, max_size=6), "makers")
+    makers = data.draw(st.lists(st.sampled_from(MAKERS), min_size=2, max_size=8), "makers")
     copies = data.draw(st.sampled_from((1, 12)), "copies")
     for number, make in enumerate(makers):
         event = make(target, data.draw)

@@ -43,9 +43,9 @@ def test_the_table_lists_attacks_by_attacker_and_names_those_that_succeed(tree: 
     text = (tree / threats.PAGE).read_text()
     assert "2 attacks, 3 runs with and without a policy, 1 successful." in text
     rows = [line for line in text.splitlines() if line.startswith("| A")]
+    gained = "review → approve (witnessed), **succeeds**"
     assert rows == [
-        "| A1 | types | hook, command line |"
-        " review → approve (witnessed), **succeeds** | review → approve (self-reported) |",
+        f"| A1 | types | hook, command line | {gained} | review → approve (self-reported) |",
         "| A2 | pushes | git remote | review |  |",
     ]
     assert text.endswith(f"{threats.END}after\n")

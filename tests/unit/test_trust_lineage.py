@@ -14,6 +14,7 @@ from custody.trust_lineage import ChangeComplexity, DecisionType, TrustLineageMa
 
 NOON = 1_769_860_800_000_000_000
 DAY = 86_400 * 1_000_000_000
+COMMITS = count(1)
 
 EXAMPLES = """
 from custody.trust_lineage import TrustLineageManager, DecisionType, ChangeComplexity
@@ -73,9 +74,10 @@ def manager(tmp_path: Path, clock: Clock) -> TrustLineageManager:
 
 
 def decided(manager: TrustLineageManager, *decisions: DecisionType, agent: str = "agent-001") -> None:
-    """Decisions with stakes of 1."""
+    """Decisions with stakes of 1, each about another commit."""
     for decision in decisions:
-        manager.record_decision(agent, decision, "abc1234", change_size=50, complexity=ChangeComplexity.TRIVIAL)
+        commit = f"abc{next(COMMITS):04}"
+        manager.record_decision(agent, decision, commit, change_size=50, complexity=ChangeComplexity.TRIVIAL)
 
 
 # Conformance: 001-070, 001-071, 001-072, 001-073, 001-074, 001-075, 001-076, 001-077, 001-079

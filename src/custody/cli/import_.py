@@ -196,8 +196,9 @@ def import_command(
       a file written by 'custody export'
       a file of generic events
       traces of another tool (Agent Trace, '.agent-trace')
-      OpenTelemetry spans (OTLP as JSON or protobuf); use 'otlp FILE...' for several files
-      'git-ai' or 'entire': the notes or checkpoints of that tool, in this repository or in the one named next
+      OpenTelemetry spans (OTLP as JSON or protobuf): 'otlp FILE...' for several
+      'git-ai' or 'entire': that tool's notes or checkpoints, here or in the
+      repository named next
 
     An export is verified first; if a chain fails, nothing is imported. Other files are imported as far as they can be
     read; -v lists the problems. Secrets are removed before anything is written. Importing twice changes nothing.

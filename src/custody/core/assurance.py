@@ -37,6 +37,10 @@ class Assurance(Enum):
         return self.rank >= least.rank
 
 
+SELF_REPORTED_ONLY = " (self-reported evidence only)"
+"""What follows the words of an approval for which only the account that profits vouches."""
+
+
 def find_lowest_assurance(assurances: Iterable[Assurance]) -> Assurance | None:
     """Return the weakest of some assurances; None without any.
 

@@ -114,7 +114,7 @@ class DamageCode(Enum):
 
 
 SPOOL_REFUSED = "SPOOL-REFUSED"
-"""Code of the warning about an acknowledged event that cannot be ingested: unchanged, so it is no damage."""
+"""Code of the warning about an acknowledged event that cannot be ingested: unchanged, not damaged."""
 
 
 @dataclass(frozen=True, slots=True)

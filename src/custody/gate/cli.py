@@ -134,7 +134,7 @@ def gate_command(  # noqa: PLR0913 - one for each option
       custody gate v1.2..v1.3 --json
       custody gate origin/main --description pull-request.md
       custody gate origin/main --format markdown > comment.md
-      custody gate origin/main --format statement --sign-key ~/.ssh/ci --out verdict.json
+      custody gate origin/main --format statement --sign-key ci --out v.json
     """
     if worktree == (change is not None):
         raise InputError("pass either a change or --worktree", hint="for example 'custody gate main..HEAD'")
@@ -203,6 +203,9 @@ def render_verdict(report: GateReport, screen: Screen, change: str, *, verbose: 
             yield from _render_reason(reason, screen, verbose=verbose)
         yield ""
     yield from _render_verdict_basis(report, screen, verbose=verbose)
+    if report.fork == report.head:
+        yield ""
+        yield StyledText("hint: custody gate HEAD~1..HEAD checks the last commit", "muted")
     if reasons and not verbose:
         yield ""
         argument = "--worktree" if report.worktree else change
@@ -210,6 +213,8 @@ def render_verdict(report: GateReport, screen: Screen, change: str, *, verbose: 
 
 
 def _render_verdict_title(report: GateReport, screen: Screen, change: str) -> TextLine:
+    if report.fork == report.head:
+        return (StyledText("NOTHING TO MERGE", "muted"), f"  {change}")
     look = VERDICT_LOOKS[report.level]
     mark = look.mark if screen.has_unicode else look.plain_mark
     added = sum(count_lines_by_author(report.added).values())

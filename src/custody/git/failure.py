@@ -100,6 +100,13 @@ _KNOWN = tuple(
 )
 
 
+_SHORT = (
+    (re.compile(r"fatal: not a git repository \(or any .*"), "not a git repository"),
+    (re.compile(r"fatal: (not a git repository: .*)"), r"\1"),
+    (re.compile(r"fatal: (?:unknown|bad) revision ('.*')"), r"unknown revision \1"),
+)
+
+
 def escape_git_output(output: bytes) -> str:
     """Return ``output`` on one printable line; a hostile name cannot move the cursor."""
     text = " ".join(output.decode("utf-8", "backslashreplace").split())
@@ -111,11 +118,16 @@ def explain_git_failure(verb: str, status: int, stderr: bytes, circumstances: Ci
     text = escape_git_output(stderr)
     if status < 0:
         text = f"killed by signal {-status}" + (f": {text}" if text else "")
-    message = f"git {verb} failed: {text or f'exit status {status} without a message'}"
+    message = _shorten_git_message(text) or f"git {verb} failed: {text or f'exit status {status} without a message'}"
     for known in _KNOWN:
         if known.pattern.search(text):
             return known.family(message, hint=_choose_failure_hint(known, circumstances))
     return GitError(message)
+
+
+def _shorten_git_message(text: str) -> str | None:
+    """Return what git reports in our words, where its own words add nothing; None for other messages."""
+    return next((found.expand(short) for pattern, short in _SHORT if (found := pattern.fullmatch(text))), None)
 
 
 def hint_missing_object(circumstances: Circumstances) -> str:

@@ -129,7 +129,8 @@ class Repository:
         try:
             answer = self._open.run("rev-parse", "--verify", "--end-of-options", revision)
         except InputError as error:
-            raise InputError(f"unknown revision {typed[:80]!a}: {error.message}", hint=error.hint) from error
+            kind = "ambiguous" if "is ambiguous" in error.message else "unknown"
+            raise InputError(f"{kind} revision {typed[:80]!a}", hint=error.hint) from error
         return parse_commit_sha(answer.rstrip(b"\n"))
 
     def refs(self, prefix: str = "refs/") -> AnswerStream[Ref]:

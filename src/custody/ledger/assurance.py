@@ -26,7 +26,7 @@ HEAD_NAMESPACE = "custody-head"
 
 
 def encode_head_statement(head: ChainTip) -> bytes:
-    """Return the bytes that the owner of a chain has signed about its head.
+    """Return the statement about the head of a chain that its owner puts a signature on.
 
     >>> from custody.core.ids import Link, Seq
     >>> encode_head_statement(ChainTip(StoreId("0f"), Seq(7), Link(b"\\xab")))

@@ -26,7 +26,12 @@ from custody.core.wire.report import (
 )
 from custody.ledger.records import erase_record_bodies, list_newest_records, preview_record_erasure, show_named_records
 from custody.ledger.sessions import list_session_log, shorten_session_ids, show_session_log
+<<<<<<< HEAD
 from custody.terminal.dates import format_duration, format_when
+=======
+from custody.ledger.store_identity import describe_store
+from custody.terminal.dates import format_clock_time, format_duration, format_time, format_when
+>>>>>>> plain-cli
 from custody.terminal.frame import current_screen, json_option, open_command_workspace, print_command_report
 from custody.terminal.screen import Screen, StyledText, TextLine, escape_controls, text_columns
 from custody.workspace.store_identity import describe_store
@@ -103,12 +108,14 @@ def _render_erased_records(report: EraseReport) -> str:
 
 MARKS = {"ok": " ", "running": "…", "failed": "!", "abandoned": "?"}
 PROMPT_WIDTH = 100
+DATE_WIDTH = len("2026-03-03")
 PROMPT_TITLE = StyledText("FIRST PROMPT", "muted")
 PROMPT_COLUMNS_MIN = 20
 PROMPT_COLUMNS_PIPED = 55
 """The width of the column of prompts where nothing is cut; longer prompts move the rest of their row."""
 SESSION_TITLES = ("SESSION", "STARTED", "AGENT", "TIME", "FILES")
 AGENT_COLUMNS_MAX = 20
+STACKED_INDENT = 2
 ERASED_PROMPT = "(erased, or shared without text)"
 SESSIONS_LISTED_MAX = 10_000
 MORE_SESSIONS = 4
@@ -169,7 +176,7 @@ def log_command(  # noqa: PLR0913 - one for each option
         option = "--by-agent" if by_agent else "--grep"
         raise InputError(f"{option} and SESSION are mutually exclusive", hint="pass one of them")
     report = show_session_log(workspace, session, agent=agent)
-    return print_command_report(report, "\n".join(_render_session_log(report, tree=tree)), as_json=as_json)
+    return print_command_report(report, render_session_log(report, current_screen(), tree=tree), as_json=as_json)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,11 +264,18 @@ def _render_session_pairs(entries: Sequence[_SessionEntry], screen: Screen) -> I
         )
         agent = screen.cut(entry.agent, min(room, AGENT_COLUMNS_MAX))
         facts = f" · {entry.started} · {entry.duration} · {entry.files}"
-        yield (
-            " " * indent,
-            StyledText(agent, "agent"),
-            StyledText(screen.cut(facts, room - text_columns(agent)), "muted"),
-        )
+        if text_columns(agent + facts) <= room or not screen.is_terminal:
+            yield " " * indent, StyledText(agent, "agent"), StyledText(facts, "muted")
+        else:
+            yield from _render_stacked_facts(entry, screen)
+
+
+def _render_stacked_facts(entry: _SessionEntry, screen: Screen) -> Iterator[TextLine]:
+    """Yield the facts of a session below each other, for a terminal with too few columns for one line."""
+    room = screen.columns - STACKED_INDENT
+    yield " " * STACKED_INDENT, StyledText(screen.cut(entry.agent, room), "agent")
+    for fact in (entry.started, f"{entry.duration} · {entry.files}"):
+        yield " " * STACKED_INDENT, StyledText(screen.cut(fact, room), "muted")
 
 
 def _summarize_session_list(report: LogReport, search: SessionSearch) -> str:
@@ -291,34 +305,49 @@ def _render_sessions_by_agent(report: LogReport, agent: str | None, prompt_text:
     width = max(len(line.agent) for line in report.agents)
     return "\n".join(
         f"{line.agent:<{width}}  {line.sessions:>6,} {noun_for_count(line.sessions, 'session'):<8}"
-        f"  last {line.last[:19]}Z"
+        f"  last {format_time(line.last)}"
         for line in report.agents
     )
 
 
-def _render_session_line(session: SessionLine) -> str:
+def _render_session_head(session: SessionLine) -> Iterator[str]:
     nouns = ((session.prompts, "prompt"), (session.calls, "call"), (len(session.files), "file"))
     counts = ", ".join(count_noun(count, noun) for count, noun in nouns)
-    model = session.model or "unknown model"
-    return f"{session.started[:19]}Z  {session.agent:<12}  {session.session}  {model}  {counts}"
+    yield f"{format_time(session.started)}  {session.agent}  {session.session}"
+    yield f"  {session.model or 'unknown model'}, {counts}"
 
 
-def _render_session_log(report: SessionReport, *, tree: bool) -> Iterator[str]:
-    yield _render_session_line(report.session)
+def render_session_log(report: SessionReport, screen: Screen, *, tree: bool) -> Iterator[TextLine]:
+    """Yield the files, prompts and calls of a session in order, with the date where it changes.
+
+    Times are in the reader's zone. On a terminal, each prompt and call is one line.
+    """
+    yield from _render_session_head(report.session)
     for file in report.session.files:
         yield f"  changed {file}"
+    date = format_time(report.session.started)[:DATE_WIDTH]
+    for at, line in _render_session_items(report, tree=tree):
+        if (day := format_time(at)[:DATE_WIDTH]) != date:
+            date = day
+            yield date
+        yield screen.cut(escape_controls(line), screen.columns)
+
+
+def _render_session_items(report: SessionReport, *, tree: bool) -> Iterator[tuple[str, str]]:
+    """Yield each line below the head, with the time of its prompt or of the call that begins its branch."""
     children = _group_session_subcalls(report.calls) if tree else {}
     nested = {child.id for calls in children.values() for child in calls}
     items: list[PromptLine | CallLine] = [*report.prompts, *(c for c in report.calls if c.id not in nested)]
     subagent: str | None = None
     for item in sorted(items, key=_session_item_time):
         if isinstance(item, PromptLine):
-            yield _render_session_prompt(item)
+            yield item.at, _render_session_prompt(item)
             continue
         if tree and item.subagent not in (None, subagent):
-            yield f"{'':12}subagent {item.subagent}"
+            yield item.started, f"{'':12}subagent {item.subagent}"
         subagent = item.subagent
-        yield from _render_session_call_branch(item, children, int(tree and subagent is not None))
+        for line in _render_session_call_branch(item, children, int(tree and subagent is not None)):
+            yield item.started, line
 
 
 def _session_item_time(item: PromptLine | CallLine) -> str:
@@ -354,13 +383,17 @@ def _render_session_call_branch(call: CallLine, children: Mapping[str, list[Call
 
 
 def _render_session_prompt(prompt: PromptLine) -> str:
-    text = ERASED_PROMPT if prompt.text is None else " ".join(prompt.text.split())[:PROMPT_WIDTH]
-    return f"{prompt.at[11:19]}  > {text}"
+    text = ERASED_PROMPT if prompt.text is None else _shorten_prompt(" ".join(prompt.text.split()))
+    return f"{format_clock_time(prompt.at)}  > {text}"
+
+
+def _shorten_prompt(text: str) -> str:
+    return text if len(text) <= PROMPT_WIDTH else f"{text[: PROMPT_WIDTH - 1].rstrip()}…"
 
 
 def _render_session_call(call: CallLine, depth: int) -> str:
     what = ", ".join((*call.files, *call.sources))
-    return f"{call.started[11:19]} {MARKS[call.status]}{'  ' * (depth + 1)}{call.name}" + (f"  {what}" if what else "")
+    return f"{format_clock_time(call.started)} {MARKS[call.status]}{'  ' * (depth + 1)}{call.name}" + (f"  {what}" if what else "")
 
 
 WIDTH_OF_NUMBER = 7
@@ -385,19 +418,20 @@ def records_command(ctx: click.Context, *, limit: int, kind: str | None, as_json
       custody records -n 100 --kind edit
     """
     report = list_newest_records(open_command_workspace(ctx), limit=limit, kind=kind)
-    return print_command_report(report, _render_record_list(report), as_json=as_json)
+    return print_command_report(report, render_record_list(report, current_screen()), as_json=as_json)
 
 
-def _render_record_list(report: RecordsReport) -> str:
+def render_record_list(report: RecordsReport, screen: Screen) -> Iterator[TextLine]:
+    """Yield one line for each record; on a terminal, a long key is cut."""
     if not report.records:
-        return "nothing has been recorded here yet" if not report.total else "no record of this kind"
-    return "\n".join(render_record_line(record) for record in report.records)
+        yield "nothing has been recorded here yet" if not report.total else "no record of this kind"
+    for record in report.records:
+        yield screen.cut(escape_controls(_render_record_line(record)), screen.columns)
 
 
-def render_record_line(record: RecordSummary) -> str:
-    """Return one line for a record."""
+def _render_record_line(record: RecordSummary) -> str:
     name = record.record if record.number is None else f"{record.number:>{WIDTH_OF_NUMBER}}"
-    return f"{name}  {record.at:<24}  {record.kind:<11}  {record.key}"
+    return f"{name}  {format_time(record.at)}  {record.kind:<11}  {record.key}"
 
 
 @click.command("show")
@@ -423,5 +457,5 @@ def _render_record(report: ShowReport) -> str:
     lines = []
     for record, payload in zip(report.records, report.payloads, strict=True):
         content = "erased" if payload is None else indent_json(shorten_json_texts(payload))
-        lines += [render_record_line(record), f"  event  {record.event}", f"  digest {record.digest}", content]
+        lines += [_render_record_line(record), f"  event  {record.event}", f"  digest {record.digest}", content]
     return "\n".join(lines)

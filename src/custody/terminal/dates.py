@@ -37,6 +37,15 @@ def format_time(at: str, zone: tzinfo | None = None) -> str:
     return f"{parse_time(at).astimezone(zone):%Y-%m-%d %H:%M}"
 
 
+def format_clock_time(at: str, zone: tzinfo | None = None) -> str:
+    """Return the time of day of an ISO 8601 time as ``14:00:05`` in the reader's zone.
+
+    >>> format_clock_time("2026-03-03T09:10:58.5Z", UTC)
+    '09:10:58'
+    """
+    return f"{parse_time(at).astimezone(zone):%H:%M:%S}"
+
+
 def format_duration(start: str, end: str) -> str:
     """Return how long something took: ``48 min``, ``2 h 05 min``; under a minute ``1 min``.
 

@@ -85,7 +85,7 @@ class ApprovalCase:
     erased: int = 0
     """Erased decisions that may have been against the change."""
     reviewed_lines: int | None = None
-    """The lines of the author's largest reviewed change; None where it is no limit."""
+    """The lines of the author's largest reviewed change; None without such a limit."""
     damage: str | None = None
     """A later change of the log; None if nothing was found, or another check reports it."""
     is_drawn: bool = False

@@ -1,7 +1,7 @@
 """Which decisions count when a change may merge without review: those that somebody vouches for, about real changes.
 
-Only what speaks for an agent can be left out; a rejection or a revert counts whoever reported it. So no record that
-nobody vouches for makes an answer milder, and property tests hold that.
+Only what speaks for an agent can be left out; a rejection or a revert counts whoever reported it. So a
+self-reported record never makes an answer milder, and property tests hold that.
 """
 
 from collections import Counter
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from custody.core.assurance import Assurance, find_lowest_assurance
+from custody.core.identity import is_same_identity
 from custody.core.ids import AgentName, RecordRef
 from custody.trust.engine import decision_order_key, find_override_objection, find_valid_overrides, is_unreviewed
 from custody.trust.model import (
@@ -28,6 +29,7 @@ class Omission(Enum):
     """Why a decision in favor of an agent does not count when its changes may merge."""
 
     ASSURANCE = "below the required assurance"
+    OWN = "by the agent itself"
     UNREVIEWED = "merged without review"
     NO_COMMIT = "about no commit of this repository"
     NO_LINES = "about a change without lines of the agent"
@@ -38,8 +40,8 @@ class DecisionVouching:
     """Who vouches for a decision, before its assurance is known.
 
     ``chain`` is the assurance of the record in its chain, ``is_witness_chain`` whether the chain belongs to a witness.
-    ``is_second_party``: the named witness is no author or operator of the change. ``is_signed`` by a reviewer's key;
-    ``is_present``: that key proved that a person was there.
+    ``is_second_party``: the named witness neither wrote nor operated the change. ``is_signed``: a reviewer's key
+    signed it; ``is_present``: that key proved that a person was there.
     """
 
     chain: Assurance
@@ -196,21 +198,27 @@ class _StrictSelection:
                 by_id.setdefault(entry.id, []).append(entry)
         for id_ in dict.fromkeys((*by_id, *self._overrides)):
             statements = [self._settle_statement(entry) for entry in self._list_decided(id_, by_id.get(id_, ()))]
-            against = [one for one in statements if one.decision is DecisionType.REJECTED]
+            against = [statement for statement in statements if statement.decision is DecisionType.REJECTED]
             if against:
-                reviews = [one for one in against if all(map(self._belief.believes, (one.entry, one.source)))]
-                yield _join_rejections([one.entry for one in against], [one.entry for one in reviews])
-            yield from self._select_favorable([one for one in statements if one not in against])
+                reviews = [
+                    statement
+                    for statement in against
+                    if all(map(self._belief.believes, (statement.entry, statement.source)))
+                ]
+                yield _join_rejections(
+                    [statement.entry for statement in against], [statement.entry for statement in reviews]
+                )
+            yield from self._select_favorable([statement for statement in statements if statement not in against])
 
     def _list_decided(self, id_: str, entries: Sequence[DecisionEntry]) -> Iterator[DecisionEntry]:
-        """Yield the decisions with an id; a believed override stands for one that nobody else vouches for."""
+        """Yield the decisions with an id; a believed override stands for one that is not believed itself."""
         yield from entries
         if not any(self._is_believed_review(entry) for entry in entries):
             believed = [override for override in self._overrides.get(id_, ()) if self._belief.believes(override)]
             yield from (_decision_from_override(override) for override in believed[:1])
 
     def _settle_statement(self, entry: DecisionEntry) -> _Statement:
-        """Apply the overrides of a decision in order: one that nobody vouches for can only lower it."""
+        """Apply the overrides of a decision in order: one that is not believed can only lower it."""
         statement = _Statement(entry, entry.decision, entry)
         for override in self._overrides.get(entry.id, ()):
             is_lower = DECISION_VALUES[override.decision] < DECISION_VALUES[statement.decision]
@@ -232,11 +240,14 @@ class _StrictSelection:
 
     def _find_omission(self, entry: DecisionEntry) -> Omission | None:
         if not self._is_believed_review(entry):
+            if is_same_identity(entry.actor, self._agent):
+                return Omission.OWN
             return Omission.UNREVIEWED if is_unreviewed(entry) else Omission.ASSURANCE
         return _find_missing_ground(entry, self._belief)
 
     def _is_believed_review(self, entry: DecisionEntry) -> bool:
-        return self._belief.believes(entry) and not is_unreviewed(entry)
+        is_by_another = not is_same_identity(entry.actor, self._agent)
+        return self._belief.believes(entry) and is_by_another and not is_unreviewed(entry)
 
 
 def _decision_from_override(override: DecisionOverride) -> DecisionEntry:

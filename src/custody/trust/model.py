@@ -148,7 +148,7 @@ class ScoreState:
 
     ``active_ns`` is the time of its last decision, ``recovered_ns`` of its last recovery. ``inherited`` counts
     decisions about other models. ``earned`` is the score without the gain from inactivity: it decays down and never up;
-    None where it equals the score. ``unsampled`` counts rejections that are no reviews: they only lower the score.
+    None where it equals the score. ``unsampled`` counts rejections that only lower the score.
     """
 
     score: float

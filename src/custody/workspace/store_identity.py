@@ -9,7 +9,7 @@ from custody.core.wire.report import StoreReport
 from custody.workspace.machine import machine_user_name
 from custody.workspace.rules_in_force import load_workspace_team_policy
 from custody.workspace.store_key import ensure_store_key
-from custody.workspace.workspace import NO_REPOSITORY, Workspace
+from custody.workspace.workspace import NO_REPOSITORY, NO_REPOSITORY_HINT, Workspace
 
 ID_DIGITS = 4
 """Digits of the store's id in a suggested name."""
@@ -18,7 +18,7 @@ ID_DIGITS = 4
 def describe_store(workspace: Workspace) -> StoreReport:
     """Return this store's identity under the policy of HEAD; its id and key are made if they are missing."""
     if workspace.home is None:
-        raise InputError(NO_REPOSITORY)
+        raise InputError(NO_REPOSITORY, hint=NO_REPOSITORY_HINT)
     with workspace.writing() as store, store.writing():
         chain = store.ensure_own()
     key = ensure_store_key(workspace.home)

@@ -33,6 +33,7 @@ from custody.workspace.wiring import VIEWS
 
 T = TypeVar("T")
 NO_REPOSITORY = "not a git repository"
+NO_REPOSITORY_HINT = "run inside a git repository, or name one with -C"
 
 
 class CommandResources:
@@ -250,7 +251,7 @@ class Workspace:
     def service_file(self) -> Path:
         """Return the file with projects, tokens and jobs of the embedded store."""
         if self.home is None:
-            raise InputError(NO_REPOSITORY)
+            raise InputError(NO_REPOSITORY, hint=NO_REPOSITORY_HINT)
         return self.home / "service.db"
 
     @property
@@ -264,7 +265,7 @@ class Workspace:
     def _file(self) -> Path:
         folder = self.folder_of_project
         if folder is None:
-            raise InputError(NO_REPOSITORY)
+            raise InputError(NO_REPOSITORY, hint=NO_REPOSITORY_HINT)
         if folder != self.home and not _has_workspace_path(folder):
             raise InputError(f"unknown project '{self.project}'", hint="'custody project list' lists the projects")
         return folder / "custody.db"

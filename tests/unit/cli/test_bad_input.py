@@ -3,6 +3,7 @@
 import json
 import os
 import sqlite3
+import subprocess
 from contextlib import closing
 from pathlib import Path
 
@@ -37,6 +38,33 @@ def test_not_a_repository(tmp_path: Path, verb: tuple[str, ...]) -> None:
     assert (ran.status, ran.out) == (2, "")
     assert "hint:" in ran.err
     assert "Traceback" not in ran.err
+
+
+def test_every_verb_says_alike_that_there_is_no_repository(tmp_path: Path) -> None:
+    shown = "error: not a git repository\nhint: run inside a git repository, or name one with -C\n"
+    for words in (
+        ("log",),
+        ("blame", "x"),
+        ("why", "x:1"),
+        ("gate", "HEAD"),
+        ("stats",),
+        ("records",),
+        ("dupes", "list"),
+    ):
+        assert custody(tmp_path, *words).err == shown, words
+
+
+@pytest.mark.parametrize(
+    "words", [("blame", "a.py"), ("why", "a.py:1"), ("stats", "."), ("gate",), ("dupes", "check")], ids=lambda w: w[0]
+)
+def test_every_verb_says_alike_that_a_revision_is_unknown(repository: Path, words: tuple[str, ...]) -> None:
+    (repository / "a.py").write_text("x = 1\n")
+    for command in (("add", "."), ("commit", "--quiet", "-m", "x")):
+        subprocess.run(["git", *command], cwd=repository, check=True)
+    ran = custody(repository, *words, "nowhere")
+    assert ran.status == 2
+    first, second = ran.err.splitlines()
+    assert (first, second.startswith("hint: ")) == ("error: unknown revision 'nowhere'", True)
 
 
 def test_a_misspelt_verb_and_a_missing_folder(tmp_path: Path) -> None:
@@ -158,7 +186,6 @@ def test_export_into_a_folder_that_is_not_there(repository: Path) -> None:
 
 
 def test_export_into_a_closed_pipe_is_nobodys_error(repository: Path) -> None:
-    import subprocess
     import sys
 
     recorded(repository, 50, after="x" * 3000)

@@ -10,7 +10,6 @@ PLAIN = Circumstances()
 @table(
     ("stderr", "family", "hint"),
     [
-        (b"fatal: not a git repository (or any of the parent directories): .git", InputError, "-C"),
         (
             b"fatal: detected dubious ownership in repository at '/r'\nTo add an exception ...",
             GitError,
@@ -38,6 +37,21 @@ def test_known_messages(stderr: bytes, family: type[CustodyError], hint: str) ->
     assert type(error) is family
     assert escape_git_output(stderr) in error.message
     assert error.hint and hint in error.hint
+
+
+@table(
+    ("stderr", "message"),
+    [
+        (b"fatal: not a git repository (or any of the parent directories): .git", "not a git repository"),
+        (b"fatal: not a git repository (or any parent up to mount point /)\nStopping", "not a git repository"),
+        (b"fatal: not a git repository: '/gone/.git'", "not a git repository: '/gone/.git'"),
+        (b"fatal: bad revision 'nowhere'", "unknown revision 'nowhere'"),
+    ],
+)
+def test_what_users_cause_is_said_without_git(stderr: bytes, message: str) -> None:
+    error = explain_git_failure("rev-parse", 128, stderr, PLAIN)
+    assert isinstance(error, InputError)
+    assert (error.message, bool(error.hint)) == (message, True)
 
 
 def test_unknown_messages_are_git_errors() -> None:

@@ -190,7 +190,7 @@ def _resolve_blame_revision(repository: Repository, revision: str) -> CommitSha:
         return repository.resolve(revision)
     except InputError as error:
         hint = "pass a commit, branch or tag of this repository, such as HEAD~1"
-        raise InputError(f"cannot find the revision {revision!a}", hint=hint) from error
+        raise InputError(f"unknown revision {revision[:80]!a}", hint=hint) from error
 
 
 def _merge_blame_line_ranges(line_ranges: Sequence[Lines]) -> list[Lines]:

@@ -27,7 +27,6 @@ LIBRARY = (
     "secret_removal.py",
     "secret_scan.py",
     "secret_phrases.py",
-    "document_ids.py",
     "patterns.py",
     "redact.py",
     "snapshot.py",

@@ -31,23 +31,23 @@ def report_uncaught(kind, error, trace):  # type: ignore[no-untyped-def]
         os._exit(0)
 
 
-def _print_last_words(text, line, base):  # type: ignore[no-untyped-def]
+def _print_last_words(text: str, line: bytes, base: str) -> bool:
     sys.stderr.write(f"custody: not recorded: {text}\n")
     sys.stderr.flush()
     return False  # agents may discard it: it is counted too
 
 
-def _count_in_home(text, line, base):  # type: ignore[no-untyped-def]
+def _count_in_home(text: str, line: bytes, base: str) -> bool:
     return _append_gap(os.path.dirname(HERE), line)
 
 
-def _count_in_user_folder(text, line, base):  # type: ignore[no-untyped-def]
+def _count_in_user_folder(text: str, line: bytes, base: str) -> bool:
     folder = os.path.join(base, "custody")
     os.makedirs(folder, 0o700, exist_ok=True)
     return _append_gap(folder, line)
 
 
-def _append_gap(folder, line):  # type: ignore[no-untyped-def]
+def _append_gap(folder: str, line: bytes) -> bool:
     handle = os.open(os.path.join(folder, "gaps"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     return os.write(handle, line) > 0
 

@@ -7,9 +7,7 @@ Redacting a text again does not change it.
 
 from __future__ import annotations
 
-from .document_ids import is_document_id
 from .fast_primitives import sha256
-from .secret_phrases import find_recovery_phrases, find_spoken_passwords
 from .secret_scan import (
     MARKERS,
     PASSWORD,
@@ -22,6 +20,9 @@ from .secret_scan import (
     find_secret_markers,
     find_secret_token_rules,
     find_url_secrets,
+    has_password_word,
+    has_phrase_hint,
+    has_word_run,
     is_hash_context,
     is_known_not_secret,
     is_secret_placeholder,
@@ -323,8 +324,7 @@ def _find_secret_spans(text: str, look: SecretCandidates) -> list[TextSpan]:
     matches = list(_find_private_keys(text)) if "-----begin" in markers else []
     matches += _find_pattern_secrets(text, markers | look.tokens)
     matches += [(start, end, _choose_redaction_rule(says)) for start, end, says in find_named_secret_values(text, low)]
-    matches += [(start, end, "password") for start, end in find_spoken_passwords(text, low)]
-    matches += [(start, end, "recovery-phrase") for start, end in find_recovery_phrases(text, low)]
+    matches += _find_phrase_secrets(text, low)
     if "://" in text and "@" in text:
         matches += [(start, end, "address") for start, end in find_url_secrets(text)]
     if "private-lines" in markers:
@@ -334,6 +334,18 @@ def _find_secret_spans(text: str, look: SecretCandidates) -> list[TextSpan]:
     if look.needles:
         matches += _find_random_secrets(text, look.needles)
     return matches
+
+
+def _find_phrase_secrets(text: str, low: str) -> Iterator[TextSpan]:
+    """Yield passwords in sentences and recovery phrases; few texts may have either."""
+    if has_password_word(low.replace("passe", "passe "), low):
+        from .secret_phrases import find_spoken_passwords
+
+        yield from ((start, end, "password") for start, end in find_spoken_passwords(text, low))
+    if has_word_run(text.encode("latin-1", "replace")) or has_phrase_hint(low, low):
+        from .secret_phrases import find_recovery_phrases
+
+        yield from ((start, end, "recovery-phrase") for start, end in find_recovery_phrases(text, low))
 
 
 def _choose_redaction_rule(says: int) -> str:
@@ -456,7 +468,7 @@ def _is_harmless_random_word(text: str, start: int, end: int, public: list[tuple
     if (
         is_hash_context(text, start)
         or is_known_not_secret(text, start)
-        or is_document_id(text, start)
+        or _is_document_id(text, start)
         or any(first < start < last for first, last in public)
     ):
         return True
@@ -473,6 +485,37 @@ def _is_id_not_secret(names: list[str]) -> bool:
     """Return whether a name marks its value as an id, but not of a secret or a session."""
     words = split_secret_name(names[0]) if names else []
     return words[-1:] in (["id"], ["ids"]) and not {"secret", "token", "session", "key", "sess"}.intersection(words)
+
+
+_SITES = tuple(
+    "docs.google. drive.google. sheets.google. slides.google. forms.google. script.google. colab.research.google."
+    " calendar.google. photos.google. photos.app.goo.gl forms.gle lookerstudio.google. datastudio.google. figma.com"
+    " youtube.com youtu.be loom.com miro.com notion.so notion.site airtable.com sharepoint.com 1drv.ms onedrive.live."
+    " dropbox.com box.com quip.com canva.com overleaf.com gitbook. medium.com ipfs arweave.net lucid.app whimsical.com"
+    " mural.co typeform.com observablehq.com huggingface.co deepnote.com replit.com codepen.io excalidraw.com".split()
+)
+_FOLDERS = frozenset(
+    "d e u folders folder file files document documents doc docs spreadsheets presentation forms design proto board"
+    " boards playlist watch share view embed ipfs ipns blob c channel scl fi fo s p page pages projects drive open"
+    " notebooks viewer reporting".split()
+)
+URL_REACH = 200
+
+
+def _is_document_id(text: str, start: int) -> bool:
+    """Return whether a random word begins an element of the URL of a document, a drawing or a video."""
+    words = text[max(0, start - URL_REACH) : start].split()
+    before = words[-1] if words and not text[start - 1 : start].isspace() else ""
+    for character in "\"'`<>()[]{}":
+        before = before.rpartition(character)[2]
+    site, slash, path = before.lower().partition("://")[2].partition("/") if "://" in before else before.partition("/")
+    if not slash or not any(name in site for name in _SITES):
+        return False
+    folders = path.partition("?")[0].split("/")
+    key = before.rpartition("?")[2].rpartition("&")[2] if "?" in before else ""
+    if key:
+        return key in ("id=", "list=", "v=", "node-id=", "docId=", "srcid=", "resourcekey=")
+    return len(folders) < 2 or bool(_FOLDERS.intersection(folders[:-1])) or "ipfs" in site
 
 
 _AROUND = " \t\r\"'`+-,;>|*#()\\"

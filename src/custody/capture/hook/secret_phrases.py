@@ -59,9 +59,9 @@ JOINED_WORDS = (
 """Words of languages without spaces between a word, its particle and the value."""
 _LEADS = frozenset(
     "is was are now is: be currently still ist war lautet jetzt nun est sera maintenant es era ahora sar\u00e1 \u00e8"
-    " adesso \u00e9 agora fica jest teraz brzmi to \u044d\u0442\u043e \u0442\u0435\u043f\u0435\u0440\u044c \u2014 \u2013"
-    " - = -> => : \u2192 \u00e4r er on je \u0111\u00e3 l\u00e0 adalah olarak \u05d4\u05d9\u05d0 \u0647\u064a \u0939\u0948"
-    " \u03b5\u03af\u03bd\u03b1\u03b9 van".split()
+    " adesso \u00e9 agora fica jest teraz brzmi to \u044d\u0442\u043e \u0442\u0435\u043f\u0435\u0440\u044c \u2014"
+    " \u2013 - = -> => : \u2192 \u00e4r er on je \u0111\u00e3 l\u00e0 adalah olarak \u05d4\u05d9\u05d0 \u0647\u064a"
+    " \u0939\u0948 \u03b5\u03af\u03bd\u03b1\u03b9 van".split()
 )
 """Words and signs right before a password."""
 _WRAPPING = "\"'`()[]{}<>,;.\u00ab\u00bb\u201e\u201c\u201d\u2018\u2019\u300c\u300d\u300e\u300f\u3002\uff0c*"
@@ -247,7 +247,7 @@ def find_recovery_phrases(text: str, low: str) -> Iterator[tuple[int, int]]:
     ['legal']
     """
     data = text.encode("latin-1", "replace")  # one byte for each character, so places are the same
-    yield from _find_phrase_runs(data.translate(_SPACED), low, is_listed=False)
+    yield from _find_phrase_runs(data.replace(b"  ", b"||").translate(_SPACED), low, is_listed=False)
     if "12. " in low or "12) " in low or any(hint in low for hint in HINTS):
         yield from _find_phrase_runs(low.encode("latin-1", "replace").translate(_LISTED), low, is_listed=True)
 

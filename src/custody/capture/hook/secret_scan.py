@@ -200,7 +200,11 @@ def _is_plain_word(part: str) -> bool:
 
 def _count_part_odd_pairs(part: str) -> int:
     """Return the number of odd pairs in a part; -1 for a plain word and a public id."""
-    count = _odd[part] = -1 if _is_plain_word(part) or is_public_id(part) else count_odd_letter_pairs(part)
+    count = _odd[part] = (
+        -1
+        if _is_plain_word(part) or (len(part) in _PUBLIC_LENGTHS and is_public_id(part))
+        else count_odd_letter_pairs(part)
+    )
     return count
 
 
@@ -221,6 +225,9 @@ _CIDS = (
     ("12D3KooW", 52, _BASE58),
 )
 """Prefix, length and alphabet of the content ids and peer ids of IPFS."""
+
+
+_PUBLIC_LENGTHS = frozenset((ULID_LENGTH, *[length for _, length, _ in _CIDS]))
 
 
 def is_public_id(part: str) -> bool:
@@ -306,14 +313,14 @@ BARE_ODD_MIN = 0.5
 
 KEYWORDS = (
     *("pass", "pw", "secret", "token", "key", "auth", "cred", "mnemonic", "bearer", "basic", "sig=", "signature="),
-    *("kennwort", "wachtwoord", "senha", "haslo", "sifre", "contrasena", "salasana", "heslo", "mdp"),
+    *("kennwort", "wachtwoord", "senha", "haslo", "sifre", "mdp"),
 )
 """Every revealing name contains one of these."""
 
 _NAME_ENDINGS = (
     (("passphrase", "mnemonic"), PHRASE),
     (("password", "passwd", "passcode", "passwort", "pwd", "dbpass", "userpass", "keypass", "storepass"), PASSWORD),
-    (("kennwort", "wachtwoord", "senha", "haslo", "sifre", "contrasena", "salasana", "heslo", "motdepasse"), PASSWORD),
+    (("kennwort", "wachtwoord", "senha", "haslo", "sifre"), PASSWORD),
     (("secret", "token", "authorization"), SECRET),
     (("credential", "cred"), WEAK),
 )
@@ -799,7 +806,7 @@ COLON_BYTES_MIN = 16
 def is_colon_hex(value: str) -> bool:
     """Return whether ``value`` is at least 16 bytes in hexadecimal digits, separated by colons."""
     parts = value.split(":")
-    return len(parts) >= COLON_BYTES_MIN and all([len(part) == 2 and not part.strip(_HEX) for part in parts])
+    return len(parts) >= COLON_BYTES_MIN and all(len(part) == 2 and not part.strip(_HEX) for part in parts)
 
 
 def _is_secret_passphrase(value: str, name: str) -> bool:
@@ -1019,16 +1026,17 @@ def has_possible_secret(data: bytes) -> bool:
 
 
 def _has_secret_hint(data: bytes) -> bool:
-    if b"\\u" in data:
-        decoded = decode_json_escapes(data)
-        if _has_spoken_password(decoded, lower_ascii(decoded)):
-            return True  # the words of other languages are known by their letters
-        if _has_plain_secret_hint(unescape_json_bytes(data, ODD)):
-            return True  # a character outside ASCII may be part of a value or separate words: check both
-    return _has_plain_secret_hint(unescape_json_bytes(data) if b"\\" in data else data)
+    if b"\\u" not in data:
+        return _has_plain_secret_hint(unescape_json_bytes(data) if b"\\" in data else data, has_sentences=True)
+    # A character outside ASCII may be part of a value or separate words: check both.
+    return (
+        _has_plain_secret_hint(unescape_json_bytes(data, ODD), has_sentences=True)
+        or _has_escaped_password(data)
+        or _has_plain_secret_hint(unescape_json_bytes(data), has_sentences=False)
+    )
 
 
-def _has_plain_secret_hint(data: bytes) -> bool:
+def _has_plain_secret_hint(data: bytes, *, has_sentences: bool) -> bool:
     words = split_token_candidates(data)
     longer = filter_secret_candidates(words)
     if find_secret_token_rules(longer):
@@ -1042,17 +1050,41 @@ def _has_plain_secret_hint(data: bytes) -> bool:
         any(find_secret_markers(joined, text))
         or (b"://" in data and b"@" in data and any(find_url_secrets(text)))
         or any(find_named_secret_values(text, low))
-        or (_has_password_word(joined, low) and _has_spoken_password(text, low))
-        or ((_has_word_run(data) or _has_phrase_hint(joined, low)) and _has_recovery_phrase(text, low))
+        or (has_sentences and _has_sentence_secret(data, text, low, joined))
     )
 
 
-_PASSWORD_STEMS = (
-    *("passwor", "passwd", "passphr", "passcod", "passord", "passe ", "kennwort", "wachtwoord", "senha", "haslo"),
-    *("sifre", "salasana", "heslo", "contrase", "clave", "parola", "sandi "),
+def _has_sentence_secret(data: bytes, text: str, low: str, joined: str) -> bool:
+    """Return whether a text may have a password in a sentence, or a recovery phrase; ``joined`` are its words."""
+    return (has_password_word(joined, low) and _has_spoken_password(text, low)) or (
+        (has_word_run(data) or has_phrase_hint(joined, low)) and _has_recovery_phrase(text, low)
+    )
+
+
+_PASS_STEMS = ("passw", "passph", "passcod", "passord", "passe ")
+_OTHER_STEMS = (
+    "woord",
+    "kennwort",
+    "senha",
+    "haslo",
+    "sifre",
+    "salasana",
+    "heslo",
+    "contrase",
+    "clave",
+    "parola",
+    "sandi",
 )
 """A word for a password contains one of these, or characters other than ASCII."""
-_PHRASE_HINTS = ("mnemonic", "seed", "recovery", "phrase", "wallet", "bip39", "bip-39")
+_ASCII = bytes(range(128))
+_FOREIGN_LETTERS = tuple(
+    "\u015f \u0142 \u00f6 \u00f3 \u1ead \u043f\u0430\u0440\u043e \u03ba\u03c9\u03b4 \u05e1\u05d9\u05e1"
+    " \u0643\u0644\u0645 \u092a\u093e\u0938 \u5bc6\u7801 \u5bc6\u78bc \u53e3\u4ee4 \u30d1\u30b9\u30ef"
+    " \u6697\u8a3c \ube44\ubc00 \ud328\uc2a4 \uc554\ud638 \u0e23\u0e2b\u0e31".encode().split()
+)
+"""Letters of the words for a password that have other characters than ASCII."""
+_PASSWORD_STEM_BYTES = tuple([stem.strip().encode() for stem in (*_PASS_STEMS, *_OTHER_STEMS)])
+_PHRASE_HINTS = ("mnemonic", "seed", "recovery", "phrase", "wallet", "bip")
 _RUN_WORDS = 12
 _RUN = b"a" * 47
 """The shape of the shortest recovery phrase."""
@@ -1064,17 +1096,38 @@ _PROSE_WORDS = frozenset(
 """Frequent words that recovery phrases do not have: with them, most prose is passed over."""
 
 
-def _has_password_word(joined: str, low: str) -> bool:
-    return not low.isascii() or any([stem in joined for stem in _PASSWORD_STEMS])
+def _has_escaped_password(data: bytes) -> bool:
+    """Return whether a sentence with escaped characters has a password."""
+    low = data.lower()
+    is_punctuation = low.count(b"\\u") == low.count(b"\\u20")
+    if is_punctuation and not any(low.find(stem) >= 0 for stem in _PASSWORD_STEM_BYTES):
+        return False
+    decoded = decode_json_escapes(data)
+    text = lower_ascii(decoded)
+    return has_password_word(text.replace("passe", "passe "), text) and _has_spoken_password(decoded, text)
 
 
-def _has_phrase_hint(joined: str, low: str) -> bool:
-    return "12. " in low or "12) " in low or any([hint in joined for hint in _PHRASE_HINTS])
+def has_password_word(joined: str, low: str) -> bool:
+    """Return whether the words ``joined`` of the text ``low`` may contain a word for a password."""
+    if "pass" in joined and any(stem in joined for stem in _PASS_STEMS):
+        return True
+    if any(stem in joined for stem in _OTHER_STEMS):
+        return True
+    if low.isascii():
+        return False
+    # Of most texts only punctuation is left, so this is faster than to search for every word.
+    letters = low.encode("utf-8", "surrogatepass").translate(None, _ASCII)
+    return any(letter in letters for letter in _FOREIGN_LETTERS)
 
 
-def _has_word_run(data: bytes) -> bool:
+def has_phrase_hint(joined: str, low: str) -> bool:
+    """Return whether a text has a numbered list, or mentions what recovery phrases are for."""
+    return "12. " in low or "12) " in low or any(hint in joined for hint in _PHRASE_HINTS)
+
+
+def has_word_run(data: bytes) -> bool:
     """Return whether there are twelve words of three to eight small letters, and nothing but spaces between them."""
-    shape = data.translate(_RUN_SHAPE)
+    shape = data.replace(b"  ", b"||").translate(_RUN_SHAPE)  # indentation is no part of a phrase
     at = shape.find(_RUN)
     while at >= 0:
         end = shape.find(b"|", at)

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import msgspec
 
+from custody.core.assurance import SELF_REPORTED_ONLY
 from custody.core.errors import InputError
 from custody.core.wire.canonical import Json, describe_conversion_error, dump_canonical_json, parse_json_bytes
 from custody.core.wire.report import IntegrityFinding, Report
@@ -79,9 +80,6 @@ def render_skipped_check(check: SkippedCheck) -> str:
 def count_lines_by_author(added: AddedLines) -> dict[str, int]:
     """Return the number of added lines by kind of author, as text names them."""
     return {"agent": added.agent, "mixed": added.mixed, "person": added.person, "unknown": added.none}
-
-
-SELF_REPORTED_ONLY = " (self-reported evidence only)"
 
 
 def render_assurance_note(level: str, assurance: str) -> str:

@@ -1,7 +1,7 @@
 """``custody init``, ``custody uninstall`` and ``custody doctor``."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
@@ -9,6 +9,7 @@ from custody.core.errors import InputError
 from custody.core.plural import count_noun
 from custody.core.wire.report import (
     AgentReport,
+    DoctorCheck,
     DoctorReport,
     InitReport,
     SetUpFile,
@@ -28,8 +29,8 @@ from custody.intake.install.init import (
 )
 from custody.intake.install.repository_status import find_tools_to_import
 from custody.intake.install.team_policy import write_team_policy
-from custody.terminal.frame import json_option, open_command_workspace, print_command_report
-from custody.terminal.screen import Role, StyledText, TextLine
+from custody.terminal.frame import current_screen, json_option, open_command_workspace, print_command_report
+from custody.terminal.screen import Role, Screen, StyledText, TextLine, escape_controls, wrap_text
 from custody.workspace.workspace import Workspace
 
 
@@ -76,7 +77,8 @@ def init_command(
         return print_command_report(policy, "\n".join(_render_team_policy(policy)), as_json=as_json)
     requested = tuple(dict.fromkeys(agents)) or _choose_setup_agents(workspace, yes=yes, user=level["user"])
     report = install_agent_hooks(workspace, InitRequest(agents=requested, **level))
-    lines = [_render_agent_setup(report, show_missing=not agents)]
+    machine = find_installed_agents(workspace, user=True)
+    lines = [_render_agent_setup(report, machine, show_missing=not agents)]
     if not as_json:
         lines += [f"hint: {command}" for command in list_tool_commands(find_tools_to_import(workspace))]
     return print_command_report(report, "\n".join(lines), as_json=as_json)
@@ -105,8 +107,11 @@ def _choose_setup_agents(workspace: Workspace, *, yes: bool, user: bool) -> tupl
     return tuple(name for name in used if click.confirm(f"Record {TITLES[name]}?", default=True, err=True))
 
 
-def _render_agent_setup(report: InitReport, *, show_missing: bool) -> str:
-    """Render the changes; with ``show_missing`` also the agents that are not installed."""
+def _render_agent_setup(report: InitReport, machine: Sequence[str], *, show_missing: bool) -> str:
+    """Render the changes; with ``show_missing`` also the agents that are not installed.
+
+    ``machine`` has the agents that are installed. Of others, only a folder in this repository may have been found.
+    """
     titles = ", ".join(TITLES[name] for name in report.agents)
     lines = [f"{'Would set up' if report.dry_run else 'Set up'} recording for {titles}"] if report.agents else []
     if not report.agents and not report.already:
@@ -114,9 +119,11 @@ def _render_agent_setup(report: InitReport, *, show_missing: bool) -> str:
     lines += [line for file in report.files for line in render_setup_file(file)]
     lines += report.off.values()
     known = (*report.agents, *report.already)
+    others = [name for name in report.found if name not in known]
     for label, names in (
         ("Already set up", report.already),
-        ("Installed, but not set up", [name for name in report.found if name not in known]),
+        ("Installed, but not set up", [name for name in others if name in machine]),
+        ("Folder in this repository, but not set up", [name for name in others if name not in machine]),
         ("Not installed", [name for name in TITLES if show_missing and name not in (*report.found, *known)]),
     ):
         if names:
@@ -176,6 +183,9 @@ def _render_uninstall(report: UninstallReport) -> str:
     return "\n".join(lines or ["custody is not set up in this repository"])
 
 
+CHECK_COLUMNS = 23
+"""Where the text of a check begins."""
+MARK_COLUMNS = 9
 _MARK = {"well": "ok     ", "note": "warning", "ill": "FAILED "}
 _ROLE: Mapping[str, Role] = {"well": "ok", "note": "warn", "ill": "bad"}
 
@@ -197,25 +207,47 @@ def doctor_command(ctx: click.Context, *, rebuild: bool, verbose: bool, as_json:
       custody doctor --rebuild
     """
     report = run_doctor_checks(open_command_workspace(ctx), rebuild=rebuild)
-    return print_command_report(report, _render_doctor_checks(report, verbose=verbose), as_json=as_json)
+    return print_command_report(
+        report, render_doctor_checks(report, current_screen(), verbose=verbose), as_json=as_json
+    )
 
 
-def _render_doctor_checks(report: DoctorReport, *, verbose: bool) -> Iterator[TextLine]:
+def render_doctor_checks(report: DoctorReport, screen: Screen, *, verbose: bool) -> Iterator[TextLine]:
     """Yield failed checks, then warnings, then the checks that are ok: in one line, or all of them."""
     if report.rebuilt is not None:
         yield f"rebuilt the tables of {count_noun(report.rebuilt, 'record')}"
     for state in ("ill", "note", *(("well",) if verbose else ())):
         for check in report.checks:
             if check.state == state:
-                yield StyledText(_MARK[state], _ROLE[state]), f"  {check.name:<12}  {check.what}"
-                if check.hint:
-                    yield f"{'':23}{check.hint}"
-    passed = [check.name for check in report.checks if check.state == "well"]
+                yield from _render_doctor_check(check, screen)
+    troubled = {check.name for check in report.checks if check.state != "well"}
+    passed = [check.name for check in report.checks if check.name not in troubled]
     if passed and not verbose:
-        yield StyledText(_MARK["well"], _ROLE["well"]), f"  {', '.join(dict.fromkeys(passed))} (-v shows details)"
+        names = f"{', '.join(dict.fromkeys(passed))} (-v shows details)"
+        first, *rest = _wrap_below(names, screen, indent=MARK_COLUMNS)
+        yield StyledText(_MARK["well"], _ROLE["well"]), f"  {first}"
+        yield from (f"{'':{MARK_COLUMNS}}{line}" for line in rest)
     if verbose:
         yield f"store: {report.store}"
     yield from _render_doctor_agents(report)
+
+
+def _render_doctor_check(check: DoctorCheck, screen: Screen) -> Iterator[TextLine]:
+    """Yield a check, with what it found and its hint beside its name, or below it on a narrow terminal."""
+    mark = StyledText(_MARK[check.state], _ROLE[check.state])
+    is_narrow = screen.is_terminal and screen.columns < 2 * CHECK_COLUMNS
+    indent = 2 if is_narrow else CHECK_COLUMNS
+    lines = [line for text in (check.what, check.hint) if text for line in _wrap_below(text, screen, indent=indent)]
+    if is_narrow:
+        yield mark, f"  {check.name}"
+    else:
+        yield mark, f"  {check.name:<12}  {lines.pop(0)}"
+    yield from ((" " * indent, line) for line in lines)
+
+
+def _wrap_below(text: str, screen: Screen, *, indent: int) -> list[str]:
+    text = escape_controls(text)
+    return wrap_text(text, screen.columns - indent) if screen.is_terminal else [text]
 
 
 def _render_doctor_agents(report: DoctorReport) -> list[str]:

@@ -42,7 +42,7 @@ CREATE TABLE head_statement (
 ) {clustered};
 
 -- What stands in place of each record's texts when its chain is shared: fixed once its owner signed the chain's head.
-CREATE TABLE IF NOT EXISTS record_outline (
+CREATE TABLE record_outline (
     store_id {text} NOT NULL,  -- the chain
     seq      {int} NOT NULL,   -- the record
     digest   {blob} NOT NULL,  -- SHA-256 of the outline; zeros if the record is shared unchanged
@@ -51,7 +51,7 @@ CREATE TABLE IF NOT EXISTS record_outline (
 ) {clustered};
 
 -- The last head that this store saw of each chain, by remote.
-CREATE TABLE IF NOT EXISTS head_seen (
+CREATE TABLE head_seen (
     remote    {text} NOT NULL,  -- SHA-256 of the URL of the remote
     store_id  {text} NOT NULL,  -- the chain
     seq       {int} NOT NULL,   -- how far it reached

@@ -162,7 +162,7 @@ class ApprovalQuery:
         decided = decide_approval(case, rules)
         imported_count = len(self._decisions) - len(self._own_decisions)
         if self._policy.least is not Assurance.SELF_REPORTED or not imported_count:
-            return decided  # with a minimum, decisions that nobody vouches for were left out before
+            return decided  # with a minimum, decisions below it were left out before
         agent, own = AgentName(case.author.agent), self._select_own(case.author)
         alone = decide_approval(
             replace(

@@ -46,7 +46,7 @@ class DecisionPolicy:
 
 
 def load_decision_policy(workspace: Workspace, store: Store) -> DecisionPolicy:
-    """Return who is believed about decisions, as the team's policy in HEAD says; outside a repository nobody is."""
+    """Return who is believed about decisions, as the team's policy in HEAD says; outside a repository there is none."""
     if isinstance(workspace, FolderWorkspace) or not has_workspace_repository(workspace):
         return DecisionPolicy()
     team = load_workspace_team_policy(workspace)
@@ -108,7 +108,7 @@ class DecisionRater:
         )
 
     def _find_signing_reviewer(self, record: Record, claim: WitnessClaim) -> TeamReviewer | None:
-        """Return the reviewer whose key made the signature of a decision; None if nobody's on the list did."""
+        """Return the reviewer whose key made the signature of a decision; None if no listed one did."""
         listed = self._policy.team.find_reviewers(claim.by, self._now_ns)
         payload = self._store.tables.payload(record) if listed and claim.signature is not None else None
         if not isinstance(payload, dict) or claim.signature is None:
@@ -122,7 +122,7 @@ class DecisionRater:
         return None
 
     def _is_second_party(self, view: Decision, claim: WitnessClaim, signer: TeamReviewer | None) -> bool:
-        """Return whether a witness is known to be no author or operator of the change."""
+        """Return whether a witness is known to be neither an author nor an operator of the change."""
         people = self._read_people(view)
         if people is None:
             return False

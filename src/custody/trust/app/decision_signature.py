@@ -13,7 +13,7 @@ WITNESS = "witness"
 
 
 def encode_signed_decision(event: Mapping[str, Json]) -> bytes:
-    """Return the bytes that a reviewer signs: the canonical JSON of the event without its witness."""
+    """Return the message of a reviewer's signature: the canonical JSON of the event without its witness."""
     return dump_canonical_json({name: value for name, value in event.items() if name != WITNESS})
 
 

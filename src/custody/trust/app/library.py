@@ -158,7 +158,7 @@ class TrustLineageManager:
     def should_auto_approve(self, agent_id: str, change_size: int) -> Approval:
         """Return whether the agent may merge so many lines without review; the result is a bool with reasons.
 
-        Nobody but the caller vouches for the decisions in the folder, so the answer is self-reported.
+        The answer is self-reported: only the caller vouches for the decisions in the folder.
         """
         check_decision_count("the size of the change", change_size)
         approval = approve_change_lines(self._trust(str(agent_id)), change_size, self.rules)

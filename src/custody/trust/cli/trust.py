@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 import click
 
+from custody.core.assurance import SELF_REPORTED_ONLY
 from custody.core.plural import count_noun
 from custody.terminal.frame import current_screen, json_option, print_command_report
 from custody.terminal.screen import Piece, Role, Screen, StyledText, TextLine, table_lines
@@ -40,7 +41,6 @@ from custody.trust.wire import (
 
 AGENT_COLUMNS_MAX = 16
 DAY_HOURS = 24
-SELF_REPORTED_ONLY = " (self-reported evidence only)"
 TIER_ROLES: Mapping[str, Role | None] = MappingProxyType(
     {"verified": "ok", "high": "ok", "medium": None, "low": "warn", "untrusted": "bad"}
 )
@@ -72,11 +72,11 @@ def approve(
     """
     request = ApprovalRequest(change=change, agent=agent, approver=approver, dry_run=dry_run)
     report = trust_approve(require_trust_repository(ctx), request)
-    return print_command_report(report, "\n".join(_render_approval(report)), as_json=as_json)
+    return print_command_report(report, "\n".join(_render_approval(report, change)), as_json=as_json)
 
 
-def _render_approval(report: TrustApproveReport) -> Iterator[str]:
-    yield _describe_approval(report)
+def _render_approval(report: TrustApproveReport, change: str) -> Iterator[str]:
+    yield f"{_describe_approval(report)}  {change}"
     for reason in report.reasons:
         yield f"  {reason.code}: {reason.sentence}"
     yield from (render_agent_approval(agent) for agent in report.agents)
@@ -85,12 +85,13 @@ def _render_approval(report: TrustApproveReport) -> Iterator[str]:
     yield f"{report.fork[:SHORT_DIGITS]}..{report.head[:SHORT_DIGITS]}: {lines}{areas}"
     if report.approved:
         yield f"recorded as {', '.join(report.recorded)}" if report.recorded else "nothing new to record"
+    yield f"hint: custody gate {change} also checks authors, duplicates and citations"
 
 
 def _describe_approval(report: TrustApproveReport) -> str:
     """Return the answer, and whether it rests on what any account could have written."""
     if not report.approved:
-        return "review"
+        return "needs review"
     is_self_reported = any(agent.assurance == "self-reported" for agent in report.agents)
     return f"approved{SELF_REPORTED_ONLY}" if is_self_reported else "approved"
 

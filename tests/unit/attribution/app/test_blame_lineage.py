@@ -740,7 +740,7 @@ def test_a_folder_inside_the_repository_names_files_from_there(scene: Scene) -> 
     [
         ("nothing.py", None, "cannot read 'nothing.py'"),
         ("nothing.py", "HEAD", "cannot find 'nothing.py'"),
-        ("app.py", "no-such-branch", "cannot find the revision 'no-such-branch'"),
+        ("app.py", "no-such-branch", "unknown revision 'no-such-branch'"),
         ("../outside.py", None, "outside"),
         ("binary.bin", None, "'binary.bin' is a binary file"),
         ("binary.bin", "HEAD", "'binary.bin' is a binary file"),

@@ -215,7 +215,7 @@ def test_the_report_names_profile_document(scene: Scene) -> None:
     ("arguments", "message"),
     [
         (["nothing.py"], "cannot read 'nothing.py'"),
-        (["app.py", "no-such-branch"], "cannot find the revision 'no-such-branch'"),
+        (["app.py", "no-such-branch"], "unknown revision 'no-such-branch'"),
         (["../app.py"], "outside"),
         (["app.py", "-L", "6"], "has only 5 lines"),
         (["app.py", "-L", "0,2"], "invalid line range 0,2"),

@@ -12,8 +12,13 @@ import pytest
 
 from custody.capture.hook.event_home import locate_event_fallback, record_capture_gap
 from custody.core.wire.report import DoctorCheck, DoctorReport, HookReport
+<<<<<<< HEAD
 from custody.intake.cli.setup import _render_doctor_checks
+from custody.intake.install.agent_status import CheckState, check_agent_hooks
+=======
+from custody.intake.cli.setup import render_doctor_checks
 from custody.intake.install.agent_status import check_agent_hooks
+>>>>>>> plain-cli
 from custody.intake.install.init import InitRequest, install_agent_hooks
 from custody.terminal.screen import Screen
 from custody.workspace.workspace import Workspace
@@ -63,13 +68,43 @@ def test_warnings_come_before_one_line_of_what_is_ok(repository: Path) -> None:
     assert not any("(-v shows details)" in line for line in listed)
 
 
+@pytest.mark.parametrize("columns", [20, 40, 80])
+def test_no_line_is_wider_than_the_terminal(columns: int) -> None:
+    words = "a hook of another repository records nothing here, so run the command below " * 3
+    checks = [DoctorCheck(f"check{n}", state, words, words) for n, state in enumerate(["ill", "note", *["well"] * 20])]
+    hook = HookReport(command=None, agents={})
+    found = DoctorReport(outcome="found", store="s", checks=checks, rebuilt=None, hook=hook, agents=[])
+    screen = Screen(columns=columns, rows=24, is_terminal=True)
+    for verbose in (False, True):
+        lines = [screen.render(line) for line in render_doctor_checks(found, screen, verbose=verbose)]
+        assert max(map(len, lines)) <= columns
+    assert " ".join(" ".join(lines).split()).count(words.strip()) == 2 * len(checks)
+
+
+def test_a_check_with_a_problem_is_not_listed_as_ok() -> None:
+    states: dict[str, tuple[CheckState, CheckState]] = {
+        "hook": ("well", "note"),
+        "forks": ("well", "ill"),
+        "space": ("well", "well"),
+    }
+    checks = [DoctorCheck(name, state, "x") for name, both in states.items() for state in both]
+    hook = HookReport(command=None, agents={})
+    found = DoctorReport(outcome="found", store="s", checks=checks, rebuilt=None, hook=hook, agents=[])
+    screen = Screen(columns=80, rows=24)
+    assert [screen.render(line) for line in render_doctor_checks(found, screen, verbose=False)] == [
+        "FAILED   forks         x",
+        "warning  hook          x",
+        "ok       space (-v shows details)",
+    ]
+
+
 def test_a_failed_check_is_first_and_in_color() -> None:
     checks = [DoctorCheck("space", "well", "9 MiB free"), DoctorCheck("views", "note", "a\x1b[2Jb", "wait")]
     checks.append(DoctorCheck("forks", "ill", "1 record has a conflicting position", "run 'custody verify'"))
     hook = HookReport(command=None, agents={})
     found = DoctorReport(outcome="found", store="s", checks=checks, rebuilt=None, hook=hook, agents=[])
     screen = Screen(columns=80, rows=24, is_terminal=True, has_color=True)
-    assert [screen.render(line) for line in _render_doctor_checks(found, verbose=False)] == [
+    assert [screen.render(line) for line in render_doctor_checks(found, screen, verbose=False)] == [
         "\x1b[31mFAILED \x1b[0m  forks         1 record has a conflicting position",
         "                       run 'custody verify'",
         "\x1b[33mwarning\x1b[0m  views         a\\x1b[2Jb",

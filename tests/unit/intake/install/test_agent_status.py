@@ -88,7 +88,8 @@ def test_init_says_what_it_left_alone_and_what_lies_on_disk(built: Built, home: 
     a_session(built).put(home)
     (built.path / ".claude").mkdir()
     ran = custody(built.path, "init", "--agent", "gemini", "--no-git-hooks")
-    assert "Installed, but not set up: Claude Code\n" in ran.out and "Not installed" not in ran.out
+    assert "Folder in this repository, but not set up: Claude Code\n" in ran.out
+    assert "nstalled" not in ran.out, "a folder that git tracks shows no installed agent"
     assert "Gemini CLI has 1 session on disk, not imported yet (run 'custody import gemini')" in ran.out
 
 

@@ -2,13 +2,16 @@
 
 import json
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from custody.core.wire.report import LogReport
-from custody.ledger.cli import SessionSearch, render_session_list
-from custody.ledger.sessions import list_session_log, shorten_session_ids
+from custody.ledger.cli import SessionSearch, render_record_list, render_session_list, render_session_log
+from custody.ledger.records import list_newest_records
+from custody.ledger.sessions import list_session_log, shorten_session_ids, show_session_log
 from custody.terminal.screen import Screen, text_columns
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder, spool_of
@@ -101,6 +104,53 @@ def test_a_narrow_terminal_shows_two_lines_for_each_session(repository: Path) ->
     ]
 
 
+def test_twenty_columns_still_show_agent_and_date(repository: Path) -> None:
+    lines = listed(repository, Screen(columns=20, rows=24, is_terminal=True))
+    assert lines[:4] == ["2f6c81d0-b  why \\x1…", "  robot", "  2 hours ago", "  1 min · no edits"]
+    assert lines[8:12] == ["e04c        (no pro…", "  dr\\u202eone", "  2026-01-12", "  1 min · no edits"]
+
+
+@pytest.fixture
+def busy(repository: Path) -> Workspace:
+    """Return a repository with a session over midnight in New York, with long names."""
+    for event in (
+        an_event("prompt", session="2f6c81d0-aaaa", text=LONG + LONG, at="2026-01-31T04:00:00.123456789Z"),
+        an_event("call", session="2f6c81d0-aaaa", name="n" * 200, at="2026-01-31T05:30:00.5Z"),
+    ):
+        spool_of(repository).put(event)
+    return Workspace(repository)
+
+
+@pytest.fixture
+def _new_york(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "EST5EDT,M3.2.0,M11.1.0")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.parametrize("columns", [20, 40, 80])
+def test_a_session_and_records_fit_the_terminal(busy: Workspace, columns: int) -> None:
+    screen = Screen(columns=columns, rows=24, is_terminal=True)
+    session = render_session_log(show_session_log(busy, "2f6c"), screen, tree=False)
+    records = render_record_list(list_newest_records(busy, limit=9, kind=None), screen)
+    shown = [screen.render(part) for line in (*session, *records) for part in screen.wrap(line)]
+    assert len(shown) > 5
+    assert max(map(text_columns, shown)) <= columns
+
+
+@pytest.mark.usefixtures("_new_york")
+def test_times_are_the_readers_and_a_new_day_has_its_date(busy: Workspace) -> None:
+    lines = list(render_session_log(show_session_log(busy, "2f6c"), Screen(), tree=False))
+    assert lines[0] == "2026-01-30 23:00  robot  2f6c81d0-aaaa"
+    assert lines[2] == f"23:00:00  > {LONG[:99]}…"
+    assert lines[3:] == ["2026-01-31", "00:30:00    " + "n" * 200]
+    newest, oldest = render_record_list(list_newest_records(busy, limit=9, kind=None), Screen())
+    assert str(newest).split()[1:3] == ["2026-01-31", "00:30"]
+    assert str(oldest).split()[1:3] == ["2026-01-30", "23:00"]
+
+
 def test_agents_and_hints_are_colored_on_a_terminal_that_can(repository: Path) -> None:
     lines = listed(repository, Screen(columns=80, rows=24, is_terminal=True, has_color=True))
     assert lines[1] == " " * 12 + "\x1b[35mrobot\x1b[0m\x1b[2m · 2 hours ago · 1 min · no edits\x1b[0m"
@@ -111,7 +161,7 @@ def test_agents_and_hints_are_colored_on_a_terminal_that_can(repository: Path) -
     assert "\x1b[35mrobot\x1b[0m        why \\x1b[2J" in wide[1]
 
 
-@pytest.mark.parametrize("columns", [40, 80, 100, 120])
+@pytest.mark.parametrize("columns", [20, 40, 80, 100, 120])
 def test_no_line_is_wider_than_the_terminal(repository: Path, columns: int) -> None:
     assert max(map(text_columns, listed(repository, Screen(columns=columns, is_terminal=True)))) <= columns
 
@@ -149,7 +199,7 @@ def test_prompts_are_searched_in_any_case(repository: Path) -> None:
     assert (none.status, none.out) == (0, "no session has a prompt with 'no such \\x1b text'\n")
     assert custody(repository, "log", "--grep", "slow", "--agent", "robot").out.count("2f6c81d0") == 2
     assert custody(repository, "log", "--grep", "slow", "--by-agent").out == (
-        "robot       1 session   last 2026-01-31T10:00:00Z\n"
+        "robot       1 session   last 2026-01-31 10:00\n"
     )
     assert "cannot search prompts for an empty text" in custody(repository, "log", "--grep", " ").err
     both = custody(repository, "log", "2f6c81d0-b", "--grep", "slow")
@@ -185,11 +235,12 @@ def test_an_erased_prompt_is_null_and_not_found(repository: Path) -> None:
 
 def test_one_session_in_order_and_as_a_tree(repository: Path) -> None:
     lines = custody(worked(repository), "log", SESSION[:8], "--tree").out.splitlines()
-    assert lines[1] == "  changed a.py"
-    assert lines[2].endswith("  > please fix it")
-    assert lines[3].endswith("    Edit  a.py")
-    assert lines[4].strip() == "subagent sub-1"
-    assert lines[5].endswith(" !    Grep")
+    assert lines[1] == "  m-1, 1 prompt, 2 calls, 1 file"
+    assert lines[2] == "  changed a.py"
+    assert lines[3].endswith("  > please fix it")
+    assert lines[4].endswith("    Edit  a.py")
+    assert lines[5].strip() == "subagent sub-1"
+    assert lines[6].endswith(" !    Grep")
     flat = custody(repository, "log", SESSION).out.splitlines()
     assert not any("subagent" in line for line in flat)
 
@@ -282,8 +333,8 @@ def test_agents_are_counted_with_their_sessions(repository: Path) -> None:
         spool_of(repository).put(an_event("prompt", session=session, agent="robot"))
     spool_of(repository).put(an_event("prompt", session="s3", agent="drone", at="2026-01-30T12:00:00Z"))
     assert custody(repository, "log", "--by-agent").out.splitlines() == [
-        "drone       1 session   last 2026-01-30T12:00:00Z",
-        "robot       2 sessions  last 2026-01-31T12:00:00Z",
+        "drone       1 session   last 2026-01-30 12:00",
+        "robot       2 sessions  last 2026-01-31 12:00",
     ]
     assert custody(repository, "log", "s1", "--by-agent").status == 2
     assert custody(repository, "log", "--by-agent", "--agent", "drone").out.split()[0] == "drone"
