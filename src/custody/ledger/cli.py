@@ -26,12 +26,7 @@ from custody.core.wire.report import (
 )
 from custody.ledger.records import erase_record_bodies, list_newest_records, preview_record_erasure, show_named_records
 from custody.ledger.sessions import list_session_log, shorten_session_ids, show_session_log
-<<<<<<< HEAD
-from custody.terminal.dates import format_duration, format_when
-=======
-from custody.ledger.store_identity import describe_store
 from custody.terminal.dates import format_clock_time, format_duration, format_time, format_when
->>>>>>> plain-cli
 from custody.terminal.frame import current_screen, json_option, open_command_workspace, print_command_report
 from custody.terminal.screen import Screen, StyledText, TextLine, escape_controls, text_columns
 from custody.workspace.store_identity import describe_store
@@ -393,7 +388,9 @@ def _shorten_prompt(text: str) -> str:
 
 def _render_session_call(call: CallLine, depth: int) -> str:
     what = ", ".join((*call.files, *call.sources))
-    return f"{format_clock_time(call.started)} {MARKS[call.status]}{'  ' * (depth + 1)}{call.name}" + (f"  {what}" if what else "")
+    return f"{format_clock_time(call.started)} {MARKS[call.status]}{'  ' * (depth + 1)}{call.name}" + (
+        f"  {what}" if what else ""
+    )
 
 
 WIDTH_OF_NUMBER = 7

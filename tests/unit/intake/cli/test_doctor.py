@@ -12,13 +12,8 @@ import pytest
 
 from custody.capture.hook.event_home import locate_event_fallback, record_capture_gap
 from custody.core.wire.report import DoctorCheck, DoctorReport, HookReport
-<<<<<<< HEAD
-from custody.intake.cli.setup import _render_doctor_checks
-from custody.intake.install.agent_status import CheckState, check_agent_hooks
-=======
 from custody.intake.cli.setup import render_doctor_checks
-from custody.intake.install.agent_status import check_agent_hooks
->>>>>>> plain-cli
+from custody.intake.install.agent_status import CheckState, check_agent_hooks
 from custody.intake.install.init import InitRequest, install_agent_hooks
 from custody.terminal.screen import Screen
 from custody.workspace.workspace import Workspace
