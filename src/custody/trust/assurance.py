@@ -40,8 +40,8 @@ class DecisionVouching:
     """Who vouches for a decision, before its assurance is known.
 
     ``chain`` is the assurance of the record in its chain, ``is_witness_chain`` whether the chain belongs to a witness.
-    ``is_second_party``: the named witness neither wrote nor operated the change. ``is_signed``: a reviewer's key
-    signed it; ``is_present``: that key proved that a person was there.
+    ``is_second_party``: the named witness is neither an author nor an operator of the change. ``is_signed``: the key of
+    a reviewer signed it; ``is_present``: that key proved that a person was there.
     """
 
     chain: Assurance

@@ -207,3 +207,20 @@ def test_nothing_larger_than_twice_the_largest_reviewed_change_merges() -> None:
     assert decide_approval(case, small).reasons == (
         "the change has 41 lines, more than twice the 20 of the largest reviewed change of 'robot'",
     )
+
+
+@pytest.mark.parametrize(
+    ("was", "says", "counts"),
+    [
+        (REJECTED, ACCEPTED, REJECTED),
+        (MODIFIED, ACCEPTED, MODIFIED),
+        (ACCEPTED, MODIFIED, MODIFIED),
+        (ACCEPTED, REJECTED, REJECTED),
+    ],
+)
+def test_an_override_by_anybody_only_lowers(was: DecisionType, says: DecisionType, counts: DecisionType) -> None:
+    entry = replace(a_decision(was), patch=PATCH, agent_lines=5)
+    chosen = select_counting_entries(ROBOT, [entry, an_override(entry, says)], believing([entry]))
+    (kept,) = chosen.entries
+    assert isinstance(kept, DecisionEntry)
+    assert (kept.decision, kept.is_review) == (counts, (was, says) != (ACCEPTED, REJECTED))
