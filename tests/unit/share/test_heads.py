@@ -8,6 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from custody.config.team_policy import TeamPolicy, TeamStore
+from custody.core.assurance import Assurance
 from custody.core.errors import GitError, InputError
 from custody.core.ids import Link, StoreId
 from custody.core.tree_head import TreeHash
@@ -24,6 +26,7 @@ from custody.core.wire.head_statement import (
     format_key_fingerprint,
 )
 from custody.git import Exchange, RemoteMoveError
+from custody.ledger.assurance import rate_chains
 from custody.ledger.records import erase_record_bodies
 from custody.ledger.verify import verify_ledger
 from custody.share import heads as heads_module
@@ -300,6 +303,18 @@ def test_a_forged_outline_of_another_chain_does_not_reach_this_one(team: Team, a
     assert only(pull_from_git(bob, None)).outcome == "taken"
     with bob.reading() as store, ana.reading() as there:
         assert len(store.views.read_views(record)) == len(there.views.read_views(record)) > 0
+
+
+def test_the_listed_key_decides_whether_a_pulled_chain_is_enrolled(team: Team, ana: Workspace) -> None:
+    bob = team.clone("bob")
+    chain = StoreId(only(pull_from_git(bob, None)).store)
+    keys = {"right": key_of(ana), "wrong": key_of(bob)}
+    with bob.reading() as store:
+        rated = {
+            name: rate_chains(store, None, TeamPolicy({"ana": TeamStore(chain, key)}), NOON * NS)[chain]
+            for name, key in keys.items()
+        }
+    assert rated == {"right": Assurance.ENROLLED, "wrong": Assurance.SELF_REPORTED}
 
 
 # --- what others saw --------------------------------------------------------------------------------------------------
