@@ -41,10 +41,17 @@ from custody.intake.import_transcripts import (
 from custody.intake.install.repository_status import find_tools_to_import
 from custody.intake.wire import ImportEntireReport, ImportGitAiReport
 from custody.share.export import import_chain_export
-from custody.terminal.frame import json_option, open_command_workspace, print_command_report
+from custody.terminal.frame import (
+    json_option,
+    open_command_workspace,
+    print_command_report,
+    print_terminal_notice,
+    stop_progress,
+)
 from custody.terminal.screen import StyledText, TextLine
 from custody.workspace.workspace import Workspace
 
+STOPPED = "what was imported so far is stored; run the same command again to continue"
 DETECTION_LINES_MAX = 50
 WHOLE_BYTES_MAX = 64 << 20
 TRACE_FILES = ("traces.jsonl", "commit-links.jsonl")
@@ -215,7 +222,12 @@ def import_command(
     workspace = open_command_workspace(ctx)
     if ref is not None and not (paths and str(paths[0]) in TOOLS):
         raise InputError("--ref works only with git-ai and entire", hint="custody import git-ai --ref refs/notes/ai")
-    report, summary = _run_import(workspace, paths, transcripts, ref, texts=flags["texts"])
+    try:
+        report, summary = _run_import(workspace, paths, transcripts, ref, texts=flags["texts"])
+    except KeyboardInterrupt:
+        stop_progress(ctx)
+        print_terminal_notice(STOPPED)
+        raise
     lines = [*_render_import(summary, verbose=flags["verbose"])]
     if not paths and transcripts is None and not as_json:
         commands = list_tool_commands(find_tools_to_import(workspace))

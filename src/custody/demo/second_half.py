@@ -97,7 +97,7 @@ VERDICTS = (
     ),
     StoryStep(
         "Can others check a verdict?",
-        "CI signs the verdict. Whoever has its public key can check it, and judge the change again from a bundle of records.",
+        "CI signs the verdict. With its public key anybody can check it, and judge again from a bundle of records.",
         (
             Command(
                 f"custody gate main..{CLEAN} --format statement --sign-key ../ci --out ../verdict.json",
@@ -116,7 +116,7 @@ VERDICTS = (
             Command(
                 f"custody -C {CLONE} verify --verdict ../verdict.json --key ../ci.pub --min-level approve"
                 " --bundle ../verdict.bundle",
-                about="A fresh clone has no records. It checks signature and level, judges again, and gets the same bytes:",
+                about="A fresh clone has no records. It checks the signature, judges again, and gets the same bytes:",
                 says=("OK: the verdict is valid: approve", "signed by key"),
                 happens=_clone_repository,
                 needs=KEYGEN,

@@ -103,12 +103,12 @@ class _TranscriptImport:
     def all(self, files: list[Path]) -> None:
         """Find subagents in all files first, since the call that started one may be in a later file; then import."""
         sizes = {file: _transcript_file_size(file) for file in files}
-        self.workspace.progress.start("finding subagents", sum(sizes.values()))
+        self.workspace.progress.start_bytes("finding subagents", sum(sizes.values()))
         for file in files:
             for launch in self._find_subagent_launches(file):
                 self.starts.setdefault((launch.session, launch.subagent), launch.call)
             self.workspace.progress.step(sizes[file])
-        self.workspace.progress.start("importing transcripts", sum(sizes.values()))
+        self.workspace.progress.start_bytes("importing transcripts", sum(sizes.values()))
         for file in files:
             self._file(file)
         self._write()

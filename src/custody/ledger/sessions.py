@@ -48,7 +48,7 @@ ANY_NUMBER = 2**31 - 1
 """More sessions than exist; counting them would read every observation."""
 SHORT_ID_LENGTH = 8
 """Characters of a session's id that are shown, unless more are needed to tell it apart."""
-SESSIONS_SHOWN_MAX = 10
+SESSIONS_SHOWN_MAX = 3
 """Sessions that are listed if a name is ambiguous."""
 
 
@@ -293,8 +293,10 @@ def _make_session_name_error(named: str, agent: str | None, rows: Sequence[Sessi
     of_agent = "" if agent is None else f" of the agent '{agent}'"
     if not rows:
         return InputError(f"unknown session '{named}'{of_agent}", hint="'custody log' lists the sessions")
-    sessions = ", ".join(f"{row.agent} {row.session}" for row in rows[:SESSIONS_SHOWN_MAX])
-    more = f" and {len(rows) - SESSIONS_SHOWN_MAX} more" if len(rows) > SESSIONS_SHOWN_MAX else ""
-    is_same_id = len({row.session for row in rows}) == 1
+    ids = sorted({row.session for row in rows})
+    is_same_id = len(ids) == 1
+    shown = [f"{row.agent} {shorten_session_id(row.session, ids)}" for row in rows[:SESSIONS_SHOWN_MAX]]
+    sessions = ", ".join(shown)
+    more = f" and {len(rows) - SESSIONS_SHOWN_MAX:,} more" if len(rows) > SESSIONS_SHOWN_MAX else ""
     hint = "pass --agent" if is_same_id else "pass more of the id"
     return InputError(f"'{named}' is ambiguous{of_agent}: {sessions}{more}", hint=hint)

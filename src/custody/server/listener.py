@@ -70,7 +70,10 @@ def configure_service_logging() -> None:
     """Send the log of the service and the warnings of uvicorn to stderr."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
-    for name, level in (("custody.service", logging.INFO), ("uvicorn", logging.WARNING)):
+    # A person at a terminal reads warnings; a file or a log collector gets the reads of texts as well.
+    reads = logging.WARNING if sys.stderr.isatty() else logging.INFO
+    levels = (("custody.service", logging.INFO), ("custody.service.reads", reads), ("uvicorn", logging.WARNING))
+    for name, level in levels:
         logger = logging.getLogger(name)
         logger.handlers = [handler]
         logger.setLevel(level)

@@ -13,7 +13,7 @@ import click
 from custody.core.errors import InputError
 from custody.core.plural import count_noun
 from custody.share.sync import add_remote, list_remotes, pull_chains, push_chains, remove_remote
-from custody.share.wire import RemoteReport, SharedChain, SyncReport
+from custody.share.wire import PushReport, RemoteReport, SharedChain, SyncReport
 from custody.share.witness import WitnessOptions, check_store_id
 from custody.terminal.frame import CommandGroup, CommandTable, json_option, open_command_workspace, print_command_report
 
@@ -108,7 +108,8 @@ def pull_command(
 def _render_sync(report: SyncReport, outcomes: Mapping[str, str], empty: str) -> str:
     """Return the report as text; ``empty`` if it has no chains."""
     lines = [line for chain in report.chains for line in _describe_shared_chain(chain, outcomes[chain.outcome])]
-    return "\n".join(lines) or empty
+    destination = [f"To {report.remote}:"] if isinstance(report, PushReport) else []
+    return "\n".join((*destination, *lines)) if lines else empty
 
 
 def _describe_shared_chain(chain: SharedChain, template: str) -> list[str]:

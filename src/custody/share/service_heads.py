@@ -55,7 +55,7 @@ SIGNERS_MAX = 16
 def read_chain_heads(workspace: Workspace, chain: StoreId, *, after: int, until: int | None = None) -> SharedHeads:
     """Return the latest signed head of a chain by each key, with the digests of outlines after record ``after``.
 
-    The service signs its own chain up to record ``until``, or its end.
+    The service puts its signature on its own chain up to record ``until``, or its end.
     """
     with workspace.reading() as store:
         if chain in store.tables.list_owned_chains():

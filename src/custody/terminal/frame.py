@@ -159,7 +159,7 @@ def _make_terminal_progress(ctx: click.Context) -> Progress:
     line = ProgressLine(sys.stderr, detect_screen(sys.stderr).columns)
     ctx.meta[PROGRESS] = line
     ctx.call_on_close(line.stop)
-    return Progress(line.start, line.step)
+    return Progress(line.start, line.step, line.start_bytes)
 
 
 def stop_progress(ctx: click.Context) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import TextIO
 
+MEGABYTE = 1_000_000
 STEP_SECONDS_MIN = 0.1
 SHOWN_AFTER_SECONDS = 0.5
 """Work that ends sooner shows nothing."""
@@ -18,7 +19,7 @@ class ProgressLine:
         self._total: int | None = None
         self._count = 0
         self._started = self._drawn = 0.0
-        self._is_shown = False
+        self._is_shown = self._is_bytes = False
 
     def start(self, label: str, total: int | None) -> None:
         """Begin a piece of work; ``total`` is None if its size is not known."""
@@ -26,6 +27,12 @@ class ProgressLine:
         self._label, self._total, self._count = label, total, 0
         self._started = self._clock()
         self._drawn = 0.0
+        self._is_bytes = False
+
+    def start_bytes(self, label: str, total: int) -> None:
+        """Begin a piece of work that is counted in bytes, and shown in MB."""
+        self.start(label, total)
+        self._is_bytes = True
 
     def step(self, count: int) -> None:
         """Count more of the work as done."""
@@ -42,9 +49,12 @@ class ProgressLine:
             self._stream.flush()
             self._is_shown = False
 
+    def _format(self, count: int) -> str:
+        return f"{count / MEGABYTE:,.1f}" if self._is_bytes else f"{count:,}"
+
     def _draw(self) -> None:
-        of = "" if self._total is None else f" of {self._total:,}"
-        text = f"{self._label}: {self._count:,}{of}"
+        of = "" if self._total is None else f" of {self._format(self._total)}"
+        text = f"{self._label}: {self._format(self._count)}{of}{' MB' if self._is_bytes else ''}"
         self._stream.write(f"\r\x1b[K{text[: self._columns - 1]}")
         self._stream.flush()
         self._is_shown = True

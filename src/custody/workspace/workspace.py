@@ -128,10 +128,11 @@ Talk = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Callbacks: the start of a task with its total if known, and each advance."""
+    """Callbacks: the start of a task with its total if known, and each advance; ``start_bytes`` if bytes are counted."""
 
     start: Callable[[str, int | None], None] = lambda _what, _total: None
     step: Callable[[int], None] = lambda _count: None
+    start_bytes: Callable[[str, int], None] = lambda _what, _total: None
 
 
 @dataclass(frozen=True)

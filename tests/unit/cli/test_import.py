@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from custody.cli.import_ import _render_import, _summarize_agent_import
+from custody.cli.import_ import STOPPED, _render_import, _summarize_agent_import
 from custody.core.wire.report import ImportAgentsReport
 from tests.builders.cli import a_git_folder
 from tests.builders.events import an_event
@@ -150,6 +150,21 @@ def stored(repository: Path) -> int:
     except sqlite3.OperationalError:  # the store does not exist yet
         return 0
     return int(count)
+
+
+def test_an_import_that_is_interrupted_says_how_to_continue(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_session(repository).put(tmp_path / "t")
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("custody.cli.import_.import_transcripts", interrupt)
+    ran = custody(repository, "import", str(tmp_path / "t"))
+    assert (ran.status, ran.out) == (130, "")
+    assert ran.err.split("\n") == [STOPPED, "", "stopped", ""]
+    assert "run the same command again" in STOPPED
 
 
 def test_an_import_that_is_killed_loses_nothing(repository: Path, tmp_path: Path) -> None:

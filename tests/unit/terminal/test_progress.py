@@ -26,6 +26,19 @@ def test_long_work_shows_how_far_it_is_and_leaves_nothing_behind() -> None:
     assert stream.getvalue().endswith("\r\x1b[K")
 
 
+def test_bytes_are_shown_in_megabytes() -> None:
+    stream, clock = io.StringIO(), Clock()
+    line = ProgressLine(stream, 80, clock)
+    line.start_bytes("importing transcripts", 397_816_297)
+    clock.now += 1
+    line.step(151_108_974)
+    assert stream.getvalue() == "\r\x1b[Kimporting transcripts: 151.1 of 397.8 MB"
+    line.start("counting", 2)
+    clock.now += 1
+    line.step(1)
+    assert stream.getvalue().endswith("\r\x1b[Kcounting: 1 of 2")
+
+
 def test_it_is_redrawn_at_most_ten_times_a_second_and_never_wider_than_the_terminal() -> None:
     stream, clock = io.StringIO(), Clock()
     line = ProgressLine(stream, 12, clock)

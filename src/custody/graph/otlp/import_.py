@@ -122,7 +122,7 @@ def import_otlp(workspace: Workspace, paths: Sequence[Path], *, texts: bool = Fa
             raise InputError(f"cannot find '{path}'", hint="pass files of OpenTelemetry spans")
     with workspace.writing() as store:
         importing = _OtlpImport(workspace, store, texts)
-        workspace.progress.start("importing spans", sum(path.stat().st_size for path in paths))
+        workspace.progress.start_bytes("importing spans", sum(path.stat().st_size for path in paths))
         for path in paths:
             importing.file(path)
         importing.end()

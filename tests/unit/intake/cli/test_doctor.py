@@ -66,7 +66,7 @@ def test_warnings_come_before_one_line_of_what_is_ok(repository: Path) -> None:
 @pytest.mark.parametrize("columns", [20, 40, 80])
 def test_no_line_is_wider_than_the_terminal(columns: int) -> None:
     words = "a hook of another repository records nothing here, so run the command below " * 3
-    states: list[CheckState] = ["ill", "note", *["well"] * 20]
+    states: tuple[CheckState, ...] = ("ill", "note", *(("well",) * 20))
     checks = [DoctorCheck(f"check{n}", state, words, words) for n, state in enumerate(states)]
     hook = HookReport(command=None, agents={})
     found = DoctorReport(outcome="found", store="s", checks=checks, rebuilt=None, hook=hook, agents=[])

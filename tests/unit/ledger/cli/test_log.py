@@ -268,6 +268,16 @@ def test_an_unknown_and_an_ambiguous_session(repository: Path) -> None:
     assert custody(repository, "log", "two").status == 2
 
 
+def test_an_ambiguous_session_names_three_by_their_first_digits(repository: Path) -> None:
+    for n in range(5):
+        spool_of(repository).put(an_event("prompt", session=f"5d2f{n}c3e-0000-4000-8000-000000000000"))
+    ran = custody(repository, "log", "5d2f")
+    first, second = ran.err.splitlines()
+    assert first.startswith("error: '5d2f' is ambiguous: robot 5d2f")
+    assert first.endswith(" and 2 more") and first.count("robot") == 3 and "-0000" not in first
+    assert second == "hint: pass more of the id"
+
+
 def test_record_never_fails_and_gives_a_receipt(repository: Path, tmp_path: Path) -> None:
     event = '{"custody":1,"kind":"prompt","session":"s1","text":"hello"}'
     ran = custody(repository, "record", "--agent", "mine", "--receipt", stdin=event)
