@@ -12,7 +12,8 @@ from custody.core.assurance import Assurance
 from custody.core.errors import InputError
 from custody.core.ids import PENDING, RecordRef, Seq, StoreId
 from custody.core.record import ChainTip, Record, chain_tip_from_record
-from custody.core.wire.canonical import dump_canonical_json, parse_json_bytes
+from custody.core.wire.canonical import parse_json_bytes
+from custody.core.wire.head_statement import HEAD_NAMESPACE
 from custody.ledger.queries import HeadStatement, find_head_statements
 from custody.ledger.records import is_claim_record
 from custody.signing import allowed_signers_from_key, find_signer
@@ -20,19 +21,6 @@ from custody.store import Store
 from custody.workspace.rules_in_force import load_workspace_team_policy
 from custody.workspace.store_key import read_store_public_key
 from custody.workspace.workspace import Workspace
-
-HEAD_NAMESPACE = "custody-head"
-"""The namespace of signatures of head statements."""
-
-
-def encode_head_statement(head: ChainTip) -> bytes:
-    """Return the statement about the head of a chain that its owner puts a signature on.
-
-    >>> from custody.core.ids import Link, Seq
-    >>> encode_head_statement(ChainTip(StoreId("0f"), Seq(7), Link(b"\\xab")))
-    b'{"link":"ab","seq":7,"store":"0f"}'
-    """
-    return dump_canonical_json({"store": head.store, "seq": int(head.seq), "link": head.link.hex()})
 
 
 @dataclass(frozen=True, slots=True)

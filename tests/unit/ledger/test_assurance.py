@@ -10,7 +10,9 @@ from custody.config import TeamPolicy, TeamStore
 from custody.core.assurance import Assurance
 from custody.core.ids import StoreId
 from custody.core.record import ChainTip
-from custody.ledger.assurance import HEAD_NAMESPACE, encode_head_statement, rate_chains, rate_store_chains
+from custody.core.wire.canonical import dump_canonical_json
+from custody.core.wire.head_statement import HEAD_NAMESPACE
+from custody.ledger.assurance import rate_chains, rate_store_chains
 from custody.signing import sign_message
 from custody.store import Store
 from custody.workspace.store_key import ensure_store_key, locate_store_key
@@ -44,7 +46,7 @@ class Team:
         """Store a statement about the other chain, signed by the other store's key."""
         home = self.other.home
         assert home is not None
-        statement = encode_head_statement(head)
+        statement = dump_canonical_json({"store": head.store, "seq": int(head.seq), "link": head.link.hex()})
         row = (
             self.theirs.store,
             int(head.seq),
