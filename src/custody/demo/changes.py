@@ -193,10 +193,14 @@ class SampleHistory:
         """Record reviews of earlier changes of both agents, sent by the code host as generic events."""
         decisions = [(AGENT, MODEL, "accepted")] * 11 + [(AGENT, MODEL, "modified")]
         decisions += [(PATCHBOT, PATCH_MODEL, "accepted")] + [(PATCHBOT, PATCH_MODEL, "rejected")] * 2
+        self._branch("2026-02-10 12:00", "earlier", "main")
         for number, decision in enumerate(decisions, 1):
-            self.record("reviews", self._decision(number, *decision))
+            self._put("notes.md", f"Note {number}.\n" * number)
+            commit = commit_sandbox_files(self.place, f"Change {number}", author="Ana")
+            self.record("reviews", self._decision(number, commit, *decision))
+        self.place.git("checkout", "--quiet", "main")
 
-    def _decision(self, number: int, agent: str, model: str, decision: str) -> dict[str, Any]:
+    def _decision(self, number: int, commit: str, agent: str, model: str, decision: str) -> dict[str, Any]:
         return {
             "custody": 1,
             "kind": "decision",
@@ -205,6 +209,7 @@ class SampleHistory:
             "agent": agent,
             "model": model,
             "decision": decision,
+            "commit": commit,
             "actor": "ana",
             "changed_lines": 40,
             "review_ms": 300_000,
