@@ -63,7 +63,7 @@ _LEADS = frozenset(
     " \u2013 - = -> => : \u2192 \u00e4r er on je \u0111\u00e3 l\u00e0 adalah olarak \u05d4\u05d9\u05d0 \u0647\u064a"
     " \u0939\u0948 \u03b5\u03af\u03bd\u03b1\u03b9 van".split()
 )
-"""Words and signs right before a password."""
+"""Words and characters right before a password."""
 _WRAPPING = "\"'`()[]{}<>,;.\u00ab\u00bb\u201e\u201c\u201d\u2018\u2019\u300c\u300d\u300e\u300f\u3002\uff0c*"
 _OPERATORS = ":=\uff1a\uff1d"
 
@@ -87,7 +87,7 @@ def find_spoken_passwords(text: str, low: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_inside(text: str, at: int, words: tuple[str, ...]) -> bool:
-    """Return whether a word is part of a path or a program's name, or of another word that is no compound of it."""
+    """Return whether a word is part of a path or a program's name, or the middle of another word."""
     before = text[at - 1] if at else " "
     return before in "/_." or (words is OTHER_WORDS and before.isalpha())
 
@@ -167,7 +167,7 @@ _NOT_PASSWORDS = tuple(
 
 
 def is_password_like(value: str) -> bool:
-    """Return whether a word of a sentence is no ordinary word: letters with digits, signs, or mixed capitals.
+    """Return whether a word of a sentence has letters with digits or symbols, or odd capitals.
 
     >>> [is_password_like(word) for word in ("Sommer2024!", "8-stellig", "erforderlich", "base64", "p@ssWorter")]
     [True, False, False, False, True]
@@ -191,11 +191,11 @@ def is_password_like(value: str) -> bool:
 
 
 def _mixes_letters_and_digits(word: str) -> bool:
-    """Return whether a part of a word has both, or a sign is beside them: not "8-stellig", "v1.2" or "page_3"."""
+    """Return whether a part of a word has both, or a symbol is beside them: not "8-stellig", "v1.2" or "page_3"."""
     if not _SYMBOLS.isdisjoint(word) and "=" not in word:
         return True
-    for sign in "-_.:,'":
-        word = word.replace(sign, " ")
+    for separator in "-_.:,'":
+        word = word.replace(separator, " ")
     parts = word.split()
     return any(len(part) >= 5 and not part.isdigit() and any(map(part.__contains__, _DIGITS)) for part in parts)
 
@@ -240,7 +240,7 @@ _LISTED = bytes(
 
 
 def find_recovery_phrases(text: str, low: str) -> Iterator[tuple[int, int]]:
-    """Yield the recovery phrases in ``text``: runs of as many words as BIP-39 allows, all of which it may have.
+    """Yield the recovery phrases in ``text``: runs of as many words as BIP-39 allows.
 
     >>> text = "seed: legal winner thank year wave sausage worth useful legal winner thank yellow"
     >>> [text[start:end].split()[0] for start, end in find_recovery_phrases(text, text.lower())]

@@ -1127,7 +1127,7 @@ def has_phrase_hint(joined: str, low: str) -> bool:
 
 def has_word_run(data: bytes) -> bool:
     """Return whether there are twelve words of three to eight small letters, and nothing but spaces between them."""
-    shape = data.replace(b"  ", b"||").translate(_RUN_SHAPE)  # indentation is no part of a phrase
+    shape = data.replace(b"  ", b"||").translate(_RUN_SHAPE)
     at = shape.find(_RUN)
     while at >= 0:
         end = shape.find(b"|", at)
