@@ -61,12 +61,13 @@ class VerbGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the common verbs by section, without importing any."""
+        """Write the common verbs in two groups, so that they fit on a screen, without importing any."""
         width = max(map(len, COMMON_VERBS))
-        for section, verbs in SECTIONS.items():
-            with formatter.section(section):
-                rows = [(verb.ljust(width), text) for verb, text in verbs.items() if verb in COMMON_VERBS]
-                formatter.write_dl(rows)
+        first, *others = SECTIONS
+        for title, names in ((first, (first,)), (", ".join(others), others)):
+            with formatter.section(title):
+                verbs = [row for name in names for row in SECTIONS[name].items()]
+                formatter.write_dl([(verb.ljust(width), text) for verb, text in verbs if verb in COMMON_VERBS])
 
 
 def _make_color_option(*, hidden: bool) -> click.Option:
@@ -123,22 +124,18 @@ def _set_no_pager(ctx: click.Context, _option: click.Parameter, no_pager: bool) 
     "--database",
     metavar="URL",
     envvar="CUSTODY_DATABASE",
-    show_envvar=True,
     help="Use this PostgreSQL database as the store.",
 )
 @click.option(
     "--project",
     metavar="NAME",
     envvar="CUSTODY_PROJECT",
-    show_envvar=True,
     help="Use this project of the store.",
 )
 @click.version_option(__version__, prog_name="custody")
 @click.pass_context
 def cli(ctx: click.Context, folder: str, database: str | None, project: str | None) -> None:
     """Show who wrote each line, why, and whether to trust it.
-
-    custody records what coding agents do in your repository. The records form a chain, so changes to them are detected.
 
     \b
     Example:

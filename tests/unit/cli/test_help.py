@@ -113,6 +113,10 @@ def test_a_wrong_example_is_seen() -> None:
         check_words(cli, ["--color", "blue"])
 
 
+def test_the_overview_is_short(tmp_path: Path) -> None:
+    assert len(custody(tmp_path, "--help", COLUMNS="80").out.splitlines()) <= 40
+
+
 def test_the_overview_lists_common_verbs_and_names_the_full_list(tmp_path: Path) -> None:
     overview = custody(tmp_path, "--help").out
     listed = set(re.findall(r"^  ([a-z]+) +[A-Z]", overview, re.MULTILINE))
