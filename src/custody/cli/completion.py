@@ -4,6 +4,7 @@ Only a completing shell imports this. A question that cannot be answered complet
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from types import MappingProxyType
 
 import click
@@ -23,9 +24,9 @@ def complete_files(_ctx: click.Context, incomplete: str) -> Iterable[CompletionI
 
 
 def complete_revisions(ctx: click.Context, incomplete: str) -> Iterable[CompletionItem]:
-    """Yield branches and tags; after ``BASE..`` those for HEAD."""
+    """Yield HEAD, branches and tags; after ``BASE..`` those for its end."""
     base, dots, typed = incomplete.rpartition("..")
-    for name in list_revision_names(open_command_workspace(ctx)):
+    for name in chain(["HEAD"], list_revision_names(open_command_workspace(ctx))):
         if name.startswith(typed):
             yield CompletionItem(f"{base}{dots}{name}")
 
@@ -62,6 +63,47 @@ def complete_help_names(ctx: click.Context, incomplete: str) -> Iterable[Complet
                 yield CompletionItem(name)
 
 
+def complete_decision_words(ctx: click.Context, incomplete: str) -> Iterable[CompletionItem]:
+    """Yield agents, then decisions, then revisions, for ``custody trust record``."""
+    from custody.trust.model import DecisionType
+
+    typed = ctx.params.get("words") or ()
+    if not typed:
+        return complete_agents(ctx, incomplete)
+    if len(typed) == 1:
+        return _match_names((decision.value for decision in DecisionType), incomplete)
+    return complete_revisions(ctx, incomplete)
+
+
+def complete_imports(ctx: click.Context, incomplete: str) -> Iterable[CompletionItem]:
+    """Yield the agents and tools with sessions to import; else files."""
+    from custody.cli.import_ import OTLP, TOOLS, TRANSCRIPT_READERS
+
+    names = [] if ctx.params.get("paths") else _match_names((*TRANSCRIPT_READERS, *TOOLS, OTLP), incomplete)
+    return names or complete_files(ctx, incomplete)
+
+
+def complete_pages(ctx: click.Context, incomplete: str) -> Iterable[CompletionItem]:
+    """Yield the names of pages; else files."""
+    return _match_names(PAGES, incomplete) or complete_files(ctx, incomplete)
+
+
+def _match_names(names: Iterable[str], incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+PAGES = ("overview", "blame", "why", "changes", "trust", "sources", "graph", "sessions", "state")
+"""What 'custody serve --open' names; the pages themselves are slow to import."""
+
+COMMAND_COMPLETIONS: Mapping[tuple[str, str], Complete] = MappingProxyType(
+    {
+        ("record", "words"): complete_decision_words,
+        ("import", "paths"): complete_imports,
+        ("serve", "page"): complete_pages,
+    }
+)
+"""By the names of a command and of its argument; these come before those for all commands."""
+
 COMPLETIONS: Mapping[str, Complete] = MappingProxyType(
     {
         **dict.fromkeys(("file", "files", "path", "paths", "location"), complete_files),
@@ -95,8 +137,9 @@ class CompletedText(click.ParamType[str]):
 def add_completion(command: click.Command) -> click.Command:
     """Return the command with completion for its arguments, and for those of its subcommands."""
     for parameter in command.params:
-        complete = COMPLETIONS.get(parameter.name or "")
-        if complete is not None and parameter.type is click.STRING:
+        own = COMMAND_COMPLETIONS.get((command.name or "", parameter.name or ""))
+        complete = own or COMPLETIONS.get(parameter.name or "")
+        if complete is not None and (own or parameter.type is click.STRING):
             parameter.type = CompletedText(complete)
     if isinstance(command, CommandGroup):
         command.prepare = add_completion

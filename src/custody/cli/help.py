@@ -72,8 +72,8 @@ def _unknown_name_error(context: click.Context, name: str, known: Sequence[str])
     before = context.command_path.removeprefix("custody").lstrip()
     wrong = f"command '{before} {name}'" if before else f"command or topic '{name}'"
     return InputError(
-        f"unknown {wrong}" + (f"; did you mean '{nearest[0]}'?" if nearest else ""),
-        hint=f"run 'custody help {before}'" if before else "run 'custody help'",
+        f"unknown {wrong}",
+        hint=f"did you mean '{nearest[0]}'?" if nearest else f"run '{f'custody help {before}'.rstrip()}'",
     )
 
 

@@ -1,5 +1,6 @@
 """The ``custody`` command: imports a verb only when it runs, and turns errors into exit statuses."""
 
+import errno
 import os
 import sys
 from importlib import import_module
@@ -56,16 +57,17 @@ class VerbGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the verb, or raise an error that suggests the nearest one."""
         if args and args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
-            raise click.UsageError(_format_unknown_verb(args[0], self.list_commands(ctx)), ctx)
+            raise click.NoSuchCommand(args[0], possibilities=self.list_commands(ctx), ctx=ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the common verbs by section, without importing any."""
+        """Write the common verbs in two groups, so that they fit on a screen, without importing any."""
         width = max(map(len, COMMON_VERBS))
-        for section, verbs in SECTIONS.items():
-            with formatter.section(section):
-                rows = [(verb.ljust(width), text) for verb, text in verbs.items() if verb in COMMON_VERBS]
-                formatter.write_dl(rows)
+        first, *others = SECTIONS
+        for title, names in ((first, (first,)), (", ".join(others), others)):
+            with formatter.section(title):
+                verbs = [row for name in names for row in SECTIONS[name].items()]
+                formatter.write_dl([(verb.ljust(width), text) for verb, text in verbs if verb in COMMON_VERBS])
 
 
 def _make_color_option(*, hidden: bool) -> click.Option:
@@ -122,22 +124,18 @@ def _set_no_pager(ctx: click.Context, _option: click.Parameter, no_pager: bool) 
     "--database",
     metavar="URL",
     envvar="CUSTODY_DATABASE",
-    show_envvar=True,
     help="Use this PostgreSQL database as the store.",
 )
 @click.option(
     "--project",
     metavar="NAME",
     envvar="CUSTODY_PROJECT",
-    show_envvar=True,
     help="Use this project of the store.",
 )
 @click.version_option(__version__, prog_name="custody")
 @click.pass_context
 def cli(ctx: click.Context, folder: str, database: str | None, project: str | None) -> None:
     """Show who wrote each line, why, and whether to trust it.
-
-    custody records what coding agents do in your repository. The records form a chain, so changes to them are detected.
 
     \b
     Example:
@@ -196,7 +194,7 @@ def main() -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
-        print_error(f"{error.filename or 'the operating system'}: {error.strerror or error}")
+        print_error(*os_error_text(error))
         sys.exit(exit_status_from_error(WorldError(str(error))))
     sys.exit(status if isinstance(status, int) else 0)
 
@@ -243,19 +241,51 @@ def _escape_line(text: str) -> str:
 
 
 def usage_error_text(error: click.ClickException) -> tuple[str, str | None]:
-    """Return click's message in the shape of our own, and where to look for help.
+    """Return click's message in the shape of our own, and the nearest name or where to look for help.
 
     >>> usage_error_text(click.UsageError("No such option: --foo"))
-    ('no such option: --foo', None)
+    ('no such option: --foo', "run 'custody --help'")
+    >>> usage_error_text(click.NoSuchOption("--rev", possibilities=["--reason"]))
+    ("no such option '--rev'", "did you mean '--reason'?")
     """
-    message = error.format_message().rstrip(".")
     context = error.ctx if isinstance(error, click.UsageError) else None
-    hint = f"run '{context.command_path} --help'" if context is not None else None
+    hint = f"run '{context.command_path if context is not None else 'custody'} --help'"
+    if isinstance(error, click.NoSuchCommand | click.NoSuchOption):
+        if error.possibilities:
+            hint = f"did you mean {' or '.join(repr(name) for name in error.possibilities)}?"
+        is_option = isinstance(error, click.NoSuchOption)
+        return (f"no such option '{error.option_name}'" if is_option else f"unknown command '{error.command_name}'"), hint
+    message = error.format_message().rstrip(".")
+    for words, plain in _PLAIN_WORDS:
+        message = message.replace(words, plain)
     return message[:1].lower() + message[1:], hint
 
 
-def _format_unknown_verb(verb: str, verbs: list[str]) -> str:
-    from difflib import get_close_matches
+_PLAIN_WORDS = (
+    ("is not a valid integer range", "is not a whole number"),
+    ("is not a valid integer", "is not a whole number"),
+    ("is not a valid float range", "is not a number"),
+    ("is not a valid float", "is not a number"),
+)
+"""Words of click for which people have others."""
 
-    nearest = get_close_matches(verb, verbs, n=1)
-    return f"unknown command '{verb}'" + (f"; did you mean '{nearest[0]}'?" if nearest else "")
+
+def os_error_text(error: OSError) -> tuple[str, str]:
+    """Return the message and the hint for an error of the operating system that no module explains.
+
+    >>> os_error_text(OSError(errno.ENOSPC, "No space left on device"))
+    ('cannot read or write: no space left on device', 'free disk space, then run it again')
+    >>> os_error_text(OSError(errno.EACCES, "Permission denied", "/x"))
+    ("cannot use '/x': permission denied", 'check who owns it and who may read and write it')
+    """
+    reason = error.strerror or str(error) or type(error).__name__
+    place = "cannot read or write" if error.filename is None else f"cannot use '{os.fsdecode(error.filename)}'"
+    hint = _OS_HINTS.get(error.errno or 0, "check the disk and the permissions, then run it again")
+    return f"{place}: {reason[:1].lower()}{reason[1:]}", hint
+
+
+_OS_HINTS = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free disk space, then run it again"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM), "check who owns it and who may read and write it"),
+    **dict.fromkeys((errno.EMFILE, errno.ENFILE), "raise the limit of open files with 'ulimit -n'"),
+}

@@ -97,6 +97,43 @@ def _render_rule_value(value: object) -> str:
             return str(value)
 
 
+_GIT_COMPLETIONS = {
+    "bash": """\
+complete -o nosort -F _custody_completion git-custody
+
+# git's completion calls this for 'git custody'
+_git_custody() {
+    local -a COMP_WORDS=(custody "${words[@]:$((${__git_cmd_idx:-1} + 1))}")
+    local COMP_CWORD=$((cword - ${__git_cmd_idx:-1}))
+    _custody_completion custody
+}
+""",
+    "zsh": """\
+compdef _custody_completion git-custody
+
+# git's completion calls this for 'git custody'
+_git-custody() {
+    _custody_completion "$@"
+}
+""",
+    "fish": """\
+complete --no-files --command git-custody --arguments "(_custody_completion)"
+
+function _git_custody_completion
+    set -l line (string replace --regex '^\\s*git\\s+' '' -- (commandline -cp))
+    for completion in (env _CUSTODY_COMPLETE=fish_complete COMP_WORDS=$line COMP_CWORD=(commandline -t) custody)
+        set -l metadata (string split "," $completion)
+        test $metadata[1] = file; and __fish_complete_path $metadata[2]; or echo $metadata[2]
+    end
+end
+
+complete --no-files --command git --condition '__fish_seen_subcommand_from custody' \\
+    --arguments "(_git_custody_completion)"
+""",
+}
+"""What a shell needs to complete 'git-custody' and 'git custody' as well, after the script for 'custody'."""
+
+
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
@@ -112,5 +149,6 @@ def completion_command(ctx: click.Context, shell: str) -> int:
     completion = get_completion_class(shell)
     if completion is None:
         raise InputError(f"no completion for '{shell}'")
-    click.echo(completion(ctx.find_root().command, {}, "custody", "_CUSTODY_COMPLETE").source())
+    source = completion(ctx.find_root().command, {}, "custody", "_CUSTODY_COMPLETE").source()
+    click.echo(f"{source.rstrip()}\n\n{_GIT_COMPLETIONS[shell]}", nl=False)
     return 0

@@ -129,8 +129,20 @@ def detect_screen(
         is_terminal=is_terminal,
         has_color=wants_color(color, environment, is_terminal=is_terminal and not is_dumb),
         has_links=is_terminal and not is_dumb and color != "never" and not environment.get("NO_COLOR"),
-        has_unicode=encoding.startswith("utf"),
+        has_unicode=encoding.startswith("utf") and not is_plain_locale(environment),
     )
+
+
+def is_plain_locale(environment: Mapping[str, str]) -> bool:
+    """Return whether the user chose the locale without characters beyond ASCII, which Python replaces by UTF-8.
+
+    >>> is_plain_locale({"LC_ALL": "C", "LANG": "en_US.UTF-8"}), is_plain_locale({"LC_ALL": "", "LANG": "POSIX"})
+    (True, True)
+    >>> is_plain_locale({}), is_plain_locale({"LC_ALL": "C.UTF-8"})
+    (False, False)
+    """
+    chosen = next((value for name in ("LC_ALL", "LC_CTYPE", "LANG") if (value := environment.get(name))), "")
+    return chosen in ("C", "POSIX")
 
 
 def wants_color(color: ColorChoice, environment: Mapping[str, str], *, is_terminal: bool) -> bool:

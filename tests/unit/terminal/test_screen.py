@@ -130,3 +130,11 @@ def test_only_prose_on_a_terminal_is_wrapped() -> None:
 
 def terminal(columns: int) -> Screen:
     return Screen(columns=columns, is_terminal=True)
+
+
+@pytest.mark.parametrize("locale", ["C", "POSIX"])
+def test_a_locale_without_other_characters_shows_none(locale: str) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")  # what Python opens for this locale
+    assert detect_screen(stream, {"LC_ALL": "en_US.UTF-8"}).has_unicode
+    screen = detect_screen(stream, {"LC_ALL": locale, "LANG": "en_US.UTF-8"})
+    assert not screen.has_unicode
