@@ -3,13 +3,16 @@
 May touch the terminal. Calls use cases and renders their reports.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, TextIO
 
 import click
+from msgspec import Struct
 
-from custody.core.plural import count_noun, noun_for_count
+from custody.core.plural import count_noun
 from custody.dupes.app.check import SUGGESTIONS_MAX, dupes_check
 from custody.dupes.app.cluster import dupes_cluster
 from custody.dupes.app.index import IndexRequest, dupes_index
@@ -23,16 +26,50 @@ from custody.dupes.wire import (
     DupesIndexReport,
     DupesLabelReport,
     DupesShowReport,
-    SharedNamesReport,
+    OverlapReport,
 )
-from custody.terminal.frame import json_option, open_command_workspace, print_command_report
+from custody.terminal.frame import current_screen, json_option, open_command_workspace, print_command_report
+from custody.terminal.screen import (
+    WRAP_INDENT,
+    Role,
+    Screen,
+    StyledText,
+    TextLine,
+    escape_controls,
+    text_columns,
+    wrap_text,
+)
 
 SHORT_DIGITS = 12
 DAY_LENGTH = len("2026-01-31")
 TERMS_SHOWN_MAX = 6
 PLACES_SHOWN_MAX = 5
-VERDICTS = {"related, not sure": "possibly related"}
-"""Verdicts that a person reads in other words than the JSON has."""
+NAMES_SHOWN_MAX = 3
+NAME_DIGITS = 7
+LABEL_COLUMNS = 9
+ROW_COLUMNS_MIN = 40
+"""Below this width, the text of a row is below its label."""
+NARROW_INDENT = 4
+PULL_REQUEST = re.compile(r"refs/(?:pull|merge-requests)/(\d+)/head")
+BRANCH = re.compile(r"refs/(?:heads|remotes)/(.+)")
+
+
+class VerdictLook(Struct, frozen=True):
+    """How a verdict about a pair is shown: words before the name of the other change, and a color."""
+
+    words: str
+    role: Role
+
+
+VERDICT_LOOKS: Mapping[str, VerdictLook] = MappingProxyType(
+    {
+        "duplicate": VerdictLook("! LIKELY DUPLICATE  ", "bad"),
+        "competing": VerdictLook("! LIKELY COMPETING  ", "warn"),
+        "related, not sure": VerdictLook("possibly related {percent}: ", "warn"),
+        "nothing": VerdictLook("not reported {percent}: ", "muted"),
+    }
+)
+VERDICT_ORDER = tuple(VERDICT_LOOKS)
 
 BackendName = Literal["processes", "ray"]
 
@@ -99,7 +136,7 @@ def index(  # noqa: PLR0913 - one argument for each option
         refs=refs, ranges=ranges + ranges_read, commits=not no_commits, workers=workers, backend=backend, rebuild=anew
     )
     report = dupes_index(open_command_workspace(ctx, repo), request)
-    return print_command_report(report, "\n".join(_render_index(report)), as_json=as_json)
+    return print_command_report(report, _render_index(report), as_json=as_json)
 
 
 @dupes_command.command("check")
@@ -108,17 +145,25 @@ def index(  # noqa: PLR0913 - one argument for each option
 @click.option(
     "-n", "--limit", type=click.IntRange(min=1), default=SUGGESTIONS_MAX, help="Show at most this many suggestions."
 )
+@click.option("-v", "--verbose", is_flag=True, help="Show the category, the rule that decided and the evidence ids.")
 @repo_option
 @json_option
 @click.pass_context
-def check(
-    ctx: click.Context, change: str | None, *, worktree: bool, limit: int, repo: Path | None, as_json: bool
+def check(  # noqa: PLR0913 - one argument for each option
+    ctx: click.Context,
+    change: str | None,
+    *,
+    worktree: bool,
+    limit: int,
+    verbose: bool,
+    repo: Path | None,
+    as_json: bool,
 ) -> int:
     """Check a change for duplicates among the indexed changes.
 
-    A single commit is compared with its parent. The evidence of every suggestion is stored; 'custody dupes show' shows
-    it again. Without a duplicate, the output says how many changes were compared and which one is nearest. Exit status
-    1 means that a duplicate was found.
+    A single commit is compared with its parent. Without an index, the command makes one first. The evidence of every
+    suggestion is stored; 'custody dupes show' shows it again. Without a duplicate, the output says how many changes
+    were compared and which one is nearest. Exit status 1 means that a duplicate was found.
 
     \b
     Examples:
@@ -126,8 +171,8 @@ def check(
       custody dupes check --worktree
       custody dupes check HEAD --json | jq '.suggestions[].evidence.category'
     """
-    report = dupes_check(open_command_workspace(ctx, repo), change, worktree=worktree, limit=limit)
-    return print_command_report(report, "\n".join(_render_check(report)), as_json=as_json)
+    report = dupes_check(open_command_workspace(ctx, repo), change, worktree=worktree, limit=limit, makes_index=True)
+    return print_command_report(report, render_duplicates(report, current_screen(), verbose=verbose), as_json=as_json)
 
 
 @dupes_command.command("show")
@@ -146,7 +191,7 @@ def show(ctx: click.Context, evidence: str, *, repo: Path | None, as_json: bool)
       custody dupes show 3fa81c --json | jq .evidence.overlap.places
     """
     report = dupes_show(open_command_workspace(ctx, repo), evidence)
-    return print_command_report(report, "\n".join(_render_suggestion(report)), as_json=as_json)
+    return print_command_report(report, _render_stored_evidence(report, current_screen()), as_json=as_json)
 
 
 @dupes_command.command("cluster")
@@ -169,7 +214,7 @@ def cluster(
       custody dupes cluster '#1234' --json
     """
     report = dupes_cluster(open_command_workspace(ctx, repo), changes, with_landed=with_landed)
-    return print_command_report(report, "\n".join(_render_clusters(report)), as_json=as_json)
+    return print_command_report(report, _render_clusters(report), as_json=as_json)
 
 
 @dupes_command.command("label")
@@ -202,7 +247,7 @@ def label(  # noqa: PLR0913 - one argument for each option
       custody dupes label 3fa81c 9b02ee different --reason "same file, other bug"
     """
     report = dupes_label(open_command_workspace(ctx, repo), change, other, answer, actor=actor, reason=reason)
-    return print_command_report(report, "\n".join(_render_label(report)), as_json=as_json)
+    return print_command_report(report, _render_label(report), as_json=as_json)
 
 
 def _render_index(report: DupesIndexReport) -> Iterator[str]:
@@ -217,40 +262,111 @@ def _render_index(report: DupesIndexReport) -> Iterator[str]:
             yield f"  {change.head[:SHORT_DIGITS] or '-'}  {change.why}"
 
 
-def _render_check(report: DupesCheckReport) -> Iterator[str]:
+def render_duplicates(report: DupesCheckReport, screen: Screen, *, verbose: bool = False) -> Iterator[TextLine]:
+    """Yield the outcome, each suggestion with its evidence, and how many changes were compared.
+
+    ``verbose`` adds the category, the rule that decided and the id of the evidence.
+    """
+    suggestions = sorted(report.suggestions, key=lambda suggestion: VERDICT_ORDER.index(suggestion.evidence.says))
+    for suggestion in suggestions:
+        yield from _render_suggestion(suggestion.id, suggestion.evidence, screen, verbose=verbose)
+        yield ""
+    if not suggestions:
+        mark = "✓" if screen.has_unicode else "ok"
+        yield StyledText(f"{mark} no duplicate found", "ok")
+        yield ""
     yield from report.notes
-    for suggestion in report.suggestions:
-        yield from _render_duplicate_suggestion(suggestion.id, suggestion.evidence)
     candidates = f"{report.compared:,} of {count_noun(report.candidates, 'candidate')}"
-    compared = f"compared {candidates} among {count_noun(report.changes, 'indexed change')}"
-    if report.suggestions:
-        yield compared
-        return
-    yield f"No duplicates: {compared}"
-    if report.nearest is not None:
+    yield f"compared {candidates} among {count_noun(report.changes, 'indexed change')}"
+    if not suggestions and report.nearest is not None:
         near = report.nearest.evidence
-        yield f"nearest ({_format_percent(near.chance)}, {near.category}): {_format_change_ref(near.other)}"
+        yield f"nearest ({_format_percent(near.chance)}): {_name_change(near.other)}"
+    if suggestions and not verbose:
+        which = "the evidence" if len(suggestions) == 1 else "the evidence of the first"
+        yield StyledText(f"hint: custody dupes show {suggestions[0].id[:SHORT_DIGITS]} shows {which}", "muted")
 
 
-def _render_duplicate_suggestion(id_: str, evidence: DupesEvidence) -> Iterator[str]:
-    verdict = VERDICTS.get(evidence.says, evidence.says)
-    yield f"{verdict} ({_format_percent(evidence.chance)}): {_format_change_ref(evidence.other)}"
-    yield f"  {evidence.category}, probability at least {_format_percent(evidence.low)}: {evidence.rule}"
-    for relation in evidence.relations:
-        yield f"  {relation.relation}: {relation.why}"
-    if evidence.overlap is not None:
-        shared = evidence.overlap
-        examples = f"{_format_shared_names('file', shared.files)}, {_format_shared_names('symbol', shared.symbols)}"
-        yield f"  shares {count_noun(shared.lines, 'line')}, {examples}"
+def _render_suggestion(id_: str, evidence: DupesEvidence, screen: Screen, *, verbose: bool) -> Iterator[TextLine]:
+    yield from _render_verdict_title(evidence, screen)
+    yield ""
+    rows = [*_list_suggestion_rows(evidence), *(_list_internal_rows(id_, evidence) if verbose else ())]
+    for label, text in rows:
+        yield from _render_row(label, text, screen)
+
+
+def _render_verdict_title(evidence: DupesEvidence, screen: Screen) -> Iterator[TextLine]:
+    """Yield the verdict and the name of the other change; on a narrow screen in several lines."""
+    look = VERDICT_LOOKS[evidence.says]
+    percent = f"({_format_percent(evidence.chance)})"
+    words, name = look.words.format(percent=percent), _name_change(evidence.other)
+    after = "" if "{percent}" in look.words else f" {percent}"
+    if not screen.is_terminal or text_columns(f"{words}{name}{after}") <= screen.columns:
+        yield (StyledText(words, look.role), name, after)
+        return
+    lines = wrap_text(f"{words}{name}", screen.columns - WRAP_INDENT)
+    if after and text_columns(lines[-1] + after) <= screen.columns - WRAP_INDENT:
+        lines[-1] += after
+    elif after:
+        lines.append(after.strip())
+    first, *rest = (screen.cut(line, screen.columns - WRAP_INDENT) for line in lines)
+    start = words.rstrip()
+    yield (StyledText(start, look.role), first.removeprefix(start)) if first.startswith(start) else first
+    yield from (f"{' ' * WRAP_INDENT}{line}" for line in rest)
+
+
+def _list_suggestion_rows(evidence: DupesEvidence) -> Iterator[tuple[str, str]]:
+    """Yield where the changes are equal, what they share, and how they relate, each row with its label."""
+    overlap = evidence.overlap
+    if overlap is None:
+        yield "same", f"similar by signature; cannot compare lines: {evidence.overlap_missing}"
     else:
-        yield f"  compared by signature only: {evidence.overlap_missing}"
-    yield f"  evidence {id_[:SHORT_DIGITS]}: run `custody dupes show {id_[:SHORT_DIGITS]}`"
+        for place in overlap.places[:1]:
+            removed = " (removed)" if place.sign == "-" else ""
+            yield "here", f"{_format_place(place.path, place.line, place.lines)}{removed}"
+            yield "there", f"{_format_place(place.other_path, place.other_line, place.lines)}{removed}"
+        yield "same", "; ".join(_list_shared_facts(overlap))
+    place_now = "on main" if evidence.other.on_main else "not on main"
+    yield "status", f"{place_now}, last commit {evidence.other.opened[:DAY_LENGTH]}"
+    for relation in evidence.relations:
+        yield "relation", f"{relation.relation}: {relation.why}"
 
 
-def _render_suggestion(report: DupesShowReport) -> Iterator[str]:
+def _list_shared_facts(overlap: OverlapReport) -> Iterator[str]:
+    facts = [("line", overlap.lines), ("file", overlap.files.count), ("test name", overlap.tests.count)]
+    yield ", ".join(count_noun(count, noun) for noun, count in facts if count) or "no line"
+    if overlap.symbols.count:
+        names = overlap.symbols.some[:NAMES_SHOWN_MAX]
+        more = overlap.symbols.count - len(names)
+        yield f"names {', '.join(names)}{f' and {more:,} more' if more else ''}"
+
+
+def _list_internal_rows(id_: str, evidence: DupesEvidence) -> Iterator[tuple[str, str]]:
+    yield "category", f"{evidence.category}: {evidence.rule}"
+    yield "bound", f"probability at least {_format_percent(evidence.low)}"
+    yield "evidence", id_[:SHORT_DIGITS]
+
+
+def _render_row(label: str, text: str, screen: Screen) -> Iterator[TextLine]:
+    """Yield a row with its label; a long text continues below itself, or below its label on a narrow screen."""
+    start = f"  {label:<{LABEL_COLUMNS}}"
+    if not screen.is_terminal:
+        yield (StyledText(start, "muted"), text)
+        return
+    is_narrow = screen.columns < ROW_COLUMNS_MIN
+    indent = " " * (NARROW_INDENT if is_narrow else len(start))
+    lines = wrap_text(escape_controls(text), screen.columns - len(indent))
+    if is_narrow:
+        yield StyledText(start.rstrip(), "muted")
+    for at, line in enumerate(lines):
+        before = StyledText(start, "muted") if at == 0 and not is_narrow else indent
+        yield (before, screen.cut(line, screen.columns - len(indent)))
+
+
+def _render_stored_evidence(report: DupesShowReport, screen: Screen) -> Iterator[TextLine]:
     evidence = report.evidence
     yield f"{_format_change_ref(evidence.this)}"
-    yield from _render_duplicate_suggestion(report.id, evidence)
+    yield from _render_suggestion(report.id, evidence, screen, verbose=True)
+    yield ""
     for name, value in evidence.signals.items():
         if value is not None:
             yield f"  {name:<22} {value:.2f}"
@@ -294,12 +410,17 @@ def _format_change_ref(change: ChangeRefReport) -> str:
     return f"{change.head[:SHORT_DIGITS]}{name} '{change.title}' ({change.opened[:DAY_LENGTH]}{on_main})"
 
 
+def _name_change(change: ChangeRefReport) -> str:
+    """Return a change as people name it: ``#12``, a branch, or the first digits of its head; and its title."""
+    number = PULL_REQUEST.fullmatch(change.name)
+    branch = BRANCH.fullmatch(change.name)
+    name = f"#{number[1]}" if number else branch[1] if branch else change.head[:NAME_DIGITS]
+    return f"{name} '{change.title}'"
+
+
+def _format_place(path: str, line: int, lines: int) -> str:
+    return f"{path}:{line}" if lines == 1 else f"{path}:{line}-{line + lines - 1}"
+
+
 def _format_percent(share: float) -> str:
     return f"{100 * share:.0f} %"
-
-
-def _format_shared_names(noun: str, names: SharedNamesReport) -> str:
-    if not names.count:
-        return f"no {noun_for_count(0, noun)}"
-    example = f"'{names.some[0]}'" if names.count == 1 else f"such as '{names.some[0]}'"
-    return f"{count_noun(names.count, noun)} ({example})"

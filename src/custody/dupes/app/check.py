@@ -12,6 +12,7 @@ from custody.core.plural import count_noun
 from custody.core.wire.body import format_digest
 from custody.core.wire.canonical import digest_rule_tables, dump_canonical_json
 from custody.dupes.app.change_reader import NO_COMMIT, OWN, ChangeRef, UnreadableChange, read_changes
+from custody.dupes.app.index import IndexRequest, dupes_index
 from custody.dupes.app.labels import load_duplicate_model
 from custody.dupes.app.report import report_change, report_evidence
 from custody.dupes.app.search import ChangeMatch, ChangeSearch, DuplicateCheck, DuplicateMatch
@@ -70,16 +71,24 @@ SUGGESTIONS_MAX = 5
 
 
 def dupes_check(
-    workspace: Workspace, change: str | None, *, worktree: bool = False, limit: int = SUGGESTIONS_MAX
+    workspace: Workspace,
+    change: str | None,
+    *,
+    worktree: bool = False,
+    limit: int = SUGGESTIONS_MAX,
+    makes_index: bool = False,
 ) -> DupesCheckReport:
-    """Check ``BASE..HEAD``, a commit or the work tree for duplicates, and store the evidence."""
+    """Check ``BASE..HEAD``, a commit or the work tree for duplicates, and store the evidence.
+
+    With ``makes_index``, a missing or outdated index is made first; otherwise it is an ``InputError``.
+    """
     rules = load_workspace_rules(workspace)[0].of(DedupeRules)
     digest = format_digest(digest_rule_tables({"dedupe": rules}))
     with (
         _open_change_to_compare(workspace, change, worktree=worktree) as (repository, ref),
-        workspace.writing() as store,
+        _open_store_with_index(workspace, makes_index=makes_index) as store,
     ):
-        check = check_change(repository, store, ref, rules, digest)
+        check = compare_with_index(repository, store, ref, rules, digest)
         suggestions = [_store_suggestion(store, check, match, workspace.now_ns()) for match in check.matches]
     return _make_duplicate_report(check, suggestions, limit, rules)
 
@@ -113,17 +122,49 @@ def _make_duplicate_report(
     )
 
 
+@contextmanager
+def _open_store_with_index(workspace: Workspace, *, makes_index: bool) -> Iterator[Store]:
+    """Open the store with an index of changes; ``makes_index`` makes a missing or outdated one."""
+    with workspace.writing() as store:
+        fault = _find_index_fault(store)
+    if fault is not None:
+        if not makes_index:
+            raise fault
+        indexed = dupes_index(workspace, IndexRequest())
+        if indexed.unread_count:
+            changes = count_noun(indexed.unread_count, "change")
+            workspace.talk(f"{changes} could not be read: 'custody dupes index' lists them")
+    with workspace.writing() as store:
+        yield store
+
+
+def _find_index_fault(store: Store) -> InputError | None:
+    """Return why the index cannot be searched: it is empty, or another version made it."""
+    tables = DupesTables(store)
+    if tables.newest() == 0:
+        return InputError("the index of changes is empty", hint="run 'custody dupes index'")
+    if tables.has_other_version(SIGNATURE_VERSION):
+        return InputError(
+            "another version of custody made the index of changes", hint="run 'custody dupes index' to rebuild it"
+        )
+    return None
+
+
 def check_change(
     repository: Repository, store: Store, ref: ChangeRef, rules: DedupeRules, digest: str
 ) -> DuplicateCheck:
-    """Search the index for a change, and compare the best matches exactly."""
+    """Search the index for a change; an index that is missing or outdated is an ``InputError``."""
+    fault = _find_index_fault(store)
+    if fault is not None:
+        raise fault
+    return compare_with_index(repository, store, ref, rules, digest)
+
+
+def compare_with_index(
+    repository: Repository, store: Store, ref: ChangeRef, rules: DedupeRules, digest: str
+) -> DuplicateCheck:
+    """Search the index, which may be empty, for a change, and compare the best matches exactly."""
     tables = DupesTables(store)
-    if tables.newest() == 0:
-        raise InputError("the index of changes is empty", hint="run 'custody dupes index'")
-    if tables.has_other_version(SIGNATURE_VERSION):
-        raise InputError(
-            "another version of custody made the index of changes", hint="run 'custody dupes index' to rebuild it"
-        )
     (change,) = read_changes(repository, [ref], rules)
     if isinstance(change, UnreadableChange):
         raise InputError(f"cannot read the change: {change.why}", hint="run 'git fsck'")

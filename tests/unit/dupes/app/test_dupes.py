@@ -1,5 +1,6 @@
 """Duplicate search in real repositories: indexing, checking, evidence, damaged objects."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,17 @@ class World:
 
     def check(self, head: str, base: str = "main") -> DupesCheckReport:
         return dupes_check(self.workspace, f"{base}..{head}")
+
+    def lose(self, head: CommitSha, path: str) -> None:
+        """Delete the object of a file."""
+        blob = self.built.git("rev-parse", f"{head}:{path}").decode().strip()
+        packs = sorted((self.built.path / ".git/objects/pack").glob("*.pack"))
+        for pack in packs:
+            data = pack.read_bytes()
+            for part in (pack, pack.with_suffix(".idx")):
+                part.unlink()
+            self.built.git("unpack-objects", "-q", feed=data)
+        (self.built.path / ".git/objects" / blob[:2] / blob[2:]).unlink()
 
     def ruled(self, rules: bytes) -> str:
         """Commit main with these rules."""
@@ -216,14 +228,7 @@ def test_indexing_resumes_and_skips_indexed_changes(world: World) -> None:
 def test_a_missing_object_makes_only_its_change_unreadable(world: World) -> None:
     world.propose(1, {b"src/app.py": RETRY}, "Retry step 3")
     broken = world.propose(2, {b"src/unique.py": b"unique = compute_unique()\n"}, "Add unique")
-    blob = world.built.git("rev-parse", f"{broken}:src/unique.py").decode().strip()
-    packs = sorted((world.built.path / ".git/objects/pack").glob("*.pack"))
-    for pack in packs:
-        data = pack.read_bytes()
-        for part in (pack, pack.with_suffix(".idx")):
-            part.unlink()
-        world.built.git("unpack-objects", "-q", feed=data)
-    (world.built.path / ".git/objects" / blob[:2] / blob[2:]).unlink()
+    world.lose(broken, "src/unique.py")
     report = dupes_index(world.workspace, INDEX)
     assert report.unread_count == 1
     assert report.unread[0].head == broken
@@ -291,6 +296,27 @@ def test_invalid_requests_are_errors(world: World) -> None:
         dupes_show(world.index().workspace, "abcdef")
     with pytest.raises(InputError, match="unknown change '#77'"):
         dupes_label(world.workspace, "#77", "#78", "duplicate", actor="ana", reason=None)
+
+
+def test_a_check_that_makes_its_index_warns_of_changes_that_cannot_be_read(world: World) -> None:
+    twin = world.propose(2, {b"src/app.py": RETRY, b"LICENSE": b"free\n"}, "Robust", on=world.main)
+    first = world.propose(1, {b"src/app.py": RETRY}, "Retry step 3")
+    damaged = world.propose(3, {b"src/unique.py": b"unique = compute_unique()\n"}, "Add unique")
+    world.lose(damaged, "src/unique.py")
+    warnings: list[str] = []
+    workspace = replace(world.workspace, talk=warnings.append)
+    report = dupes_check(workspace, f"main..{twin}", makes_index=True)
+    assert report.suggestions[0].evidence.other.head == first
+    assert warnings == ["1 change could not be read: 'custody dupes index' lists them"]
+
+
+def test_a_check_makes_an_index_of_another_version_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    head = world.index().propose(1, {b"src/app.py": RETRY}, "Retry step 3")
+    for module in ("custody.dupes.app.check", "custody.dupes.app.index"):
+        monkeypatch.setattr(f"{module}.SIGNATURE_VERSION", "another")
+    with pytest.raises(InputError, match="another version of custody made the index of changes"):
+        world.check(head)
+    assert dupes_check(world.workspace, f"main..{head}", makes_index=True).changes == 3
 
 
 def test_an_empty_change_is_reported_as_empty(world: World) -> None:
