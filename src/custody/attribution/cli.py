@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import click
-import msgspec
 
 from custody import __version__
 from custody.attribution.app.blame import BlameResult, LineSpec, Profile, blame
 from custody.attribution.app.stats import compute_line_stats
-from custody.attribution.wire import TIER_WORDS, Attribution, BlameReport, LineShare, StatsReport
+from custody.attribution.text import format_lines
+from custody.attribution.wire import Attribution, BlameReport, LineShare, StatsReport
 from custody.core.errors import InputError
+from custody.core.paths import Lines
 from custody.core.plural import count_noun
 from custody.terminal.dates import format_when
 from custody.terminal.frame import (
@@ -97,21 +98,20 @@ def blame_command(  # noqa: PLR0913 - one argument for each option
         raise InputError("--json, --porcelain and --format are mutually exclusive", hint="pass one of them")
     ranges = [LineSpec(text) for text in line_ranges]
     workspace = open_command_workspace(ctx) if remote is None else open_remote_command_workspace(ctx, remote or None)
-    is_for_people = not (as_json or porcelain or form)
     result = blame(
         workspace,
         file,
         revision=choose_revision(revision, rev),
         line_ranges=ranges,
         profile=profile,
-        with_commits=is_for_people,
+        with_commits=not (as_json or form),
     )
     if form is not None:
         click.echo(_encode_blame_report(result.report, form), nl=False)
         return 0
     if porcelain:
         return print_command_report(
-            result.report, "\n".join(_render_blame_porcelain(result.report)), as_json=False, tabs=True
+            result.report, "\n".join(_render_blame_porcelain(result.blocks)), as_json=False, tabs=True
         )
     lines = render_blame(result, current_screen(), workspace.now_ns(), verbose=verbose)
     return print_command_report(result.report, lines, as_json=as_json)
@@ -123,9 +123,9 @@ def _encode_blame_report(report: BlameReport, form: str) -> bytes:
     return encode_blame_annotations(report) if form == "annotations" else encode_blame_sarif(report, __version__)
 
 
-def _render_blame_porcelain(report: BlameReport) -> Iterator[str]:
-    for attribution in report.attributions:
-        commit = attribution.commits[-1] if attribution.commits else None
+def _render_blame_porcelain(blocks: Sequence[Attribution]) -> Iterator[str]:
+    for attribution in blocks:
+        commit = (attribution.commits[-1] if attribution.commits else None) or None
         facts = (
             attribution.kind,
             attribution.share,
@@ -163,17 +163,18 @@ def render_blame(result: BlameResult, screen: Screen, now_ns: int, *, verbose: b
     if not report.attributions:
         yield f"{report.path}: no lines"
         return
-    labels = [_label_block(attribution, result, now_ns) for attribution in report.attributions]
+    labels = [_label_block(block, result, now_ns) for block in result.blocks]
     layout = _BlameLayout(screen, len(str(report.attributions[-1].end_line)), labels)
+    explained = {attribution.start_line for attribution in report.attributions}
     yield _render_blame_title(result)
     yield ""
     before: BlockLabel | None = None
-    for attribution, label in zip(report.attributions, labels, strict=True):
+    for block, label in zip(result.blocks, labels, strict=True):
         if not screen.is_wide and label != before:
             yield layout.heading(label)
-        if verbose:
-            yield from _render_attribution_details(attribution, layout.indent)
-        for number in range(attribution.start_line, attribution.end_line + 1):
+        if verbose and block.start_line in explained:
+            yield from _render_attribution_details(block, layout.indent)
+        for number in range(block.start_line, block.end_line + 1):
             yield layout.line(label, number, result.texts[number - 1], is_first=label != before)
             before = label
     yield ""
@@ -184,10 +185,20 @@ def render_blame(result: BlameResult, screen: Screen, now_ns: int, *, verbose: b
 
 def _render_blame_title(result: BlameResult) -> TextLine:
     report = result.report
-    first, last = report.attributions[0].start_line, report.attributions[-1].end_line
-    part = "" if (first, last) == (1, len(result.texts)) else f" lines {first}-{last}"
+    shown = _join_blame_ranges(report.attributions)
+    part = "" if shown == [Lines(1, len(result.texts))] else f" {format_lines(shown)}"
     at = " (work tree)" if report.revision is None else f" at {report.revision[:SHA_DIGITS]}"
     return (StyledText(report.path, "strong"), part, at)
+
+
+def _join_blame_ranges(blocks: Sequence[Attribution]) -> list[Lines]:
+    """Return the lines of the blocks; adjacent blocks are joined."""
+    joined: list[Lines] = []
+    for block in blocks:
+        is_adjacent = bool(joined) and joined[-1].last + 1 == block.start_line
+        first = joined.pop().first if is_adjacent else block.start_line
+        joined.append(Lines(first, block.end_line))
+    return joined
 
 
 def _label_block(attribution: Attribution, result: BlameResult, now_ns: int) -> BlockLabel:
@@ -197,7 +208,7 @@ def _label_block(attribution: Attribution, result: BlameResult, now_ns: int) -> 
         mark=MARKS[attribution.kind],
         who="unknown" if attribution.kind == "none" else attribution.agent or attribution.kind,
         certainty=_name_certainty(attribution),
-        commit="uncommitted" if sha is None else sha[:SHA_DIGITS],
+        commit="uncommitted" if sha is None else sha[:SHA_DIGITS],  # empty: committed, but git cannot tell where
         when="" if commit is None or commit.at is None else format_when(commit.at, now_ns),
         subject="" if commit is None else commit.subject,
     )
@@ -262,7 +273,7 @@ def _render_attribution_details(attribution: Attribution, pad: str) -> Iterator[
     certainty = (
         ""
         if attribution.tier is None
-        else f", {TIER_WORDS[attribution.tier - 1]} ({attribution.confidence}), {attribution.grade}"
+        else f", {attribution.certainty} (tier {attribution.tier}, {attribution.confidence:.2f}), {attribution.grade}"
     )
     share = f", {attribution.share:.0%} of each line" if attribution.kind == "mixed" else ""
     model = attribution.model_id or "model unknown"
@@ -308,7 +319,7 @@ BESIDE_BAR_COLUMNS = 50
 @revision_argument
 @rev_option
 @click.option("--agent", metavar="NAME", help="Show the share and models of this agent only.")
-@click.option("-v", "--verbose", is_flag=True, help="Also show tiers, folders, months and skipped files.")
+@click.option("-v", "--verbose", is_flag=True, help="Also show certainty, folders, months and skipped files.")
 @json_option
 @click.pass_context
 def stats_command(  # noqa: PLR0913 - one for each argument and option
@@ -346,7 +357,7 @@ def render_line_stats(report: StatsReport, screen: Screen, *, verbose: bool) -> 
     tables = [_render_agent_table(report, screen)]
     if verbose:
         tables += [
-            _render_share_table("TIER", [_label_attribution_tier(row) for row in report.tiers], report, screen),
+            _render_share_table("CERTAINTY", report.certainties, report, screen),
             _render_share_table("FOLDER", report.folders, report, screen, is_by_author=True),
             _render_share_table("MONTH", report.months, report, screen),
         ]
@@ -495,11 +506,6 @@ def _render_rows_left(counts: Sequence[LineShare]) -> Iterator[TextLine]:
     if rest := counts[ROWS_SHOWN_MAX:]:
         lines = count_noun(sum(row.lines for row in rest), "line")
         yield StyledText(f"{len(rest):,} more with {lines}; --json lists them", "muted")
-
-
-def _label_attribution_tier(row: LineShare) -> LineShare:
-    label = TIER_WORDS[int(row.name) - 1] if row.name.isdecimal() else row.name
-    return msgspec.structs.replace(row, name=label)
 
 
 def _render_uncounted_files(report: StatsReport, *, verbose: bool) -> Iterator[TextLine]:

@@ -1,6 +1,6 @@
 """Line ranges as ``git blame -L`` takes them: numbers, patterns, offsets and names of functions.
 
-``A,B`` · ``A,+COUNT`` · ``A,-COUNT`` · ``/PATTERN/,B`` · ``A,/PATTERN/`` · ``:FUNCTION``. A pattern is searched from
+``A,B`` (in either order) · ``A,+COUNT`` · ``A,-COUNT`` · ``/PATTERN/,B`` · ``A,/PATTERN/`` · ``:FUNCTION``. A pattern is searched from
 the end of the range before it, or from the start of the file with ``^`` before it.
 """
 
@@ -75,6 +75,8 @@ def _range_lines(text: str, texts: Sequence[str], after: int) -> Lines:
     if end is None:
         return _ordered(start, len(texts), text)
     if end.startswith("+"):
+        if not int(end):
+            raise InputError(f"invalid line range {text}", hint=HINT)
         return _ordered(start, start + int(end) - 1, text)
     if end.startswith("-"):
         return Lines(max(1, start + int(end) + 1), start)
@@ -113,6 +115,8 @@ def _compile(pattern: str, text: str) -> re.Pattern[str]:
 
 
 def _ordered(first: int, last: int, text: str) -> Lines:
-    if not 1 <= first <= last:
+    """Return the lines between two numbers, in either order, as git does."""
+    first, last = min(first, last), max(first, last)
+    if first < 1:
         raise InputError(f"invalid line range {text}", hint=HINT)
     return Lines(first, last)

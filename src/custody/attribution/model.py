@@ -26,7 +26,8 @@ class Grade(Enum):
 
 
 CERTAIN, STRONG, LIKELY, WEAK, UNKNOWN = "certain", "strong", "likely", "weak", "unknown"
-"""How certain an attribution is, in the words that people read."""
+CERTAINTIES = (CERTAIN, STRONG, LIKELY, WEAK, UNKNOWN)
+"""How certain an attribution is, in the words that people read, the most certain first."""
 _CERTAIN_TIER_MAX, _STRONG_TIER_MAX = 2, 4
 
 

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from custody.attribution.model import Segment, TraceCandidate, TraceEntry
 from custody.attribution.rules import AttributeRules
+from custody.attribution.text import format_lines
 from custody.core.evidence import Evidence, Signal
 from custody.core.ids import Digest, RecordRef, content_hashes_match
 from custody.core.paths import Lines
@@ -58,7 +59,7 @@ def range_match(segment: Segment, candidate: TraceCandidate, _rules: AttributeRu
     """Explain that the segment's middle line is inside a recorded range; None if it is not."""
     best = select_best_trace_range(segment, candidate)
     if best is not None and segment.lines.midpoint in best:
-        return f"the trace recorded an edit of lines {best}, which hold line {segment.lines.midpoint}"
+        return f"the trace recorded an edit of {format_lines([best])}, which hold line {segment.lines.midpoint}"
     return None
 
 
@@ -66,7 +67,7 @@ def range_overlap(segment: Segment, candidate: TraceCandidate, rules: AttributeR
     """Explain that the segment's middle line is near a recorded range and inside none; None otherwise."""
     best = select_best_trace_range(segment, candidate)
     if best is not None and 0 < _measure_trace_range_gap(best, segment.lines.midpoint) <= rules.near_lines_max:
-        return f"the trace recorded an edit of lines {best}, near line {segment.lines.midpoint}"
+        return f"the trace recorded an edit of {format_lines([best])}, near line {segment.lines.midpoint}"
     return None
 
 
@@ -164,7 +165,7 @@ def _rank_entry_nearness(entry: TraceEntry, line: int) -> tuple[bool, int, int, 
 
 def _format_entry_location(entry: TraceEntry) -> str:
     where = f"for its {entry.level}" if entry.level != "file" else "for this file"
-    return where if entry.lines is None else f"{where}, lines {entry.lines}"
+    return where if entry.lines is None else f"{where}, {format_lines([entry.lines])}"
 
 
 def _abbreviate_trace_revision(revision: str | None) -> str:

@@ -21,8 +21,6 @@ from custody.core.wire.sarif import Annotation, SarifResult, SarifRule, encode_a
 
 
 Class = Literal["agent", "mixed", "person", "none"]
-TIER_WORDS = ("provably certain", "effectively certain", "very high", "high", "medium", "suggestive")
-"""Labels of tiers 1 to 6."""
 
 
 class SignalReport(msgspec.Struct, frozen=True):
@@ -59,7 +57,8 @@ class CompetingClaim(msgspec.Struct, frozen=True):
 class Attribution(msgspec.Struct, frozen=True, kw_only=True, rename={"kind": "class"}):
     """Adjacent lines with the same answer; ``share`` is the part of each line that an agent wrote.
 
-    ``commits`` are the commits that the lines came through, the latest last; empty while they are not committed.
+    ``commits`` are the commits that the lines came through, the latest last; empty while they are not committed, and
+    for lines older than all commits that were searched.
     ``claims`` are other tools' claims for another author.
     """
 
@@ -146,7 +145,7 @@ def encode_blame_annotations(report: BlameReport) -> bytes:
 def _render_attribution(attribution: Attribution) -> Iterator[tuple[str, str]]:
     if attribution.kind in ("agent", "mixed"):
         author = f"{attribution.agent or 'an agent'}, {attribution.model_id or 'model unknown'}"
-        certainty = "" if attribution.tier is None else f", {TIER_WORDS[attribution.tier - 1]}"
+        certainty = "" if attribution.tier is None else f", {attribution.certainty}"
         part = "" if attribution.kind == "agent" else f", {attribution.share:.0%} of each line"
         session = "" if attribution.session_id is None else f"; session {attribution.session_id}"
         yield AGENT if attribution.kind == "agent" else MIXED, f"{author}{part}{certainty}{session}"
@@ -204,8 +203,8 @@ class StatsReport(Report, frozen=True, kw_only=True, tag="stats"):
 
     ``months`` count the lines that agents wrote wholly or partly, by first commit. ``growth`` counts all lines by day,
     or by month if there are many days. Nothing before ``since`` was searched; it is null if nothing was captured.
-    ``left_out`` lists the first 1,000 skipped files. With an ``agent``, shares, models, tiers and months are of its
-    lines; classes and agents are of all lines. ``agent_models`` has the models of each agent, the largest agent first.
+    ``left_out`` lists the first 1,000 skipped files. With an ``agent``, shares, models, tiers, certainties and months
+    are of its lines; classes and agents are of all lines. ``agent_models`` has the models of each agent, the largest agent first.
     ``self_reported`` counts the lines of people whom only self-reported records name.
     """
 
@@ -228,6 +227,7 @@ class StatsReport(Report, frozen=True, kw_only=True, tag="stats"):
     notes: list[str]
     agent_models: list[AgentModelShare] = msgspec.field(default_factory=list)
     self_reported: int = 0
+    certainties: list[LineShare] = msgspec.field(default_factory=list)
 
 
 # The origins of the lines of one file, as stores share them: keys of lines and origins, never text.
@@ -268,7 +268,7 @@ class StateOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     before: PackedOrigins
     runs: list[Run]
     brought: str
-    """The keys of informative lines that its call wrote."""
+    """The keys of the lines that its call wrote, without lines that say little, such as a lone bracket."""
     order: StatePlace
     """Its position in the replay order of its chain."""
     redacted: bool = False

@@ -123,7 +123,7 @@ class SourceUsage:
     report_sections: tuple[str, ...] = ()
 
     def used_by(self, kind: ArtifactType, artifact_id: str) -> "SourceUsage":
-        """Return the usage with one more use; a known use changes nothing."""
+        """Return a copy that also lists this artifact; the same usage if it already does."""
         if kind not in USAGE_FIELDS:
             raise SourceError("usage", f"is by '{kind}', not one of {', '.join(USAGE_FIELDS)}")
         name = USAGE_FIELDS[kind]

@@ -64,7 +64,7 @@ def refine_call_name(tool: str, call_input: CallInput) -> str:
 
 
 def _call_name_from_command(command: str) -> tuple[str, ...]:
-    """Return the program and subcommand of the first part that does something, else of the last part."""
+    """Return the program and subcommand of the first command that is not skipped, such as ``cd``; else of the last."""
     parts = [words for part in _PARTS.split(command[:COMMAND_CHARS_MAX]) if (words := _split_call_command(part))]
     active = (words for words in parts if words[0] not in _SKIPPED)
     words = next(active, parts[-1] if parts else [])

@@ -28,14 +28,17 @@ reads = logging.getLogger("custody.service.reads")
 
 @dataclass(frozen=True, slots=True)
 class PerStartKeeper:
-    """Grants all scopes of one project to the token of this start; ``others`` checks other tokens."""
+    """Accepts the token that this server printed when it started, for one project with all scopes.
+
+    ``others`` checks all other tokens.
+    """
 
     own: Workspace
     token: str
     others: AccessKeeper | None = None
 
     def grant(self, presented: str, now_ns: int) -> Grant | None:
-        """Return all scopes for the token of this start; else what ``others`` returns."""
+        """Return all scopes for the token printed at the start; else the answer of ``others``."""
         if hmac.compare_digest(_digest_token(presented), _digest_token(self.token)):
             return Grant(self.own.project, frozenset(TokenScope), START, None)
         return None if self.others is None else self.others.grant(presented, now_ns)

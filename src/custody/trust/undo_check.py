@@ -108,7 +108,7 @@ def _measure_reverted_line(line: bytes, states: States[LineCounts]) -> UndoMeasu
     old, new, then, now = (state.get(line, 0) for state in states)
     added = new > old
     changed = abs(new - old)
-    # Later changes in the commit's own direction take nothing from it; changes against it do.
+    # Adding more copies of an added line leaves the commit's change whole; removing copies undoes a part of it.
     lost = max(0, new - then) if added else max(0, then - new)
     left = max(0, changed - lost)
     back = max(0, then - now) if added else max(0, now - then)

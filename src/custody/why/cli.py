@@ -11,7 +11,7 @@ from typing import TypeVar
 import click
 
 from custody.attribution.cli import MARKS, SHA_DIGITS
-from custody.attribution.wire import TIER_WORDS, Attribution
+from custody.attribution.wire import Attribution
 from custody.core.errors import InputError
 from custody.core.plural import count_noun
 from custody.intake.settings.agent_table import AGENTS
@@ -510,7 +510,7 @@ def _render_why_line(link: LineLink) -> Iterator[str]:
     certainty = (
         ""
         if attribution.tier is None
-        else f": {TIER_WORDS[attribution.tier - 1]} ({attribution.confidence}), {attribution.grade}"
+        else f": {attribution.certainty} (tier {attribution.tier}, {attribution.confidence:.2f}), {attribution.grade}"
     )
     yield f"{author}{certainty}"
 

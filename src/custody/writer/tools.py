@@ -41,13 +41,13 @@ NESTING_MAX = 6
 """Maximum depth of hits in a tool's answer."""
 URL_ARGUMENT = "url"
 WRAPPED = "return_value"
-"""The field of a dataclass in which agent frameworks wrap the result of a tool; the wrapper stays."""
+"""The field that holds a tool's result where an agent framework wraps it in a dataclass; the wrapper is returned."""
 
 P = ParamSpec("P")
 
 
 class SourceRepository(Protocol):
-    """The part of a source repository that is needed here; those of ``custody.sources`` have it."""
+    """The methods that these tools call on a source repository, such as one of ``custody.sources``."""
 
     async def register(self, source: ResearchSource) -> SourceIdentity:
         """Register a source and return its id, new or known."""

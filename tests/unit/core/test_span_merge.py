@@ -53,7 +53,7 @@ _records = st.builds(
 
 
 @given(st.lists(_records, max_size=10))
-def test_merging_again_or_what_comes_twice_changes_nothing(seen: list[ObservedSpan]) -> None:
+def test_merging_again_and_repeated_records_change_nothing(seen: list[ObservedSpan]) -> None:
     once = merge_span_views(seen)
     assert merge_span_views(seen + seen) == once
     assert {one.id for one in once} == {one.id for one in seen}

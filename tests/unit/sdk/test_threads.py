@@ -16,7 +16,7 @@ WIDTH = 50
 
 
 def check(exported: ExportedSpans, roots: int, under_each: int) -> None:
-    """Check that every tool's name starts with its capability's, and that with its root's."""
+    """Check that every span has the parent that its name says: root, root/capability, root/capability/tool."""
     spans = exported.spans
     assert len(spans) == roots * (1 + 2 * under_each)
     by_id = {record.span: record for record in spans}

@@ -70,7 +70,7 @@ class LineAnswer:
 
     @property
     def tier(self) -> int | None:
-        """The tier of the finding that an agent wrote them; None without such a finding."""
+        """The tier of the evidence that an agent wrote the lines; None unless an agent did."""
         return self.finding.tier if isinstance(self.finding, TraceAttribution) else None
 
     @property

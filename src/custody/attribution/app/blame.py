@@ -1,8 +1,11 @@
 """Attribute each line of a file."""
 
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
+
+from msgspec import structs
 
 from custody.attribution.app.answers import LineAnswer, ToolClaim
 from custody.attribution.app.context import AttributionContext, open_attribution
@@ -40,8 +43,12 @@ class BlameResult:
 
     report: BlameReport
     texts: Sequence[str]
+    blocks: Sequence[Attribution] = ()
+    """The attributions, if requested with commits; older lines are split by the commit that git blame names."""
     commits: Mapping[str, "CommitLabel"] = field(default_factory=dict)
     """The commits that last changed the lines, if requested."""
+    older: Sequence[Lines] = ()
+    """The lines older than all commits that were searched: they are committed, and git blame knows by which commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +77,7 @@ def blame(
         ranges = _resolve_blame_line_ranges(evidence, path, commit, line_ranges)
         result = BlameReporter(evidence).blame_file(path, commit, _merge_blame_line_ranges(ranges))
         evidence.save()
-        return replace(result, commits=_label_commits(evidence, result.report)) if with_commits else result
+        return _add_commits(evidence, result, path, commit) if with_commits else result
 
 
 def _resolve_blame_line_ranges(
@@ -81,8 +88,30 @@ def _resolve_blame_line_ranges(
     return [*ranges, *(resolve_line_specs(specs, evidence.texts(path, commit), path.display) if specs else ())]
 
 
-def _label_commits(evidence: AttributionContext, report: BlameReport) -> dict[str, CommitLabel]:
-    shas = {CommitSha(attribution.commits[-1]) for attribution in report.attributions if attribution.commits}
+def _add_commits(
+    evidence: AttributionContext, result: BlameResult, path: RepoPath, commit: CommitSha | None
+) -> BlameResult:
+    blocks: Sequence[Attribution] = result.report.attributions
+    if result.older:
+        known = evidence.find_introducing_commits(path, commit, result.texts, result.older)
+        firsts = {lines.first for lines in result.older}
+        blocks = [
+            piece
+            for block in blocks
+            for piece in (_split_block_by_commit(block, known) if block.start_line in firsts else (block,))
+        ]
+    return replace(result, blocks=blocks, commits=_label_commits(evidence, blocks))
+
+
+def _split_block_by_commit(block: Attribution, known: Mapping[int, CommitSha]) -> Iterator[Attribution]:
+    """Yield the lines of a block by the commit of each line; lines without a known commit have an empty one."""
+    for commit, run in groupby(range(block.start_line, block.end_line + 1), key=lambda line: known.get(line, "")):
+        lines = list(run)
+        yield structs.replace(block, start_line=lines[0], end_line=lines[-1], commits=[commit])
+
+
+def _label_commits(evidence: AttributionContext, blocks: Iterable[Attribution]) -> dict[str, CommitLabel]:
+    shas = {CommitSha(block.commits[-1]) for block in blocks if block.commits and block.commits[-1]}
     evidence.read_commits(sorted(shas))
     labels = {}
     for sha in shas:
@@ -112,7 +141,7 @@ class BlameReporter:
             attributions=[self.attribution(answer) for answer in answers],
             notes=[*self._evidence.history.searched.limits, *self._list_missing_evidence()],
         )
-        return BlameResult(report, texts)
+        return BlameResult(report, texts, older=[answer.lines for answer in answers if not answer.trail])
 
     def _list_missing_evidence(self) -> Iterator[str]:
         """Yield a note for events that could not be recorded and for missing records."""

@@ -16,11 +16,11 @@ from custody.attribution.origin_search import (
     splice_commit_hunks,
 )
 from custody.attribution.rules import AttributeRules, Profile
-from custody.attribution.text import decode_lineage_text, split_lineage_lines
+from custody.attribution.text import decode_lineage_text, line_ranges_from_numbers, split_lineage_lines
 from custody.config import EffectiveRules, TeamPolicy
-from custody.core.errors import InputError
+from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha, Digest
-from custody.core.paths import Hunk, RepoPath
+from custody.core.paths import Hunk, Lines, RepoPath
 from custody.core.wire.canonical import digest_rule_tables
 from custody.git import Commit as GitCommit
 from custody.git import FileAt, NoObject, Object, ObjectReader, Repository, WorkFile, parse_commit
@@ -30,6 +30,8 @@ from custody.workspace.rules_in_force import load_workspace_rules
 from custody.workspace.workspace import Workspace
 
 TRACES = ".agent-trace"
+BLAME_RANGES_MAX = 500
+"""Maximum ranges in one question to git blame; more are asked as one range, since a command line is limited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,36 @@ class AttributionContext:
         committed = self.history.texts(version.base, version.path)
         places = {new + 1: old + 1 for old, new in align_carried_items(committed, version.texts)}
         return places.get(line, line)
+
+    def find_introducing_commits(
+        self, path: RepoPath, commit: CommitSha | None, texts: Sequence[str], line_ranges: Iterable[Lines]
+    ) -> dict[int, CommitSha]:
+        """Return the commit that git blame names for each of these committed lines; none where git cannot tell.
+
+        ``texts`` are the lines of the file as of ``commit`` or (None) on disk.
+        """
+        base = commit or self.repository.head().commit
+        if base is None:
+            return {}
+        committed = texts if commit is not None else self.history.texts(base, path)
+        places = {new + 1: old + 1 for old, new in align_carried_items(committed, texts)}
+        numbers = {number for lines in line_ranges for number in range(lines.first, lines.last + 1)} & places.keys()
+        ranges = list(line_ranges_from_numbers(places[number] for number in sorted(numbers)))
+        if len(ranges) > BLAME_RANGES_MAX:
+            ranges = [Lines(ranges[0].first, ranges[-1].last)]
+        known = self._blame_lines(base, path, ranges) if ranges else {}
+        return {number: known[places[number]] for number in numbers if places[number] in known}
+
+    def _blame_lines(self, commit: CommitSha, path: RepoPath, line_ranges: Sequence[Lines]) -> dict[int, CommitSha]:
+        try:
+            with self.repository.blame(commit, path, line_ranges) as entries:
+                return {
+                    line: entry.commit
+                    for entry in entries
+                    for line in range(entry.lines.first, entry.lines.last + 1)
+                }
+        except GitError:
+            return {}  # a shallow or partial clone may lack what git needs; authors are known without it
 
     def texts(self, path: RepoPath, commit: CommitSha | None) -> list[str]:
         """Return a file's lines as of a commit or (None) on disk; raise an ``InputError`` if it has no text."""

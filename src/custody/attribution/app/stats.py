@@ -10,7 +10,7 @@ from msgspec import structs
 from custody.attribution.app.answers import LineAnswer
 from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.findings import LineAttributor
-from custody.attribution.model import Grade, LineOwner, TraceAttribution
+from custody.attribution.model import CERTAINTIES, Grade, LineOwner, TraceAttribution, certainty_word
 from custody.attribution.text import is_informative_lineage_line, make_lineage_keys
 from custody.attribution.wire import AgentModelShare, LineShare, StatsPeriod, StatsReport, UncountedFile
 from custody.core.errors import InputError
@@ -72,7 +72,7 @@ class LineStatistics:
         self.agent = agent
         self.totals = LineTally()
         self.by: dict[str, defaultdict[str, LineTally]] = {
-            name: defaultdict(LineTally) for name in ("class", "model", "agent", "tier", "folder", "month", "growth")
+            name: defaultdict(LineTally) for name in ("class", "model", "agent", "tier", "certainty", "folder", "month", "growth")
         }
         self.models: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
         self.by_agent_model: defaultdict[tuple[str, str], LineTally] = defaultdict(LineTally)
@@ -97,6 +97,7 @@ class LineStatistics:
                 if count:
                     self.by_agent_model[names["agent"], names["model"]].add(owner, count, share)
                 names["tier"] = str(answer.finding.tier)
+                names["certainty"] = certainty_word(answer.tier, answer.grade)
                 names["month"] = UNKNOWN if day == BEFORE else day[:MONTH_CHARACTERS]
             else:
                 share = 0.0
@@ -113,10 +114,12 @@ class LineStatistics:
                 self.by[by][name].add(owner, count, share)
 
     def shares(self, by: str) -> list[LineShare]:
-        """Return the rows of one table, the largest first; tiers, months and classes in their own order."""
+        """Return the rows of one table, the largest first; tiers, certainties, months and classes in order."""
         tallies = self.by[by]
         if by == "class":
             names: Iterable[str] = [owner.value for owner in LineOwner if owner.value in tallies]
+        elif by == "certainty":
+            names = [word for word in CERTAINTIES if word in tallies]
         elif by in ("tier", "month"):
             names = sorted(tallies)
         else:
@@ -212,6 +215,7 @@ def _report_line_statistics(
         left_out_count=len(statistics.left_out),
         notes=list(statistics.notes),
         agent_models=statistics.agent_models(),
+        certainties=statistics.shares("certainty"),
     )
 
 

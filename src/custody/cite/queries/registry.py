@@ -314,7 +314,7 @@ class TableCatalog:
         return [(_check_source_use_kind(kind), str(artifact)) for kind, artifact in rows]
 
     def put_check(self, number: int, memory: LinkMemory) -> None:
-        """Store the link checks of a number."""
+        """Store the link checks of the source with this number."""
         self._db.run(
             "INSERT INTO registry_check (registry, n, state) VALUES (?, ?, ?)"
             " ON CONFLICT (registry, n) DO UPDATE SET state = excluded.state",
@@ -322,12 +322,12 @@ class TableCatalog:
         )
 
     def check(self, number: int) -> LinkMemory | None:
-        """Return the link checks of a number."""
+        """Return the link checks of the source with this number; None if it was never checked."""
         rows = self._db.rows("SELECT state FROM registry_check WHERE registry = ? AND n = ?", (self.registry, number))
         return _decode_source_row(_CHECKS, rows[0]) if rows else None
 
     def entries(self) -> Iterator[CatalogEntry]:
-        """Return all entries, by number."""
+        """Yield all entries in the order of their numbers."""
         after = 0
         while page := self._db.rows(
             "SELECT state FROM registry_source WHERE registry = ? AND n > ? ORDER BY n LIMIT ?",

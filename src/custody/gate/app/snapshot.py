@@ -88,7 +88,7 @@ class PastWorkspace(Workspace):
 
     @property
     def head_signers(self) -> Mapping[StoreId, frozenset[str]]:
-        """Return ``signers``: a copy of the beginning of a chain cannot check a statement about a later head."""
+        """Return ``signers``: the copied records end before the signed head, so its signature cannot be checked here."""
         return self.signers
 
     @property
@@ -98,7 +98,7 @@ class PastWorkspace(Workspace):
 
     @cached_property
     def spools(self) -> tuple[Spool, ...]:
-        """Return no spools: events spooled now were not spooled at that time."""
+        """Return no spools: an event that still waits in a spool now arrived after the snapshot."""
         return ()
 
     @contextmanager

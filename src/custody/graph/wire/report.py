@@ -87,7 +87,10 @@ class GraphPathReport(Report, frozen=True, kw_only=True, tag="graph-path"):
 
 
 class SharedNeighbor(msgspec.Struct, frozen=True):
-    """A neighbor that two nodes share, its part of their similarity, and the heaviest edge from each to it."""
+    """A node that two nodes both have edges to, and how much it adds to their similarity.
+
+    ``share`` is that part of the similarity; ``edges`` are the heaviest edge from each of the two nodes.
+    """
 
     node: str
     share: float

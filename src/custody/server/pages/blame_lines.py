@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from custody.attribution.wire import TIER_WORDS, Attribution, CompetingClaim, SignalReport
+from custody.attribution.wire import Attribution, CompetingClaim, SignalReport
 from custody.core.plural import count_noun
 from custody.server.page_data.files import BlamePageFile
 from custody.server.pages.charts import BarPart
@@ -116,7 +116,7 @@ class FileLines:
             "agent": attribution.agent,
             "model": attribution.model_id,
             "share": format_percent(attribution.share) if attribution.kind == "mixed" else None,
-            "sure": None if attribution.tier is None else TIER_WORDS[attribution.tier - 1],
+            "sure": None if attribution.tier is None else attribution.certainty,
             "tier": attribution.tier,
             "confidence": None if attribution.tier is None else f"{attribution.confidence:.2f}",
             "grade": attribution.grade,

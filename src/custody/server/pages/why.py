@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from custody.attribution.wire import TIER_WORDS
 from custody.core.errors import InputError
 from custody.server.page_data.files import can_show_disk_page, explain_line_for_page
 from custody.server.pages.blame import LINE_MAX, make_file_link_fields, read_file_place, view_missing_repository
@@ -67,7 +66,6 @@ def view_why(workspace: Workspace, params: PageParams) -> PageView:
         "is_complete": report.ends == WHOLE,
         "may_read": params.note is not None,
         "classes": CLASSES,
-        "tiers": TIER_WORDS,
         "summary": _summarize_why_page(report),
     }
     return PageView(title=f"{report.path}:{report.line}", template="why.html", fields=fields)
@@ -93,7 +91,7 @@ def _summarize_why_page(report: WhyReport) -> str:
     if attribution.kind == "person":
         return f"A person wrote this line, changing what {attribution.agent} had written."
     part = "" if attribution.kind == "agent" else f"{attribution.share:.0%} of "
-    certainty = "" if attribution.tier is None else f": {TIER_WORDS[attribution.tier - 1]}"
+    certainty = "" if attribution.tier is None else f": {attribution.certainty}"
     return f"{attribution.agent} wrote {part}this line{certainty}."
 
 

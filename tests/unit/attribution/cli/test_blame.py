@@ -8,6 +8,8 @@ import pytest
 
 from custody.attribution.app.blame import LineSpec, blame
 from custody.attribution.cli import render_blame
+from custody.core.errors import GitError
+from custody.git import Repository
 from custody.terminal.screen import Screen, text_columns
 from tests.builders.cli import Ran
 from tests.builders.hooks import a_recorded_edit, a_recorded_event, a_recorded_session
@@ -129,7 +131,7 @@ def test_nothing_but_the_summary_is_wider_than_the_terminal(scene: Scene, column
 def test_verbose_explains_each_block_above_it(scene: Scene) -> None:
     lines = blamed(scene, "app.py", "-v", "-L", "2,4").out.splitlines()[2:]
     assert lines[0].endswith("| no captured edit shows this text")
-    assert "| claude-code, maker/model-1, provably certain (1.0), recorded; session s1" in lines[2]
+    assert "| claude-code, maker/model-1, certain (tier 1, 1.00), recorded; session s1" in lines[2]
     assert "| prompt: add a discount" in lines[3]
     assert [line.split("|")[1].split(":")[0].strip() for line in lines[4:9]] == [
         "commit_link +40",
@@ -138,8 +140,67 @@ def test_verbose_explains_each_block_above_it(scene: Scene) -> None:
         "range_match +10",
         "timestamp_match +5",
     ]
-    assert "80% of each line, very high (0.95)" in lines[10]
+    assert "80% of each line, strong (tier 3, 0.95)" in lines[10]
     assert lines[-2] == "3 lines: 1 agent, 1 both, 1 unknown (claude-code 2); searched since 2023-11-12"
+
+
+def test_separate_line_ranges_are_named_in_the_title(scene: Scene) -> None:
+    assert blamed(scene, "app.py", "-L", "1,2", "-L", "4,5").out.startswith("app.py lines 1-2, 4-5 (work tree)\n")
+    assert blamed(scene, "app.py", "-L", "3").out.startswith("app.py line 3 (work tree)\n")
+
+
+def years_ago(years: int) -> int:
+    return -years * 365 * 24 * 3_600
+
+
+@pytest.fixture
+def old_scene(tmp_path: Path) -> Scene:
+    """Two commits years before the first captured edit, which is still uncommitted on disk."""
+    made = Scene(tmp_path / "repository")
+    first = made.committed(at=years_ago(3), app__py=text("import alpha_module"))
+    head = made.committed(first, at=years_ago(2), app__py=OLD)
+    root = made.built.path
+    made.saw(
+        a_recorded_edit("app.py", OLD, NEW, at=moment(10), session=SESSION, id="e10", call="c10", head=head, root=root)
+    )
+    (root / "app.py").write_text(NEW)
+    return made
+
+
+def test_lines_older_than_any_captured_edit_have_the_commit_that_git_names(old_scene: Scene) -> None:
+    second, first = old_scene.built.git("rev-list", "HEAD").decode().split()
+    assert blamed(old_scene, "app.py").out.splitlines()[2:6] == [
+        f"? unknown            {first[:7]}     2020-11-14 1  import alpha_module",
+        f"? unknown            {second[:7]}     2021-11-14 2  price = read_price(source)",
+        "A claude-code strong uncommitted            3  def discount(prices, percent):",
+        "A                                           4      total = price * count * rate",
+    ]
+    rows = [row.split("\t") for row in blamed(old_scene, "app.py", "--porcelain").out.splitlines()]
+    assert [row[10] for row in rows] == [first, second, "-", "-"]
+    at_commit = blamed(old_scene, "app.py", "HEAD~1", "--porcelain").out
+    assert at_commit.rstrip("\n").split("\t")[10] == first
+
+
+def test_with_an_empty_store_only_lines_on_disk_alone_are_uncommitted(tmp_path: Path) -> None:
+    made = Scene(tmp_path / "repository")
+    head = made.committed(at=years_ago(1), app__py=OLD)
+    (made.built.path / "app.py").write_text(text("first_on_disk = 1") + OLD)
+    rows = blamed(made, "app.py").out.splitlines()[2:5]
+    assert [row.split()[2] if row.startswith("? unknown") else row.split()[1] for row in rows] == [
+        "uncommitted",
+        head[:7],
+        "3",
+    ]
+
+
+def test_a_commit_that_git_cannot_name_is_left_empty(old_scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise GitError("an object is missing")
+
+    monkeypatch.setattr(Repository, "blame", fail)
+    lines = blamed(old_scene, "app.py").out.splitlines()
+    assert lines[2] == "? unknown                         1  import alpha_module"
+    assert "uncommitted" in lines[4]
 
 
 def test_porcelain_is_one_line_of_fields_for_each_line(scene: Scene) -> None:
@@ -190,6 +251,7 @@ def test_json_is_the_same_to_the_byte_when_run_again(scene: Scene) -> None:
     [
         (["-L", "3"], [3]),
         (["-L", "2,3"], [2, 3]),
+        (["-L", "3,2"], [2, 3]),
         (["-L", "2,+2"], [2, 3]),
         (["-L", "4,5", "-L", "1"], [1, 4, 5]),
         (["-L", ":discount"], [3, 4, 5]),
@@ -219,7 +281,6 @@ def test_the_report_names_profile_document(scene: Scene) -> None:
         (["../app.py"], "outside"),
         (["app.py", "-L", "6"], "has only 5 lines"),
         (["app.py", "-L", "0,2"], "invalid line range 0,2"),
-        (["app.py", "-L", "3,2"], "invalid line range 3,2"),
         (["app.py", "-L", "2,+0"], "invalid line range 2,+0"),
         (["app.py", "-L", "/nowhere/"], "no line matches /nowhere/"),
         (["app.py", "--json", "--porcelain"], "--json, --porcelain and --format are mutually exclusive"),

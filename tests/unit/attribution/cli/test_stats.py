@@ -56,12 +56,12 @@ def test_the_share_comes_first_then_authors_and_agents(built: Built) -> None:
     ]
 
 
-def test_verbose_adds_tiers_folders_months_and_skipped_files(built: Built) -> None:
+def test_verbose_adds_certainty_folders_months_and_skipped_files(built: Built) -> None:
     lines = custody(built.path, "stats", "-v").out.splitlines()
     assert lines[8:] == [
         "",
-        "TIER       LINES   SHARE",
-        "very high      2  50.0 %",
+        "CERTAINTY  LINES   SHARE",
+        "likely         2  50.0 %",
         "",
         "FOLDER  LINES  AGENTS",
         "src/        4  50.0 %",

@@ -96,10 +96,10 @@ def test_only_agents_lines_are_told_and_both_of_two_claims() -> None:
         ("ATTR-LINES-CONTESTED", "note", {"startLine": 5, "startColumn": 1, "endLine": 6}),
     ]
     assert encode_blame_annotations(report).decode().splitlines() == [
-        "::notice file=src/a b.py,line=1,endLine=3,title=ATTR-LINES-AGENT::robot, m-1, effectively certain; session s1",
+        "::notice file=src/a b.py,line=1,endLine=3,title=ATTR-LINES-AGENT::robot, m-1, certain; session s1",
         (
             "::notice file=src/a b.py,line=5,endLine=6,title=ATTR-LINES-MIXED"
-            "::robot, m-1, 50%25 of each line, effectively certain; session s1"
+            "::robot, m-1, 50%25 of each line, certain; session s1"
         ),
         (
             "::notice file=src/a b.py,line=5,endLine=6,title=ATTR-LINES-CONTESTED"
