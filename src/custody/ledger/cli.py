@@ -388,7 +388,9 @@ def _shorten_prompt(text: str) -> str:
 
 def _render_session_call(call: CallLine, depth: int) -> str:
     what = ", ".join((*call.files, *call.sources))
-    return f"{format_clock_time(call.started)} {MARKS[call.status]}{'  ' * (depth + 1)}{call.name}" + (f"  {what}" if what else "")
+    return f"{format_clock_time(call.started)} {MARKS[call.status]}{'  ' * (depth + 1)}{call.name}" + (
+        f"  {what}" if what else ""
+    )
 
 
 WIDTH_OF_NUMBER = 7

@@ -42,7 +42,15 @@ def test_not_a_repository(tmp_path: Path, verb: tuple[str, ...]) -> None:
 
 def test_every_verb_says_alike_that_there_is_no_repository(tmp_path: Path) -> None:
     shown = "error: not a git repository\nhint: run inside a git repository, or name one with -C\n"
-    for words in (("log",), ("blame", "x"), ("why", "x:1"), ("gate", "HEAD"), ("stats",), ("records",), ("dupes", "list")):
+    for words in (
+        ("log",),
+        ("blame", "x"),
+        ("why", "x:1"),
+        ("gate", "HEAD"),
+        ("stats",),
+        ("records",),
+        ("dupes", "list"),
+    ):
         assert custody(tmp_path, *words).err == shown, words
 
 

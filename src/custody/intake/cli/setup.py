@@ -207,7 +207,9 @@ def doctor_command(ctx: click.Context, *, rebuild: bool, verbose: bool, as_json:
       custody doctor --rebuild
     """
     report = run_doctor_checks(open_command_workspace(ctx), rebuild=rebuild)
-    return print_command_report(report, render_doctor_checks(report, current_screen(), verbose=verbose), as_json=as_json)
+    return print_command_report(
+        report, render_doctor_checks(report, current_screen(), verbose=verbose), as_json=as_json
+    )
 
 
 def render_doctor_checks(report: DoctorReport, screen: Screen, *, verbose: bool) -> Iterator[TextLine]:

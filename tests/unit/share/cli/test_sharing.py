@@ -26,7 +26,9 @@ def test_push_and_pull_report_their_outcome(pair: tuple[Path, Path]) -> None:
     assert custody(bob, "pull") == Ran(0, "nothing to pull from 'origin'\n", "")
     dry = custody(ana, "push", "--dry-run")
     assert dry == Ran(0, "To origin:\nchain STORE: would send 3 new records (3 records in total), without texts\n", "")
-    assert custody(ana, "push").out == "To origin:\nchain STORE: sent 3 new records (3 records in total), without texts\n"
+    assert (
+        custody(ana, "push").out == "To origin:\nchain STORE: sent 3 new records (3 records in total), without texts\n"
+    )
     assert custody(ana, "push").out == "To origin:\nchain STORE: up to date (3 records)\n"
     assert custody(bob, "pull", "--dry-run").out == "chain STORE: would pull 3 new records, without texts\n"
     assert custody(bob, "pull").out == "chain STORE: pulled 3 new records (3 records in total), without texts\n"
