@@ -65,7 +65,7 @@ def complete_help_names(ctx: click.Context, incomplete: str) -> Iterable[Complet
 
 def complete_decision_words(ctx: click.Context, incomplete: str) -> Iterable[CompletionItem]:
     """Yield agents, then decisions, then revisions, for ``custody trust record``."""
-    from custody.trust.model import DecisionType
+    from custody.trust import DecisionType
 
     typed = ctx.params.get("words") or ()
     if not typed:
@@ -77,7 +77,8 @@ def complete_decision_words(ctx: click.Context, incomplete: str) -> Iterable[Com
 
 def complete_imports(ctx: click.Context, incomplete: str) -> Iterable[CompletionItem]:
     """Yield the agents and tools with sessions to import; else files."""
-    from custody.cli.import_ import OTLP, TOOLS, TRANSCRIPT_READERS
+    from custody.capture import TRANSCRIPT_READERS
+    from custody.cli.import_ import OTLP, TOOLS
 
     names = [] if ctx.params.get("paths") else _match_names((*TRANSCRIPT_READERS, *TOOLS, OTLP), incomplete)
     return names or complete_files(ctx, incomplete)

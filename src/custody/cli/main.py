@@ -253,10 +253,9 @@ def usage_error_text(error: click.ClickException) -> tuple[str, str | None]:
     if isinstance(error, click.NoSuchCommand | click.NoSuchOption):
         if error.possibilities:
             hint = f"did you mean {' or '.join(repr(name) for name in error.possibilities)}?"
-        is_option = isinstance(error, click.NoSuchOption)
-        return (
-            f"no such option '{error.option_name}'" if is_option else f"unknown command '{error.command_name}'"
-        ), hint
+        if isinstance(error, click.NoSuchOption):
+            return f"no such option '{error.option_name}'", hint
+        return f"unknown command '{error.command_name}'", hint
     message = error.format_message().rstrip(".")
     for words, plain in _PLAIN_WORDS:
         message = message.replace(words, plain)

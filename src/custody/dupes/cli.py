@@ -54,19 +54,19 @@ PULL_REQUEST = re.compile(r"refs/(?:pull|merge-requests)/(\d+)/head")
 BRANCH = re.compile(r"refs/(?:heads|remotes)/(.+)")
 
 
-class VerdictLook(Struct, frozen=True):
+class PairLook(Struct, frozen=True):
     """How a verdict about a pair is shown: words before the name of the other change, and a color."""
 
     words: str
     role: Role
 
 
-VERDICT_LOOKS: Mapping[str, VerdictLook] = MappingProxyType(
+VERDICT_LOOKS: Mapping[str, PairLook] = MappingProxyType(
     {
-        "duplicate": VerdictLook("! LIKELY DUPLICATE  ", "bad"),
-        "competing": VerdictLook("! LIKELY COMPETING  ", "warn"),
-        "related, not sure": VerdictLook("possibly related {percent}: ", "warn"),
-        "nothing": VerdictLook("not reported {percent}: ", "muted"),
+        "duplicate": PairLook("! LIKELY DUPLICATE  ", "bad"),
+        "competing": PairLook("! LIKELY COMPETING  ", "warn"),
+        "related, not sure": PairLook("possibly related {percent}: ", "warn"),
+        "nothing": PairLook("not reported {percent}: ", "muted"),
     }
 )
 VERDICT_ORDER = tuple(VERDICT_LOOKS)
