@@ -59,7 +59,8 @@ def range_match(segment: Segment, candidate: TraceCandidate, _rules: AttributeRu
     """Explain that the segment's middle line is inside a recorded range; None if it is not."""
     best = select_best_trace_range(segment, candidate)
     if best is not None and segment.lines.midpoint in best:
-        return f"the trace recorded an edit of {format_lines([best])}, which hold line {segment.lines.midpoint}"
+        place = "" if len(best) == 1 else f", which hold line {segment.lines.midpoint}"
+        return f"the trace recorded an edit of {format_lines([best])}{place}"
     return None
 
 

@@ -192,3 +192,8 @@ def test_a_time_counts_from_24_hours_before_the_commit_to_1_after(at_ns: int | N
 
 def test_without_the_commits_time_no_time_matches() -> None:
     assert not explain_signal("timestamp_match", a_candidate("t1", at_ns=NOON), a_segment(at_ns=None))
+
+
+def test_a_single_line_is_named_in_the_singular() -> None:
+    explained = explain_signal("range_match", a_candidate("t1", an_entry(11, 11)), a_segment(lines=Lines(10, 13)))
+    assert str(explained).endswith("recorded an edit of line 11")
