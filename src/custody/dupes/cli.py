@@ -46,7 +46,7 @@ TERMS_SHOWN_MAX = 6
 PLACES_SHOWN_MAX = 5
 NAMES_SHOWN_MAX = 3
 NAME_DIGITS = 7
-LABEL_COLUMNS = 9
+LABEL_COLUMNS = 10
 ROW_COLUMNS_MIN = 40
 """Below this width, the text of a row is below its label."""
 NARROW_INDENT = 4
@@ -334,10 +334,12 @@ def _list_suggestion_rows(evidence: DupesEvidence) -> Iterator[tuple[str, str]]:
 def _list_shared_facts(overlap: OverlapReport) -> Iterator[str]:
     facts = [("line", overlap.lines), ("file", overlap.files.count), ("test name", overlap.tests.count)]
     yield ", ".join(count_noun(count, noun) for noun, count in facts if count) or "no line"
-    if overlap.symbols.count:
-        names = overlap.symbols.some[:NAMES_SHOWN_MAX]
-        more = overlap.symbols.count - len(names)
-        yield f"names {', '.join(names)}{f' and {more:,} more' if more else ''}"
+    tests = frozenset(overlap.tests.some)
+    names = [name for name in overlap.symbols.some if name not in tests]
+    shown = names[:NAMES_SHOWN_MAX]
+    more = overlap.symbols.count - (len(overlap.symbols.some) - len(names)) - len(shown)
+    if shown:
+        yield f"names {', '.join(shown)}{f' and {more:,} more' if more else ''}"
 
 
 def _list_internal_rows(id_: str, evidence: DupesEvidence) -> Iterator[tuple[str, str]]:

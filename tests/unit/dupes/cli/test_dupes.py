@@ -7,7 +7,16 @@ import pytest
 from msgspec.structs import replace
 
 from custody.dupes.cli import render_duplicates
-from custody.dupes.wire import ChangeRefReport, DupesCheckReport, DupesEvidence, DuplicateSuggestion, RelationReport
+from custody.dupes.wire import (
+    ChangeRefReport,
+    DupesCheckReport,
+    DupesEvidence,
+    DuplicateSuggestion,
+    OverlapReport,
+    RelationReport,
+    SharedLinesReport,
+    SharedNamesReport,
+)
 from custody.terminal.screen import Screen, text_columns
 from tests.builders.in_process import custody
 from tests.builders.repo import Built, a_repository
@@ -38,10 +47,10 @@ def test_index_check_show_label_cluster(built: Built) -> None:
     assert checked.out.splitlines()[:-1] == [
         "! LIKELY DUPLICATE  #1 'Retry step 3' (98 %)",
         "",
-        "  here     src/app.py:14-15",
-        "  there    src/app.py:14-15",
-        "  same     3 lines, 1 file; names step_3",
-        "  status   not on main, last commit 2026-01-01",
+        "  here      src/app.py:14-15",
+        "  there     src/app.py:14-15",
+        "  same      3 lines, 1 file; names step_3",
+        "  status    not on main, last commit 2023-11-14",
         "",
         "compared 2 of 2 candidates among 4 indexed changes",
     ]
@@ -124,7 +133,7 @@ def test_one_word_and_one_probability_describe_a_possible_relation() -> None:
     assert "NOT_RELATED" not in text
     assert "final score" not in text
     details = "\n".join(render(Screen(), suggestion, verbose=True))
-    assert "category NOT_RELATED: final score 0.09, below 0.3" in details
+    assert "category  NOT_RELATED: final score 0.09, below 0.3" in details
     assert "probability at least 57 %" in details
 
 
@@ -132,6 +141,31 @@ def test_the_strongest_verdict_is_the_first_line() -> None:
     lines = render(Screen(), make_suggestion("related, not sure"), make_suggestion("duplicate", chance=0.91))
     assert lines[0] == "! LIKELY DUPLICATE  5424ca8 'Read prices as people type them' (91 %)"
     assert lines[-1] == "hint: custody dupes show 8e6bfecb2638 shows the evidence of the first"
+
+
+def test_names_of_tests_are_counted_and_not_listed() -> None:
+    nothing = SharedNamesReport([], 0)
+    overlap = OverlapReport(
+        files=SharedNamesReport(["a.py"], 1),
+        folders=nothing,
+        symbols=SharedNamesReport(["parse", "test_parse", "a", "b", "c"], 7),
+        exports=nothing,
+        tests=SharedNamesReport(["test_parse"], 1),
+        headings=nothing,
+        blocks=nothing,
+        references=nothing,
+        places=[SharedLinesReport("-", "a.py", 3, "b.py", 9, 1)],
+        lines=1,
+        shingles=None,
+        contained=None,
+        contains=None,
+    )
+    lines = render(Screen(), make_suggestion("competing", overlap=overlap))
+    assert lines[2:5] == [
+        "  here      a.py:3 (removed)",
+        "  there     b.py:9 (removed)",
+        "  same      1 line, 1 file, 1 test name; names parse, a, b and 3 more",
+    ]
 
 
 def test_no_duplicate_is_the_first_line_and_the_nearest_change_the_last() -> None:
