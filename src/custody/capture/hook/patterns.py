@@ -215,11 +215,15 @@ RULES: Final = (
         1,
     ),
     SecretPattern("command-password", "openssl", r"pass:([^\s\"':]{3,200})", 1),
-    SecretPattern("command-token", "wandb", r"wandb\s{1,3}login\b[^\n|;&]{0,120}?[\s=\"']([0-9A-Za-z_-]{40,120})", 1),
+    SecretPattern(
+        "command-token", "wandb", r"wandb\s{1,3}login\b[^\n|;&]{0,120}?[\s=\"']([0-9A-Za-z_-]{40,120})", 1
+    ),
     SecretPattern(
         "command-token", "snyk", r"snyk\s{1,3}auth\s{1,3}[\"']?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})", 1
     ),
-    SecretPattern("command-token", "ngrok", r"ngrok\b[^\n|;&]{0,60}?authtoken\s{1,3}[\"']?([0-9A-Za-z_]{20,100})", 1),
+    SecretPattern(
+        "command-token", "ngrok", r"ngrok\b[^\n|;&]{0,60}?authtoken\s{1,3}[\"']?([0-9A-Za-z_]{20,100})", 1
+    ),
     SecretPattern(
         "private-key",
         "priv:  privateexponent",

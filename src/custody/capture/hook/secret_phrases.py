@@ -155,7 +155,7 @@ def _take_value(text: str, start: int, token: str) -> tuple[int, int] | None:
     """Return the span of a token without quotes and punctuation, if it looks like a password."""
     value = token.lstrip(_WRAPPING + "\\\0")
     start += len(token) - len(value)
-    for end in '"`<>\\\0\u201c\u201d\u00bb\u300d\u300f\u3002\uff0c':
+    for end in "\"`<>\\\0\u201c\u201d\u00bb\u300d\u300f\u3002\uff0c":
         value = value.partition(end)[0]
     value = value.rstrip(_WRAPPING)
     return (start, start + len(value)) if is_password_like(value) else None
@@ -271,4 +271,6 @@ def _is_phrase(words: list[bytes], *, is_hinted: bool) -> bool:
     if is_hinted:
         return True
     inflected = sum([word.endswith((b"ing", b"ed", b"ly", b"s")) and not word.endswith(b"ss") for word in words])
-    return len(distinct) * 2 > len(words) and words != sorted(words) and inflected <= INFLECTED_MAX * len(words)
+    return (
+        len(distinct) * 2 > len(words) and words != sorted(words) and inflected <= INFLECTED_MAX * len(words)
+    )

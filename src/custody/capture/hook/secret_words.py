@@ -23,7 +23,7 @@ def is_password_like(value: str) -> bool:
     word = value.rstrip("!?")
     if not LENGTH_MIN <= len(value) <= LENGTH_MAX or not word or word.lower().startswith(_NOT_PASSWORDS):
         return False
-    if any(character in value for character in '()[]{}<>|\\/"') or "::" in value or ".." in value:
+    if any(character in value for character in "()[]{}<>|\\/\"") or "::" in value or ".." in value:
         return False
     if word[0] in "$%&-=#@" or (not word.isascii() and not any(map(word.__contains__, _DIGITS))):
         return False

@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -66,18 +66,25 @@ def test_warnings_come_before_one_line_of_what_is_ok(repository: Path) -> None:
 @pytest.mark.parametrize("columns", [20, 40, 80])
 def test_no_line_is_wider_than_the_terminal(columns: int) -> None:
     words = "a hook of another repository records nothing here, so run the command below " * 3
-    checks = [DoctorCheck(f"check{n}", state, words, words) for n, state in enumerate(["ill", "note", *["well"] * 20])]
+    states: list[Literal["ill", "note", "well"]] = ["ill", "note", "well", "well"]
+    checks = [DoctorCheck(f"check{n}", state, words, words) for n, state in enumerate(states)]
     hook = HookReport(command=None, agents={})
     found = DoctorReport(outcome="found", store="s", checks=checks, rebuilt=None, hook=hook, agents=[])
     screen = Screen(columns=columns, rows=24, is_terminal=True)
-    for verbose in (False, True):
-        lines = [screen.render(line) for line in render_doctor_checks(found, screen, verbose=verbose)]
-        assert max(map(len, lines)) <= columns
+    short, lines = (
+        [screen.render(line) for line in render_doctor_checks(found, screen, verbose=verbose)]
+        for verbose in (False, True)
+    )
+    assert max(map(len, [*short, *lines])) <= columns
     assert " ".join(" ".join(lines).split()).count(words.strip()) == 2 * len(checks)
 
 
 def test_a_check_with_a_problem_is_not_listed_as_ok() -> None:
-    states = {"hook": ("well", "note"), "forks": ("well", "ill"), "space": ("well", "well")}
+    states: dict[str, tuple[Literal["ill", "note", "well"], ...]] = {
+        "hook": ("well", "note"),
+        "forks": ("well", "ill"),
+        "space": ("well", "well"),
+    }
     checks = [DoctorCheck(name, state, "x") for name, both in states.items() for state in both]
     hook = HookReport(command=None, agents={})
     found = DoctorReport(outcome="found", store="s", checks=checks, rebuilt=None, hook=hook, agents=[])
