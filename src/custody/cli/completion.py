@@ -11,6 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from custody.core.errors import CustodyError
+from custody.core.views import DecisionKind
 from custody.terminal.frame import CommandGroup, open_command_workspace
 from custody.workspace.revisions import list_revision_names
 
@@ -65,13 +66,11 @@ def complete_help_names(ctx: click.Context, incomplete: str) -> Iterable[Complet
 
 def complete_decision_words(ctx: click.Context, incomplete: str) -> Iterable[CompletionItem]:
     """Yield agents, then decisions, then revisions, for ``custody trust record``."""
-    from custody.trust import DecisionType
-
     typed = ctx.params.get("words") or ()
     if not typed:
         return complete_agents(ctx, incomplete)
     if len(typed) == 1:
-        return _match_names((decision.value for decision in DecisionType), incomplete)
+        return _match_names(DECISIONS, incomplete)
     return complete_revisions(ctx, incomplete)
 
 
@@ -95,6 +94,9 @@ def _match_names(names: Iterable[str], incomplete: str) -> list[CompletionItem]:
 
 PAGES = ("overview", "blame", "why", "changes", "trust", "sources", "graph", "sessions", "state")
 """What 'custody serve --open' names; the pages themselves are slow to import."""
+
+DECISIONS = tuple(kind.value for kind in DecisionKind if kind is not DecisionKind.RECOVERED)
+"""What 'custody trust record' takes; a recovery has a verb of its own."""
 
 COMMAND_COMPLETIONS: Mapping[tuple[str, str], Complete] = MappingProxyType(
     {

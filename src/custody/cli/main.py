@@ -250,11 +250,11 @@ def usage_error_text(error: click.ClickException) -> tuple[str, str | None]:
     """
     context = error.ctx if isinstance(error, click.UsageError) else None
     hint = f"run '{context.command_path if context is not None else 'custody'} --help'"
-    if isinstance(error, click.NoSuchCommand | click.NoSuchOption):
-        if error.possibilities:
-            hint = f"did you mean {' or '.join(repr(name) for name in error.possibilities)}?"
-        if isinstance(error, click.NoSuchOption):
-            return f"no such option '{error.option_name}'", hint
+    if isinstance(error, click.NoSuchCommand | click.NoSuchOption) and error.possibilities:
+        hint = f"did you mean {' or '.join(map(repr, error.possibilities))}?"
+    if isinstance(error, click.NoSuchOption):
+        return f"no such option '{error.option_name}'", hint
+    if isinstance(error, click.NoSuchCommand):
         return f"unknown command '{error.command_name}'", hint
     message = error.format_message().rstrip(".")
     for words, plain in _PLAIN_WORDS:

@@ -168,7 +168,7 @@ def _find_weak_evidence_reasons(file_ranges: Sequence[FileRange], rules: GateRul
 
 def _describe_weakness(weak: Sequence[FileRange], rules: GateRules) -> str:
     if all(added_range.grade is Grade.CLAIMED for _, added_range in weak):
-        return "self-reported, not recorded live"
+        return "imported, not recorded live"
     return f"required: tier {rules.tier_max} or better, grade '{rules.grade_min}' or better"
 
 

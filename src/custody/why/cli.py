@@ -381,7 +381,7 @@ def _list_certainty_reasons(report: WhyReport, attribution: Attribution) -> Iter
     """Yield how the line was recorded, and the strongest signals."""
     if attribution.kind == "person":
         yield f"a person changed what {attribution.agent or 'an agent'} had written"
-    yield "self-reported, not recorded live" if attribution.grade == "claimed" else "recorded live"
+    yield "imported, not recorded live" if attribution.grade == "claimed" else "recorded live"
     signals = sorted(attribution.evidence, key=lambda signal: -signal.points)
     yield from [SIGNAL_REASONS[signal.name] for signal in signals if signal.name in SIGNAL_REASONS][:SIGNALS_SHOWN_MAX]
     if any(not prompt.named for prompt in _links(report, PromptLink)):

@@ -128,7 +128,7 @@ Talk = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Callbacks: the start of a task with its total if known, and each step; ``start_bytes`` counts bytes."""
+    """Callbacks: the start of a task with its total if known, and each advance; ``start_bytes`` counts bytes."""
 
     start: Callable[[str, int | None], None] = lambda _what, _total: None
     step: Callable[[int], None] = lambda _count: None

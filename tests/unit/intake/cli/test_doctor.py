@@ -6,14 +6,14 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from custody.capture.hook.event_home import locate_event_fallback, record_capture_gap
 from custody.core.wire.report import DoctorCheck, DoctorReport, HookReport
 from custody.intake.cli.setup import render_doctor_checks
-from custody.intake.install.agent_status import CheckState, check_agent_hooks
+from custody.intake.install.agent_status import check_agent_hooks
 from custody.intake.install.init import InitRequest, install_agent_hooks
 from custody.terminal.screen import Screen
 from custody.workspace.workspace import Workspace
@@ -66,20 +66,21 @@ def test_warnings_come_before_one_line_of_what_is_ok(repository: Path) -> None:
 @pytest.mark.parametrize("columns", [20, 40, 80])
 def test_no_line_is_wider_than_the_terminal(columns: int) -> None:
     words = "a hook of another repository records nothing here, so run the command below " * 3
-    states: tuple[CheckState, ...] = ("ill", "note", *(("well",) * 20))
+    states: list[Literal["ill", "note", "well"]] = ["ill", "note", "well", "well"]
     checks = [DoctorCheck(f"check{n}", state, words, words) for n, state in enumerate(states)]
     hook = HookReport(command=None, agents={})
     found = DoctorReport(outcome="found", store="s", checks=checks, rebuilt=None, hook=hook, agents=[])
     screen = Screen(columns=columns, rows=24, is_terminal=True)
-    lines: list[str] = []
-    for verbose in (False, True):
-        lines = [screen.render(line) for line in render_doctor_checks(found, screen, verbose=verbose)]
-        assert max(map(len, lines)) <= columns
+    short, lines = (
+        [screen.render(line) for line in render_doctor_checks(found, screen, verbose=verbose)]
+        for verbose in (False, True)
+    )
+    assert max(map(len, [*short, *lines])) <= columns
     assert " ".join(" ".join(lines).split()).count(words.strip()) == 2 * len(checks)
 
 
 def test_a_check_with_a_problem_is_not_listed_as_ok() -> None:
-    states: dict[str, tuple[CheckState, CheckState]] = {
+    states: dict[str, tuple[Literal["ill", "note", "well"], ...]] = {
         "hook": ("well", "note"),
         "forks": ("well", "ill"),
         "space": ("well", "well"),

@@ -60,7 +60,7 @@ def test_a_line_is_explained_in_sentences(built: Built) -> None:
         "  trust       robot: no reviews yet",
         f"  duplicates  not checked (run custody dupes check {built.head()[:12]})",
         "",
-        "Likely: self-reported, not recorded live, exactly the same text, edited on top of the commit's parent.",
+        "Likely: imported, not recorded live, exactly the same text, edited on top of the commit's parent.",
         "hint: -v shows all evidence; custody log s1 shows the session",
     ]
 
@@ -99,7 +99,7 @@ def test_agents_people_and_labels_are_colored(built: Built) -> None:
     assert lines[3] == "\x1b[35mrobot\x1b[0m wrote this line on 2026-01-31 because \x1b[1mana\x1b[0m asked:"
     assert lines[5] == "  “please add a \\x1b[31mmean”"
     assert lines[9] == f"  \x1b[2mcommitted   \x1b[0m{short_commit(built)} add a mean, by A Tester"
-    assert lines[-3].startswith("Likely: self-reported, not recorded live, exactly the same text, edited on top")
+    assert lines[-3].startswith("Likely: imported, not recorded live, exactly the same text, edited on top")
     assert lines[-1].startswith("\x1b[2mhint: ")
 
 
