@@ -134,9 +134,7 @@ class AttributionContext:
         try:
             with self.repository.blame(commit, path, line_ranges) as entries:
                 return {
-                    line: entry.commit
-                    for entry in entries
-                    for line in range(entry.lines.first, entry.lines.last + 1)
+                    line: entry.commit for entry in entries for line in range(entry.lines.first, entry.lines.last + 1)
                 }
         except GitError:
             return {}  # a shallow or partial clone may lack what git needs; authors are known without it

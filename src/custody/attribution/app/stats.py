@@ -72,7 +72,8 @@ class LineStatistics:
         self.agent = agent
         self.totals = LineTally()
         self.by: dict[str, defaultdict[str, LineTally]] = {
-            name: defaultdict(LineTally) for name in ("class", "model", "agent", "tier", "certainty", "folder", "month", "growth")
+            name: defaultdict(LineTally)
+            for name in ("class", "model", "agent", "tier", "certainty", "folder", "month", "growth")
         }
         self.models: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
         self.by_agent_model: defaultdict[tuple[str, str], LineTally] = defaultdict(LineTally)
