@@ -10,7 +10,6 @@ from itertools import groupby
 
 from custody.core.ids import ContentHash, content_hash_from_lines
 from custody.core.paths import Lines, RepoPath
-from custody.core.plural import noun_for_count
 
 INFORMATIVE_CHARACTERS_MIN = 6
 """Minimum letters and digits of an informative line; a bracket, ``end`` or ``else:`` has fewer."""
@@ -47,17 +46,6 @@ def decode_lineage_text(data: bytes) -> str:
 def strip_lineage_whitespace(line: str) -> str:
     """Return the line without any white space."""
     return "".join(line.split())
-
-
-def format_lines(line_ranges: Iterable[Lines]) -> str:
-    """Return line ranges as people read them.
-
-    >>> format_lines([Lines(5, 5)]), format_lines([Lines(1, 2), Lines(10, 12)])
-    ('line 5', 'lines 1-2, 10-12')
-    """
-    ranges = list(line_ranges)
-    noun = noun_for_count(sum(map(len, ranges)), "line")
-    return f"{noun} {', '.join(map(str, ranges))}"
 
 
 def line_ranges_from_numbers(numbers: Iterable[int]) -> Iterator[Lines]:
