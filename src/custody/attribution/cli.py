@@ -12,8 +12,8 @@ from custody.attribution.app.blame import BlameResult, LineSpec, Profile, blame
 from custody.attribution.app.stats import compute_line_stats
 from custody.attribution.wire import Attribution, BlameReport, LineShare, StatsReport
 from custody.core.errors import InputError
-from custody.core.paths import Lines
-from custody.core.plural import count_noun, format_lines
+from custody.core.paths import Lines, format_lines
+from custody.core.plural import count_noun
 from custody.terminal.dates import format_when
 from custody.terminal.frame import (
     choose_revision,

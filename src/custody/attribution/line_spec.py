@@ -1,7 +1,7 @@
 """Line ranges as ``git blame -L`` takes them: numbers, patterns, offsets and names of functions.
 
-``A,B`` (in either order) · ``A,+COUNT`` · ``A,-COUNT`` · ``/PATTERN/,B`` · ``A,/PATTERN/`` · ``:FUNCTION``. A pattern
-is searched from the end of the range before it, or from the start of the file with ``^`` before it.
+``A,B`` · ``A,+COUNT`` · ``A,-COUNT`` · ``/PATTERN/,B`` · ``A,/PATTERN/`` · ``:FUNCTION``. ``5,3`` means ``3,5``.
+A pattern is searched from the end of the range before it, or from the start of the file with ``^`` before it.
 """
 
 import re

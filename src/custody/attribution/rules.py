@@ -19,7 +19,7 @@ from custody.core.rules import (
 Profile = Literal["lineage", "document"]
 PROFILES: tuple[Profile, ...] = ("lineage", "document")
 CALL_WORDS_SHARE_MIN = 0.95
-"""``carry_words_share_min`` within one tool call: the agent wrote every line there that is not nearly a copy."""
+"""``carry_words_share_min`` within one tool call: the agent wrote each line that is not nearly a copy."""
 
 _POINTS = MappingProxyType(
     {

@@ -10,8 +10,7 @@ from custody.attribution.model import Segment, TraceCandidate, TraceEntry
 from custody.attribution.rules import AttributeRules
 from custody.core.evidence import Evidence, Signal
 from custody.core.ids import Digest, RecordRef, content_hashes_match
-from custody.core.paths import Lines
-from custody.core.plural import format_lines
+from custody.core.paths import Lines, format_lines
 
 LEVELS = ("conversation", "change", "file")
 """Levels of a trace's entries, in the order of preference."""

@@ -204,8 +204,8 @@ class StatsReport(Report, frozen=True, kw_only=True, tag="stats"):
     ``months`` count the lines that agents wrote wholly or partly, by first commit. ``growth`` counts all lines by day,
     or by month if there are many days. Nothing before ``since`` was searched; it is null if nothing was captured.
     ``left_out`` lists the first 1,000 skipped files. With an ``agent``, shares, models, tiers, certainties and months
-    are of its lines; classes and agents are of all lines. ``agent_models`` has the models of each
-    agent, the largest agent first. ``self_reported`` counts the lines of people whom only self-reported records name.
+    are of its lines; classes and agents are of all lines. ``agent_models`` has the models of each agent, the largest
+    agent first. ``self_reported`` counts the lines of people whom only self-reported records name.
     """
 
     path: str | None

@@ -1,10 +1,11 @@
 """Places in a repository: paths that hold any bytes, line ranges, hunks, and path patterns."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import AnyStr, Generic, TypeVar
 
 from custody.core.errors import InputError
+from custody.core.plural import noun_for_count
 
 PATH_BYTES_MAX = 4096
 
@@ -101,6 +102,17 @@ class Lines:
         (2, 0)
         """
         return max(0, other.first - self.last, self.first - other.last)
+
+
+def format_lines(line_ranges: Iterable[Lines]) -> str:
+    """Return line ranges as people read them.
+
+    >>> format_lines([Lines(5, 5)]), format_lines([Lines(1, 2), Lines(10, 12)])
+    ('line 5', 'lines 1-2, 10-12')
+    """
+    ranges = list(line_ranges)
+    noun = noun_for_count(sum(map(len, ranges)), "line")
+    return f"{noun} {', '.join(map(str, ranges))}"
 
 
 @dataclass(frozen=True, slots=True)

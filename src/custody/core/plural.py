@@ -1,9 +1,5 @@
 """Counts as people write them: ``1 line``, ``1,204 lines``."""
 
-from collections.abc import Iterable
-
-from custody.core.paths import Lines
-
 
 def count_noun(count: int, noun: str, plural: str | None = None) -> str:
     """Return ``count`` with thousands separators and ``noun`` in the right number; ``plural`` is for irregular nouns.
@@ -29,14 +25,3 @@ def noun_for_count(count: int, noun: str, plural: str | None = None) -> str:
     if noun.endswith("y") and not noun.endswith(("ay", "ey", "oy", "uy")):
         return f"{noun[:-1]}ies"
     return f"{noun}es" if noun.endswith(("s", "x", "z", "ch", "sh")) else f"{noun}s"
-
-
-def format_lines(line_ranges: Iterable[Lines]) -> str:
-    """Return line ranges as people read them.
-
-    >>> format_lines([Lines(5, 5)]), format_lines([Lines(1, 2), Lines(10, 12)])
-    ('line 5', 'lines 1-2, 10-12')
-    """
-    ranges = list(line_ranges)
-    noun = noun_for_count(sum(map(len, ranges)), "line")
-    return f"{noun} {', '.join(map(str, ranges))}"

@@ -88,7 +88,7 @@ class PastWorkspace(Workspace):
 
     @property
     def head_signers(self) -> Mapping[StoreId, frozenset[str]]:
-        """Return ``signers``: the copied records end before the signed head, so a signature cannot be checked."""
+        """Return ``signers``: the copy ends before the signed head, so its signature cannot be checked here."""
         return self.signers
 
     @property
