@@ -18,6 +18,7 @@ from custody.dupes.app.cluster import dupes_cluster
 from custody.dupes.app.index import IndexRequest, dupes_index
 from custody.dupes.app.labels import ANSWERS, dupes_label
 from custody.dupes.app.show import dupes_show
+from custody.dupes.facts.model import identifier_to_sentence
 from custody.dupes.wire import (
     ChangeRefReport,
     DupesCheckReport,
@@ -335,7 +336,7 @@ def _list_shared_facts(overlap: OverlapReport) -> Iterator[str]:
     facts = [("line", overlap.lines), ("file", overlap.files.count), ("test name", overlap.tests.count)]
     yield ", ".join(count_noun(count, noun) for noun, count in facts if count) or "no line"
     tests = frozenset(overlap.tests.some)
-    names = [name for name in overlap.symbols.some if name not in tests]
+    names = [name for name in overlap.symbols.some if identifier_to_sentence(name) not in tests]
     shown = names[:NAMES_SHOWN_MAX]
     more = overlap.symbols.count - (len(overlap.symbols.some) - len(names)) - len(shown)
     if shown:

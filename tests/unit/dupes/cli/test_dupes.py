@@ -150,7 +150,7 @@ def test_names_of_tests_are_counted_and_not_listed() -> None:
         folders=nothing,
         symbols=SharedNamesReport(["parse", "test_parse", "a", "b", "c"], 7),
         exports=nothing,
-        tests=SharedNamesReport(["test_parse"], 1),
+        tests=SharedNamesReport(["test parse"], 1),
         headings=nothing,
         blocks=nothing,
         references=nothing,
