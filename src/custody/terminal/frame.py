@@ -192,6 +192,14 @@ class CommandGroup(click.Group):
         command: click.Command = getattr(import_module(module), name)
         return self.prepare(command)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the subcommand, or raise an error that suggests the nearest one."""
+        if args and args[0] not in self._parts and not args[0].startswith("-") and not ctx.resilient_parsing:
+            raise click.NoSuchCommand(args[0], possibilities=self._parts, ctx=ctx)
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the overview, without importing any subcommand."""
         with formatter.section("Commands"):
