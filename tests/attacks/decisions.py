@@ -1,7 +1,9 @@
 """An agent that decides about its own changes, so that it may merge more."""
 
 import functools
+from contextlib import suppress
 
+from custody.core.errors import InputError
 from custody.trust_lineage import ChangeComplexity, DecisionType, TrustLineageManager
 from tests.attacks.ground import (
     DAY,
@@ -15,6 +17,7 @@ from tests.attacks.ground import (
     an_event_of,
     mail_of,
     put,
+    put_raw,
     stamp,
 )
 from tests.attacks.model import Attacker, Step, WayIn
@@ -257,7 +260,9 @@ def _type_witness(way: WayIn) -> Step:
         elif way is WayIn.FILES:
             import_events(target, *reviews)
         elif way is WayIn.LIBRARY:
-            put(target.home.path, *reviews)
+            with suppress(InputError):
+                put(target.home.path, *reviews)
+            put_raw(target.home.path, *reviews)
         else:
             with target.service() as service:
                 for review in reviews:
