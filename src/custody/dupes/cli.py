@@ -18,7 +18,6 @@ from custody.dupes.app.cluster import dupes_cluster
 from custody.dupes.app.index import IndexRequest, dupes_index
 from custody.dupes.app.labels import ANSWERS, dupes_label
 from custody.dupes.app.show import dupes_show
-from custody.dupes.facts.model import identifier_to_sentence
 from custody.dupes.wire import (
     ChangeRefReport,
     DupesCheckReport,
@@ -55,19 +54,32 @@ PULL_REQUEST = re.compile(r"refs/(?:pull|merge-requests)/(\d+)/head")
 BRANCH = re.compile(r"refs/(?:heads|remotes)/(.+)")
 
 
+<<<<<<< HEAD
 class PairLook(Struct, frozen=True):
+=======
+class SuggestionLook(Struct, frozen=True):
+>>>>>>> plain-dupes
     """How a verdict about a pair is shown: words before the name of the other change, and a color."""
 
     words: str
     role: Role
 
 
+<<<<<<< HEAD
 VERDICT_LOOKS: Mapping[str, PairLook] = MappingProxyType(
     {
         "duplicate": PairLook("! LIKELY DUPLICATE  ", "bad"),
         "competing": PairLook("! LIKELY COMPETING  ", "warn"),
         "related, not sure": PairLook("possibly related {percent}: ", "warn"),
         "nothing": PairLook("not reported {percent}: ", "muted"),
+=======
+VERDICT_LOOKS: Mapping[str, SuggestionLook] = MappingProxyType(
+    {
+        "duplicate": SuggestionLook("! LIKELY DUPLICATE  ", "bad"),
+        "competing": SuggestionLook("! LIKELY COMPETING  ", "warn"),
+        "related, not sure": SuggestionLook("possibly related {percent}: ", "warn"),
+        "nothing": SuggestionLook("not reported {percent}: ", "muted"),
+>>>>>>> plain-dupes
     }
 )
 VERDICT_ORDER = tuple(VERDICT_LOOKS)
@@ -335,12 +347,17 @@ def _list_suggestion_rows(evidence: DupesEvidence) -> Iterator[tuple[str, str]]:
 def _list_shared_facts(overlap: OverlapReport) -> Iterator[str]:
     facts = [("line", overlap.lines), ("file", overlap.files.count), ("test name", overlap.tests.count)]
     yield ", ".join(count_noun(count, noun) for noun, count in facts if count) or "no line"
-    tests = frozenset(overlap.tests.some)
-    names = [name for name in overlap.symbols.some if identifier_to_sentence(name) not in tests]
+    tests = {_squeeze_name(name) for name in overlap.tests.some}
+    names = [name for name in overlap.symbols.some if _squeeze_name(name) not in tests]
     shown = names[:NAMES_SHOWN_MAX]
     more = overlap.symbols.count - (len(overlap.symbols.some) - len(names)) - len(shown)
     if shown:
         yield f"names {', '.join(shown)}{f' and {more:,} more' if more else ''}"
+
+
+def _squeeze_name(name: str) -> str:
+    """Return the letters and digits of a name: tests are stored as sentences, symbols as identifiers."""
+    return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
 def _list_internal_rows(id_: str, evidence: DupesEvidence) -> Iterator[tuple[str, str]]:

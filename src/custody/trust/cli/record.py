@@ -85,13 +85,13 @@ sign_key_option = click.option(
     "--outcome", type=click.Choice(OUTCOMES), help="Record this outcome of CHANGE for every agent that wrote its lines."
 )
 @click.option("--landed-as", metavar="COMMIT", help="With --outcome: the squashed or rebased commit of CHANGE.")
-@click.option("--duplicate-of", metavar="CHANGE", help="With --outcome closed: the change that it duplicates.")
-@click.option("--review-seconds", type=click.FloatRange(min=0), help="Duration of the review.")
-@click.option("--lines", type=click.IntRange(min=0), help="Size of the change, if larger than its diff.")
-@click.option("--complexity", type=click.Choice(COMPLEXITIES), help="Complexity, if higher than the size suggests.")
-@click.option("--opened", metavar="TIME", help="Time of the proposal, such as 2026-01-31T12:00:00Z.")
+@click.option("--duplicate-of", metavar="CHANGE", help="With --outcome closed: its original.")
+@click.option("--review-seconds", type=click.FloatRange(min=0), help="Length of the review.")
+@click.option("--lines", type=click.IntRange(min=0), help="A size over the diff's.")
+@click.option("--complexity", type=click.Choice(COMPLEXITIES), help="A higher complexity.")
+@click.option("--opened", metavar="TIME", help="Time of the proposal (RFC 3339).")
 @click.option("--actor", help="Who decided (default: you).")
-@click.option("--reason", help="Reason of the decision; required for corrections.")
+@click.option("--reason", help="Reason; corrections need one.")
 @click.option("--overrides", metavar="ID", help="Replace the decision ID, or the decision about commit ID.")
 @click.option("--reverts", metavar="ID", help="Record a revert of the change of decision ID, or of commit ID.")
 @sign_key_option
@@ -126,15 +126,14 @@ def record(  # noqa: PLR0913 - one argument for each option
     before CHANGE limits it to that agent. The same outcome again records nothing. Another outcome corrects the first
     one, which needs --actor and --reason. Without lines by agents nothing is recorded.
 
-    --sign-key signs the decision. A team that lists the key in [reviewers] of custody.toml can count it as witnessed.
+    --sign-key signs the decision: a team that lists the key in [reviewers] of custody.toml counts it as witnessed.
 
     \b
     Examples:
       custody trust record claude-code accepted HEAD --review-seconds 300
       custody trust record claude-code rejected --overrides 1a2b3c4 --actor ana --reason "broke the build"
       custody trust record --outcome merged main..topic
-      custody trust record claude-code accepted HEAD --actor ana --sign-key ~/.ssh/id_ed25519_sk
-      custody trust record --outcome closed topic --duplicate-of other-topic
+      custody trust record claude-code accepted HEAD --sign-key ~/.ssh/id_ed25519_sk
       custody trust record --outcome reverted 1a2b3c4 --actor ana --reason "slow in production"
     """
     review_ms = None if review_seconds is None else round(review_seconds * SECONDS_MS)
