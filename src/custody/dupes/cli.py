@@ -54,32 +54,19 @@ PULL_REQUEST = re.compile(r"refs/(?:pull|merge-requests)/(\d+)/head")
 BRANCH = re.compile(r"refs/(?:heads|remotes)/(.+)")
 
 
-<<<<<<< HEAD
-class PairLook(Struct, frozen=True):
-=======
 class SuggestionLook(Struct, frozen=True):
->>>>>>> plain-dupes
     """How a verdict about a pair is shown: words before the name of the other change, and a color."""
 
     words: str
     role: Role
 
 
-<<<<<<< HEAD
-VERDICT_LOOKS: Mapping[str, PairLook] = MappingProxyType(
-    {
-        "duplicate": PairLook("! LIKELY DUPLICATE  ", "bad"),
-        "competing": PairLook("! LIKELY COMPETING  ", "warn"),
-        "related, not sure": PairLook("possibly related {percent}: ", "warn"),
-        "nothing": PairLook("not reported {percent}: ", "muted"),
-=======
 VERDICT_LOOKS: Mapping[str, SuggestionLook] = MappingProxyType(
     {
         "duplicate": SuggestionLook("! LIKELY DUPLICATE  ", "bad"),
         "competing": SuggestionLook("! LIKELY COMPETING  ", "warn"),
         "related, not sure": SuggestionLook("possibly related {percent}: ", "warn"),
         "nothing": SuggestionLook("not reported {percent}: ", "muted"),
->>>>>>> plain-dupes
     }
 )
 VERDICT_ORDER = tuple(VERDICT_LOOKS)
