@@ -1,6 +1,7 @@
 """An agent that decides about its own changes, so that it may merge more."""
 
 import functools
+import json
 from contextlib import suppress
 
 from custody.core.errors import InputError
@@ -17,12 +18,12 @@ from tests.attacks.ground import (
     an_event_of,
     mail_of,
     put,
-    put_raw,
     stamp,
 )
 from tests.attacks.model import Attacker, Step, WayIn
 from tests.attacks.registry import AttackBook
 from tests.attacks.target import Target
+from tests.builders.cli import spool_of
 
 BOOK = AttackBook()
 
@@ -243,8 +244,6 @@ def host_reviews(target: Target) -> list[dict[str, object]]:
 
 def import_events(target: Target, *events: dict[str, object]) -> None:
     """Import a file of generic events."""
-    import json
-
     file = target.folder / "events.jsonl"
     file.write_text("".join(json.dumps(event) + "\n" for event in events))
     target.run("import", str(file))
@@ -261,8 +260,9 @@ def _type_witness(way: WayIn) -> Step:
             import_events(target, *reviews)
         elif way is WayIn.LIBRARY:
             with suppress(InputError):
-                put(target.home.path, *reviews)
-            put_raw(target.home.path, *reviews)
+                for review in reviews:
+                    spool_of(target.home.path).put(json.dumps(review).encode())
+            put(target.home.path, *reviews)
         else:
             with target.service() as service:
                 for review in reviews:

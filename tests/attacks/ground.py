@@ -208,13 +208,7 @@ def signed(event: Mapping[str, Any], key: PersonKey, by: str) -> dict[str, Any]:
 
 
 def put(folder: Path, *events: Mapping[str, Any]) -> None:
-    """Leave events for the store, as the recorder does."""
-    for event in events:
-        spool_of(folder).put(json.dumps(event).encode())
-
-
-def put_raw(folder: Path, *events: Mapping[str, Any]) -> None:
-    """Write the files of acknowledged events by hand, past every check of the recorder."""
+    """Leave the files of acknowledged events for the store, past every check of the recorder."""
     for event in events:
         write_spool_event(str(spool_of(folder).folder), new_spool_name(), json.dumps(event).encode())
 
