@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
+from custody.core.assurance import Assurance
 from custody.core.errors import InputError
 from custody.core.plural import count_noun
 from custody.core.wire.report import VerifyReport
@@ -37,6 +38,9 @@ _FULL_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 @click.option("--key", type=click.File("rb"), metavar="PUBFILE", help="Require a signature of this key.")
 @click.option("--head", metavar="SHA", help="Require that the verdict is about this commit.")
 @click.option("--min-level", type=click.Choice(LEVELS), help="Require this level or a milder one.")
+@click.option(
+    "--min-assurance", type=click.Choice([each.value for each in Assurance]), help="Require this assurance or more."
+)
 @click.option("--signature-only", is_flag=True, help="Check the signature without judging again.")
 @click.option(
     "--bundle",
@@ -109,6 +113,7 @@ def _run_verdict_verification(
         key=_read_optional_file(options["key"], KEYS_BYTES_MAX),
         head=None if options["head"] is None else _resolve_expected_head(workspace, options["head"]),
         level=options["min_level"],
+        assurance=None if options["min_assurance"] is None else Assurance(options["min_assurance"]),
         signature_only=options["signature_only"],
     )
     try:

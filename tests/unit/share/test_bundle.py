@@ -95,6 +95,15 @@ def test_a_verdict_must_be_what_the_caller_expects(court: Court, verdict: Path) 
         assert (strict.status, "level_too_strict" in strict.out) == (1, True)
 
 
+def test_a_verdict_must_rest_on_the_assurance_that_the_caller_needs(court: Court, verdict: Path) -> None:
+    said = court.said().assurance
+    assert said == "self-reported"
+    met = custody(court.folder, "verify", "--verdict", str(verdict), "--min-assurance", said)
+    assert met.status == 0, met.out
+    weak = custody(court.folder, "verify", "--verdict", str(verdict), "--min-assurance", "enrolled")
+    assert (weak.status, "assurance_too_low" in weak.out) == (1, True)
+
+
 def test_the_signature_alone_can_be_checked(clone: Path, verdict: Path, key: Key, tmp_path: Path) -> None:
     ran = custody(clone, "verify", "--verdict", str(verdict), "--key", str(key.public_path), "--signature-only")
     assert (ran.status, "not judged again" in ran.out) == (0, True)

@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from custody.core.assurance import Assurance
 from custody.core.errors import CustodyError, InputError
 from custody.core.ids import PENDING, Link, RecordRef, Seq, StoreId, digest_from_bytes
 from custody.core.plural import count_noun, noun_for_count
@@ -260,8 +261,8 @@ class VerdictCheck:
     """A verdict to verify.
 
     ``description`` is the one that it was made with. ``allowed`` is a list of signers in OpenSSH's format, ``key`` a
-    public key; with either, the verdict must be signed by one of them. It must be about the commit ``head``, and at
-    most as strict as ``level``. With ``signature_only`` it is not judged again.
+    public key; with either, the verdict must be signed by one of them. It must be about the commit ``head``, at
+    most as strict as ``level``, and rest on evidence of this ``assurance`` or a stronger one. With ``signature_only`` it is not judged again.
     """
 
     verdict: bytes
@@ -270,6 +271,7 @@ class VerdictCheck:
     key: bytes | None = None
     head: str | None = None
     level: VerdictLevelName | None = None
+    assurance: Assurance | None = None
     signature_only: bool = False
 
 
@@ -286,6 +288,7 @@ def verify_verdict(workspace: Workspace, check: VerdictCheck) -> VerdictReport:
         *_check_verdict_subject(submitted),
         *_check_verdict_level(submitted.report),
         *_find_unmet_expectations(submitted.report, check),
+        *_find_weak_assurance(submitted.report, check.assurance),
         *(
             IntegrityFinding(CODES[again.state], _describe_rerun_state(again.state, sentence))
             for sentence in again.sentences
@@ -318,6 +321,13 @@ def _find_unmet_expectations(report: GateReport, check: VerdictCheck) -> Iterato
     if check.level is not None and VerdictLevel(report.level).strictness > VerdictLevel(check.level).strictness:
         yield IntegrityFinding(
             "level_too_strict", f"the verdict is '{report.level}', but at least '{check.level}' is required"
+        )
+
+
+def _find_weak_assurance(report: GateReport, least: Assurance | None) -> Iterator[IntegrityFinding]:
+    if least is not None and not Assurance(report.assurance).meets(least):
+        yield IntegrityFinding(
+            "assurance_too_low", f"the verdict rests on {report.assurance} evidence, but {least.value} is required"
         )
 
 
