@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from custody.workspace.workspace import Workspace
 from tests.attacks.keys import PersonKey
 from tests.attacks.model import Judgment, Setting, Step
 from tests.builders.cli import spool_of
-from tests.builders.hooks import home_of
+from tests.builders.hooks import home_of, recorded_edits
 from tests.builders.in_process import custody
 from tests.builders.repo import Built, a_repository
 from tests.builders.verdicts import a_key
@@ -152,8 +153,10 @@ class Ground:
         )
 
     def _wrote(self, agent: str, path: str, before: str | None, after: str, head: str, at: int) -> None:
-        fields: dict[str, Any] = {"agent": agent, "session": f"s-{agent}", "path": path, "head": head}
-        tell(self.folder, "edit", **fields, before=before or "", after=after, at=stamp(at))
+        """Record an edit as the agent's hook does."""
+        facts = {"session": f"s-{agent}", "head": head, "at": stamp(at), "id": f"call-{path}-{at}"}
+        for event in recorded_edits(path, before, after, agent=agent, root=self.folder, **facts):
+            _leave(self.folder, event)
 
     def _share(self) -> None:
         """Share the branches and the chain; by now every event is in it."""
@@ -193,6 +196,7 @@ def a_decision(agent: str, commit: str | None, **fields: Any) -> dict[str, Any]:
         "decision": "accepted",
         "changed_lines": REVIEWED_LINES,
         "agent_lines": REVIEWED_LINES,
+        "patch": sha256(str(commit).encode()).hexdigest(),
         "complexity": "moderate",
         "areas": ["src"],
         "review_ms": 600_000,
@@ -210,7 +214,11 @@ def signed(event: Mapping[str, Any], key: PersonKey, by: str) -> dict[str, Any]:
 def put(folder: Path, *events: Mapping[str, Any]) -> None:
     """Leave the files of acknowledged events for the store, past every check of the recorder."""
     for event in events:
-        write_spool_event(str(spool_of(folder).folder), new_spool_name(), json.dumps(event).encode())
+        _leave(folder, json.dumps(event).encode())
+
+
+def _leave(folder: Path, event: bytes) -> None:
+    write_spool_event(str(spool_of(folder).folder), new_spool_name(), event)
 
 
 def tell(folder: Path, kind: str, **fields: Any) -> None:

@@ -153,6 +153,7 @@ def _share_through_service(target: Target) -> None:
     target.notes["served"] = Workspace(served.path)
     clone = a_clone(target.home, target.folder / "client")
     with listening(a_keeper(target.notes["served"]), CallerLimits()) as port:
+        target.notes["port"] = port
         _add_service(target, port)
         target.run("push", "team")
         shutil.copytree(served.path, target.folder / "served-early")
@@ -177,8 +178,8 @@ def _add_service(target: Target, port: int) -> None:
 
 
 def _pull_again(target: Target, workspace: Workspace) -> None:
-    with listening(a_keeper(workspace), CallerLimits()) as port:
-        _add_service(target, port)
+    """Pull from the same address, where another database is served now."""
+    with listening(a_keeper(workspace), CallerLimits(), target.notes["port"]):
         target.notes["pulled"] = target.run("pull", "team", at=target.court)
 
 
@@ -203,7 +204,6 @@ def rolled_back_service(target: Target) -> None:
 def forked_service(target: Target) -> None:
     early, fork = Workspace(target.folder / "served-early"), Built(target.folder / "fork")
     put(fork.path, *(a_decision(GOOD, None, id=f"yes-{n}", actor="ana") for n in range(20)))
-    with listening(a_keeper(early), CallerLimits()) as port:
-        _add_service(target, port)
+    with listening(a_keeper(early), CallerLimits(), target.notes["port"]):
         target.run("push", "team", at=fork.path)
     _pull_again(target, early)

@@ -17,8 +17,10 @@ NAMESPACE = "custody-decision"
 def test_without_a_policy_the_agent_with_a_good_record_merges(
     ground_of: Callable[[Setting], Ground], tmp_path: Path
 ) -> None:
-    target = Target(ground_of(Setting.ALONE), tmp_path)
     for branch in ("trusted", *LARGE):
+        home = tmp_path / branch  # each in a copy of its own: together they exceed the budget
+        home.mkdir()
+        target = Target(ground_of(Setting.ALONE), home)
         target.judge_branch(branch)
         assert target.judge().level == "approve", branch
 

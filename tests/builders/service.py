@@ -94,12 +94,12 @@ def asked(keeper: TestKeeper, **settings: Any) -> Iterator[Asked]:
 
 
 @contextmanager
-def listening(keeper: TestKeeper, limits: CallerLimits) -> Iterator[int]:
-    """Run a real service on loopback in a thread; yield its port."""
+def listening(keeper: TestKeeper, limits: CallerLimits, port: int = 0) -> Iterator[int]:
+    """Run a real service on loopback in a thread, on any free port if ``port`` is 0; yield its port."""
     workspace = keeper.workspaces["default"]
     app = create_app(Settings(keeper=keeper, now_ns=workspace.now_ns, limits=limits))
     config = uvicorn.Config(
-        app, "127.0.0.1", 0, http=make_limited_protocol(limits), ws="none", log_config=None, access_log=False
+        app, "127.0.0.1", port, http=make_limited_protocol(limits), ws="none", log_config=None, access_log=False
     )
     server = uvicorn.Server(config)
     up = threading.Event()
