@@ -6,7 +6,7 @@ content. An attribution counts only as far as its own records support it.
 
 from collections.abc import Iterator, Sequence
 
-from custody.attribution import Grade, LineOwner, Trace, TraceAttribution
+from custody.attribution import Grade, LineOwner, Trace
 from custody.attribution.app.answers import LineAnswer
 from custody.attribution.app.blame import collect_lineage_words, compute_line_word_share, find_agents_by_line
 from custody.attribution.app.context import AttributionContext
@@ -18,6 +18,7 @@ from custody.gate.model import MissingEvidence, RecordState
 from custody.ledger.queries import list_conflicting_session_edits, list_session_edits
 from custody.ledger.records import is_claim_record
 from custody.store import ObservedView
+from custody.trust.app.authors import rate_line_origin
 
 WORDS_SHARE_MIN = 0.5
 """A line is an agent's, at least in part, from this share of its words on; its record must hold as much."""
@@ -107,22 +108,12 @@ class ContradictionCheck:
             return None
         if answer.grade is Grade.CLAIMED:
             return Assurance.SELF_REPORTED
-        rate, rated = self._evidence.ratings.rate_record, [self._rate_origin(answer)]
+        rate, rated = self._evidence.ratings.rate_record, [rate_line_origin(self._evidence, answer)]
         if answer.owner is LineOwner.PERSON:
             # One record that names the person is enough, but the call around it must be believed too.
             named = (rate(observed.record) for observed in self._records_of(answer, answer.trace))
             rated.append(max(named, key=lambda assurance: assurance.rank, default=Assurance.SELF_REPORTED))
         return find_lowest_assurance(rated)
-
-    def _rate_origin(self, answer: LineAnswer) -> Assurance:
-        """Return the lowest assurance of the records that an answer is from."""
-        finding = answer.finding
-        refs = finding.candidate.records if isinstance(finding, TraceAttribution) else ()
-        if answer.story is not None:
-            refs = (*refs, answer.story.record)
-        records = [self._store.tables.record(ref) for ref in dict.fromkeys(refs)]
-        rated = [self._evidence.ratings.rate_record(record) for record in records if record is not None]
-        return find_lowest_assurance(rated) or Assurance.SELF_REPORTED
 
     # --- supported by its own records -----------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from custody.core.assurance import Assurance
 from custody.core.errors import CustodyError, InputError, StoreError
 from custody.core.wire.time import format_timestamp
 from custody.ledger.verify import verify_ledger
@@ -19,7 +20,7 @@ from custody.trust.app.approval_decision import (
     reserve_approval,
 )
 from custody.trust.app.audit_key import open_audit_key
-from custody.trust.app.authors import AuthorLines, count_trust_author_lines
+from custody.trust.app.authors import AuthorBelief, AuthorLines, count_trust_author_lines
 from custody.trust.app.decision_assurance import load_base_decision_policy
 from custody.trust.app.reservations import STORE
 from custody.trust.model import ReviewReason
@@ -50,12 +51,15 @@ def trust_approve(workspace: Workspace, request: ApprovalRequest) -> TrustApprov
         raise InputError(f"'{request.change}' changes nothing", hint="pass a change, such as 'main..HEAD'")
     effective, _ = load_rules_at_commit(workspace.repository, change.base, {})
     warn_of_ignored_rules(workspace, effective)
-    by = _select_approval_authors(count_trust_author_lines(workspace, change.additions, change.head), request.agent)
+    decisions = load_base_decision_policy(workspace, change, effective)
+    belief = AuthorBelief(decisions.team, decisions.least)
+    found = count_trust_author_lines(workspace, change.additions, change.head, belief)
+    by = _select_approval_authors(found, request.agent, belief)
     question = ApprovalQuestion(
         change=change,
         by=by,
         query=make_approval_query(effective, workspace.now_ns()),
-        decisions=load_base_decision_policy(workspace, change, effective),
+        decisions=decisions,
         place=budget_place_from_rules(effective),
         approver=request.approver or machine_user_name(),
         damage=_find_decision_log_damage(workspace),
@@ -79,17 +83,20 @@ def _ask(
         return SpentApproval(alone, "refused"), (refuse_unverifiable_budget(error.message),)
 
 
-def _select_approval_authors(found: AuthorLines, agent: str | None) -> AuthorLines:
-    """Return the authors of attribution and the named agent, which gets all unknown lines.
+def _select_approval_authors(found: AuthorLines, agent: str | None, belief: AuthorBelief) -> AuthorLines:
+    """Return the authors of attribution and the named agent.
 
+    It gets all unknown lines, unless an agent's name needs more than the word of whoever asks.
     Authors by claims alone are included too: their records may count against the change.
     """
     if agent is None:
         return found
     named = found.author(agent)
-    named_lines = {named: found.authors.get(named, 0) + found.unknown}
-    every = AuthorLines({**found.with_claims.authors, **named_lines}, found.persons)
-    return AuthorLines({**found.authors, **named_lines}, found.persons, claimed=every)
+    taken = found.unknown if belief.least is Assurance.SELF_REPORTED else 0
+    named_lines = {named: found.authors.get(named, 0) + taken}
+    unknown = found.unknown - taken
+    every = AuthorLines({**found.with_claims.authors, **named_lines}, found.persons, unknown)
+    return AuthorLines({**found.authors, **named_lines}, found.persons, unknown, claimed=every)
 
 
 def _find_decision_log_damage(workspace: Workspace) -> str | None:

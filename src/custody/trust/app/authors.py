@@ -1,13 +1,16 @@
 """The authors of a change's added lines by attribution: agents by name, model and operator."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
-from custody.attribution import Grade, LineOwner
+from custody.attribution import Grade, LineOwner, TraceAttribution
 from custody.attribution.app.answers import LineAnswer
 from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.findings import LineAttributor
+from custody.config import TeamPolicy
+from custody.core.assurance import Assurance, find_lowest_assurance
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, SessionId, StoreId
 from custody.core.record import Record
@@ -51,23 +54,54 @@ class AuthorLines:
         return max(own, key=lambda row: row[:3])[3] if own else ChangeAuthor(agent)
 
 
-def count_trust_author_lines(workspace: Workspace, additions: Sequence[Addition], commit: CommitSha) -> AuthorLines:
+@dataclass(frozen=True, slots=True)
+class AuthorBelief:
+    """Whom a count of lines believes: under which policy, and how far an agent's name must be vouched for."""
+
+    team: TeamPolicy | None = None
+    least: Assurance = Assurance.SELF_REPORTED
+
+    def distrusts(self, context: AttributionContext, answer: LineAnswer) -> bool:
+        """Return whether an agent's lines count as lines of an unknown author."""
+        if _is_untrusted_claim(answer):
+            return True
+        return answer.owner.is_agent and not rate_line_origin(context, answer).meets(self.least)
+
+
+ANYBODY = AuthorBelief()
+"""Every recording is believed, as without a policy."""
+
+
+def count_trust_author_lines(
+    workspace: Workspace, additions: Sequence[Addition], commit: CommitSha, belief: AuthorBelief = ANYBODY
+) -> AuthorLines:
     """Count the lines that ``commit`` adds by author; unreadable files are not counted."""
-    (authors,) = count_trust_authors_per_change(workspace, [(additions, commit)])
+    (authors,) = count_trust_authors_per_change(workspace, [(additions, commit)], belief)
     return authors
 
 
+def rate_line_origin(context: AttributionContext, answer: LineAnswer) -> Assurance:
+    """Return the lowest assurance of the records that an answer is from."""
+    finding = answer.finding
+    refs = finding.candidate.records if isinstance(finding, TraceAttribution) else ()
+    if answer.story is not None:
+        refs = (*refs, answer.story.record)
+    records = [context.store.tables.record(ref) for ref in dict.fromkeys(refs)]
+    rated = [context.ratings.rate_record(record) for record in records if record is not None]
+    return find_lowest_assurance(rated) or Assurance.SELF_REPORTED
+
+
 def count_trust_authors_per_change(
-    workspace: Workspace, changes: Iterable[tuple[Sequence[Addition], CommitSha]]
+    workspace: Workspace, changes: Iterable[tuple[Sequence[Addition], CommitSha]], belief: AuthorBelief = ANYBODY
 ) -> Iterator[AuthorLines]:
     """Count the added lines of several changes by author, with one open attribution."""
-    with open_attribution(workspace) as context:
+    with open_attribution(workspace, policy=belief.team) as context:
         attributor, operators = LineAttributor(context, strict=True), Operators(context)
         for additions, commit in changes:
             answers = [
                 answer for addition in additions for answer in _attribute_lines_for_trust(attributor, addition, commit)
             ]
-            authors = tally_trust_authors(answers, operators)
+            authors = tally_trust_authors(answers, operators, partial(belief.distrusts, context))
             context.save()
             yield authors
 
@@ -104,14 +138,18 @@ def trust_author_from_answer(answer: LineAnswer, operators: Operators) -> Change
     return ChangeAuthor(trace.agent, answer.model, operator)
 
 
-def tally_trust_authors(answers: Sequence[LineAnswer], operators: Operators) -> AuthorLines:
-    """Count attributed lines by author."""
-    shown = [answer for answer in answers if not _is_untrusted_claim(answer)]
+def tally_trust_authors(
+    answers: Sequence[LineAnswer], operators: Operators, is_distrusted: Callable[[LineAnswer], bool] | None = None
+) -> AuthorLines:
+    """Count attributed lines by author; distrusted ones, by default claims, count as unknown."""
+    is_distrusted = is_distrusted or _is_untrusted_claim
+    distrusted = [answer for answer in answers if is_distrusted(answer)]
+    shown = [answer for answer in answers if answer not in distrusted]
     every = _tally_agent_lines(answers, operators)
-    if len(shown) == len(answers):
+    if not distrusted:
         return every
     authors = _tally_agent_lines(shown, operators)
-    claimed = sum(len(answer.lines) for answer in answers if _is_untrusted_claim(answer))
+    claimed = sum(len(answer.lines) for answer in distrusted)
     return replace(authors, unknown=authors.unknown + claimed, claimed=every)
 
 
