@@ -84,7 +84,7 @@ def test_hovering_a_mark_shows_the_evidence_and_a_click_opens_why(browser: Brows
         page.hover("#lines [data-row='7'] .who")
         box = page.locator("#evidence")
         expect(box).to_contain_text("content_hash")
-        for words in ("robot", "maker/model-1", "strong", "recorded", "s1", "line 8", "+30"):
+        for words in ("robot", "maker/model-1", "likely", "claimed", "s1", "line 8", "+30"):
             expect(box).to_contain_text(words)
         expect(box.locator("a[href*='/session?id=s1']")).to_be_visible()
         page.mouse.move(5, 5)

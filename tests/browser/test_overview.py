@@ -21,7 +21,7 @@ def test_the_share_and_the_verdicts_load_without_findings(look: Look, theme: str
     paint = "one => getComputedStyle(one)[one.tagName === 'rect' ? 'fill' : 'backgroundColor']"
     unknown = ("svg.bar rect.k-none", "svg.chart rect.k-none >> nth=0", ".swatch.k-none")
     assert len({page.locator(f".share {one}").evaluate(paint) for one in unknown}) == 1
-    assert page.locator("section[aria-labelledby=open] tbody tr").count() == 6
+    assert page.locator("section[aria-labelledby=open] tbody tr").count() == 7
     assert "can merge" in page.inner_text("section[aria-labelledby=open]")
     assert findings(page) == []
 

@@ -16,7 +16,7 @@ def test_an_agent_shows_its_history_and_a_past_time(look: Look) -> None:
     page.click("table.agents a:has-text('claude-code')")
     page.wait_for_selector("h1:has-text('claude-code')")
     window.settled()
-    assert page.locator("table.account tbody tr").count() == 13
+    assert page.locator("table.account tbody tr").count() == 15
     assert page.locator("svg.chart").count() == 2
     page.fill("input[name=at]", "2026-02-15T12:00")
     page.click("main form button:has-text('Show')")

@@ -298,8 +298,8 @@ def test_a_leased_job_is_nobody_elses_until_its_lease_ends(control: ControlTable
 @pytest.mark.parametrize(
     "settle",
     [
-        lambda jobs, job: jobs.done(job, NOON),
-        lambda jobs, job: jobs.again(job, NOON, "no"),
+        lambda jobs, job: jobs.mark_done(job, NOON),
+        lambda jobs, job: jobs.schedule_retry(job, NOON, "no"),
         lambda jobs, job: jobs.set_aside(job, NOON, "no"),
         lambda jobs, job: jobs.renew(job, NOON + 99),
     ],

@@ -43,6 +43,13 @@ def exported(workspace: Workspace) -> bytes:
     return out.getvalue()
 
 
+def without_head(export: bytes) -> list[bytes]:
+    """Return the lines without the signed head, whose key is the store's own, and without the digest that covers it."""
+    lines = export.splitlines(keepends=True)
+    assert json.loads(lines[-1])["line"] == "end"
+    return [line for line in lines[:-1] if json.loads(line)["line"] != "head"]
+
+
 def unwritable(path: Path) -> SqliteDb:
     raise StoreUnwritable(f"cannot write '{path}'")
 
@@ -50,7 +57,7 @@ def unwritable(path: Path) -> SqliteDb:
 def test_both_databases_export_and_verify_to_the_same_bytes(tmp_path: Path, fresh_postgres: str) -> None:
     sqlite = a_workspace(a_git_folder(tmp_path / "repository"))
     postgres = a_workspace(tmp_path, fresh_postgres)
-    assert lived(sqlite) == lived(postgres)
+    assert without_head(lived(sqlite)) == without_head(lived(postgres))
     assert encode_report(verify_ledger(sqlite)) == encode_report(verify_ledger(postgres))
     assert verify_ledger(sqlite).outcome == "fine"
 

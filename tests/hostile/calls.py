@@ -148,6 +148,7 @@ CALLS: dict[str, Callable[[Repository, CallTarget], object]] = {
     "objects": _objects,
     "look_up": lambda repository, target: list(repository.look_up([target.new, FileAt(target.new, target.path)])),
     "ancestries": lambda repository, target: repository.ancestries([Ancestry(target.old, target.new)]),
+    "roots": lambda repository, _: repository.roots(),
     "list_tracked_files": lambda repository, target: repository.list_tracked_files([target.path, RepoPath(b"folder")]),
     "remotes": lambda repository, _: repository.remotes(),
     "resolve_remote_url": _remote_url,

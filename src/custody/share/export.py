@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from custody.attribution.app.foreign_states import list_line_origin_digests, put_line_origins, read_line_origins
-from custody.core.errors import InputError, SpoolError
+from custody.core.errors import InputError, SpoolError, StoreError
 from custody.core.ids import PENDING, Digest, EventId, RecordRef, Seq, StoreId, digest_from_bytes
 from custody.core.record import (
     ChainTip,
@@ -71,7 +71,7 @@ from custody.share.wire import (
     record_from_line,
 )
 from custody.signing import SigningError
-from custody.store import Body, Fork, Store, StoreUnwritable, split_row_batches
+from custody.store import Body, Fork, Store, split_row_batches
 from custody.workspace.machine import open_atomic_file
 from custody.workspace.workspace import Workspace
 
@@ -121,7 +121,7 @@ def _sign_exported_heads(workspace: Workspace) -> dict[StoreId, OfferedHead]:
                 if tip.store not in store.tables.list_owned_chains() and tip.store != PENDING
             )
             return {offer.tip.store: offer for offer in (*own, *others) if offer is not None}
-    except (StoreUnwritable, SpoolError) as error:
+    except (StoreError, SpoolError) as error:  # without a signature the export is still complete
         workspace.talk(f"{error.message}; the heads in the export are not signed")
         return {}
 

@@ -11,6 +11,7 @@ from typing import assert_never
 from custody.core.identity import is_same_identity
 from custody.core.ids import AgentName
 from custody.trust.model import (
+    GATE_ACTOR,
     Account,
     CurrentModel,
     DecisionEntry,
@@ -159,6 +160,9 @@ class Fold:
 
     def _wait(self, entry: DecisionEntry) -> None:
         """Record an approval without review: it is in the log and has no weight yet."""
+        if entry.actor == GATE_ACTOR:
+            self._pass_over(entry, "lines reserved by the gate; a review of the change counts", decision=entry.decision)
+            return
         if entry.id in self._reverted or entry.names & self._reviewed:
             self._pass_over(entry, "merged without review; the later decision counts", decision=entry.decision)
             return

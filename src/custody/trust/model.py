@@ -8,6 +8,9 @@ from custody.core.errors import InputError
 from custody.core.ids import RecordRef
 from custody.core.views import WitnessClaim
 
+GATE_ACTOR = "custody gate"
+"""The actor of a reservation that the gate made: it spends a budget, and gives no credit by itself."""
+
 
 class UnknownAgent(InputError):
     """No decision was ever recorded about this agent."""

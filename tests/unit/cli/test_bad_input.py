@@ -49,7 +49,7 @@ def test_every_verb_says_alike_that_there_is_no_repository(tmp_path: Path) -> No
         ("gate", "HEAD"),
         ("stats",),
         ("records",),
-        ("dupes", "list"),
+        ("dupes", "cluster"),
     ):
         assert custody(tmp_path, *words).err == shown, words
 

@@ -96,7 +96,7 @@ def test_every_event_kind_appears_with_the_fields_that_are_read(kind: str) -> No
         assert set(json.loads(an_event(kind))) <= set(made["properties"])
 
 
-LINES = {"export", "body", "record", "fork", "pending", "outline", "origins", "end"}
+LINES = {"export", "body", "record", "fork", "pending", "outline", "origins", "head", "end"}
 
 
 def test_there_are_no_other_events_and_no_other_lines() -> None:

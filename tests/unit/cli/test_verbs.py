@@ -119,9 +119,13 @@ def test_a_worktree_shares_the_store(repository: Path) -> None:
 
 
 def test_export_and_import_round_trip_to_the_byte(repository: Path, tmp_path: Path) -> None:
+    who = ("-c", "user.name=Ana", "-c", "user.email=ana@example.org")
+    first = ("commit", "--quiet", "--allow-empty", "--no-gpg-sign", "-m", "first")
+    subprocess.run(["git", "-C", str(repository), *who, *first], check=True)
     recorded(repository)
     spool_of(repository).put(an_event("edit", id="long", after="x" * 10_000, path="odd/\udcfe.py"))
-    other = a_git_folder(tmp_path / "other")
+    other = tmp_path / "other"  # a clone: a signed head is checked against the root commits
+    subprocess.run(["git", "clone", "--quiet", str(repository), str(other)], check=True)
     ran = custody(repository, "export", "-o", str(tmp_path / "one"))
     assert ran.status == 0
     assert ran.out.startswith("wrote 4 records of 1 chain to ")
@@ -297,8 +301,8 @@ def test_records_lists_newest_first_and_show_tells(repository: Path) -> None:
     spool_of(repository).put(an_event("prompt", id="p", at="2026-02-01T00:00:00Z", text="why?"))
     ran = custody(repository, "records", "-n", "2")
     assert ran.out.splitlines() == [
-        "      4  2026-02-01T00:00:00Z      prompt       event:robot:s1:prompt:p",
-        "      3  2026-01-31T12:00:00Z      edit         event:robot:s1:edit:3",
+        "      4  2026-02-01 00:00  prompt       event:robot:s1:prompt:p",
+        "      3  2026-01-31 12:00  edit         event:robot:s1:edit:3",
     ]
     shown = custody(repository, "show", "4").out
     assert '"text": "why?"' in shown
@@ -323,7 +327,9 @@ def test_rebuild_makes_the_indexes_of_bodies_again(repository: Path) -> None:
 def test_help_teaches_by_group() -> None:
     ran = custody(Path(), "--help")
     assert ran.status == 0
-    assert ran.out.index("Ask:") < ran.out.index("Set up:") < ran.out.index("Store:")
+    assert ran.out.index("Ask:") < ran.out.index("Set up, Store, Team:")
+    every = custody(Path(), "help").out
+    assert every.index("Ask:") < every.index("Set up:") < every.index("Store:") < every.index("Team:")
     for verb in ("records", "show", "verify", "doctor", "export", "import", "erase"):
         assert custody(Path(), verb, "--help").out.count("Example") >= 1
 

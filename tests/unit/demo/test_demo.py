@@ -184,7 +184,7 @@ def test_without_git_it_fails_with_a_message_and_leaves_nothing(
     monkeypatch.setenv("PATH", str(tmp_path))
     ran = InProcessCommand(main).run(("demo",))
     assert ran.status == 3
-    assert "error: git" in ran.err and "Traceback" not in ran.err
+    assert "error: cannot use 'git'" in ran.err and "Traceback" not in ran.err
     assert not list((tmp_path / "temporary").iterdir())
 
 

@@ -22,6 +22,7 @@ from custody.intake import import_entire as entire
 from custody.intake.import_entire import import_entire_checkpoints
 from custody.intake.queries import has_imported_checkpoints
 from tests.builders.gemini import Gemini
+from tests.builders.hooks import a_recorded_edit
 from tests.builders.in_process import custody
 from tests.builders.lines import Scene, moment, text
 from tests.builders.opencode import Opencode
@@ -91,7 +92,8 @@ def test_a_transcript_answers_and_the_trailer_links(scene: Scene) -> None:
 def test_a_recorded_call_counts_once_and_stays_recorded(scene: Scene) -> None:
     told = a_session(scene.built.path)
     call = next(block["id"] for line in told.lines for block in _blocks(line) if block.get("type") == "tool_use")
-    scene.edited("app.py", None, text(ONE), at=1, agent="claude-code", session=SESSION, call=call)
+    recorded = {"at": moment(1), "session": SESSION, "call": call}
+    scene.saw(a_recorded_edit("app.py", None, text(ONE), root=scene.built.path, **recorded))
     scene.committed(at=5, app__py=text(ONE))
     files = {b"a3/b2c4d5e6f7/0/metadata.json": metadata(), b"a3/b2c4d5e6f7/0/full.jsonl": lines_of(told)}
     scene.built.commit(files, ref=V1)

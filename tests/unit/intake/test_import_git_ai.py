@@ -14,8 +14,9 @@ from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.intake.import_git_ai import import_git_ai_notes
 from custody.intake.import_traces import import_traces
+from tests.builders.hooks import a_recorded_edit
 from tests.builders.in_process import custody
-from tests.builders.lines import Scene, text
+from tests.builders.lines import Scene, moment, text
 from tests.builders.repo import a_clone, a_repository
 
 ONE, TWO, THREE = "one = make_one()", "two = make_two()", "three = make_three()"
@@ -82,7 +83,7 @@ def test_importing_twice_changes_nothing(scene: Noted) -> None:
 
 
 def test_what_was_recorded_of_the_same_session_is_one_answer_and_one_session(scene: Noted) -> None:
-    scene.edited("app.py", None, text(ONE), at=1, agent="claude-code", session="s1")
+    scene.saw(a_recorded_edit("app.py", None, text(ONE), root=scene.built.path, at=moment(1), session="s1"))
     first = scene.committed(at=5, app__py=text(ONE, TWO))
     before = scene.said()[0]
     import_git_ai_notes(scene.noted(first, a_note("app.py\n  s_1::t_1 1-2\n", s_1=CLAUDE)).workspace)
@@ -98,7 +99,7 @@ def test_what_was_recorded_of_the_same_session_is_one_answer_and_one_session(sce
 
 
 def test_where_two_claim_the_same_line_both_are_shown(scene: Noted) -> None:
-    scene.edited("app.py", None, text(ONE), at=1, agent="claude-code", session="s1")
+    scene.saw(a_recorded_edit("app.py", None, text(ONE), root=scene.built.path, at=moment(1), session="s1"))
     first = scene.committed(at=5, app__py=text(ONE, TWO))
     scene.noted(first, a_note("app.py\n  s_2::t_1 1-2\n", s_2=CURSOR))
     scene.noted(first, a_note("app.py\n  s_3::t_1 2\n", s_3={**CLAUDE, "id": "s9"}), "refs/notes/ai-remote/origin")
@@ -214,7 +215,7 @@ def test_a_secret_in_a_note_is_never_kept(scene: Noted) -> None:
 
 def test_a_claim_makes_nothing_of_a_recorded_session_better(scene: Noted) -> None:
     """A note may name a session captured here; the session keeps its model and its links."""
-    scene.edited("app.py", None, text(ONE), at=1, agent="claude-code", session="s1")
+    scene.saw(a_recorded_edit("app.py", None, text(ONE), root=scene.built.path, at=moment(1), session="s1"))
     first = scene.committed(at=5, app__py=text(ONE))
     scene.edited("app.py", text(ONE), text(ONE, TWO), at=11, agent="claude-code", session="s1")
     scene.committed(first, at=15, app__py=text(ONE, TWO))

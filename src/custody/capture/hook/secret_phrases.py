@@ -243,8 +243,8 @@ def find_recovery_phrases(text: str, low: str) -> Iterator[tuple[int, int]]:
     """Yield the recovery phrases in ``text``: runs of as many words as BIP-39 allows.
 
     >>> text = "seed: legal winner thank year wave sausage worth useful legal winner thank yellow"
-    >>> [text[start:end].split()[0] for start, end in find_recovery_phrases(text, text.lower())]
-    ['legal']
+    >>> {text[start:end].split()[0] for start, end in find_recovery_phrases(text, text.lower())}
+    {'legal'}
     """
     data = text.encode("latin-1", "replace")  # one byte for each character, so places are the same
     yield from _find_phrase_runs(data.replace(b"  ", b"||").translate(_SPACED), low, is_listed=False)

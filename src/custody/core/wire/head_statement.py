@@ -158,7 +158,7 @@ def format_key_fingerprint(key: str) -> str:
     """Return the fingerprint of a public key as OpenSSH prints it, or of its text if the key is malformed.
 
     >>> format_key_fingerprint("ssh-ed25519 AAAA")
-    'SHA256:cJ/WYS6Jt2bqUPwXI2VrU6N9ZfhLXP43k9vlkbOZ6ZQ'
+    'SHA256:cJ6AyISHokEeHuTfufIqhhSS0gxHZRUMDHlKvXD4FHw'
     """
     from binascii import Error, a2b_base64
 

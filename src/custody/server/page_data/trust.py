@@ -61,7 +61,8 @@ def read_agent_account_page(
 ) -> TrustAccount:
     """Return the records about an agent before position ``before``, and how each changed the score."""
     query = make_trust_query(workspace, at)
-    return describe_account(agent, _read_account_for_page(workspace, agent, query), query, before=before, limit=limit)
+    account = _read_account_for_page(workspace, agent, query)
+    return describe_account(workspace, agent, account, query, before=before, limit=limit)
 
 
 def estimate_acceptance_for_page(

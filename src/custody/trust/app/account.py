@@ -15,7 +15,7 @@ from custody.trust.app.decisions import (
     replay_trust_account,
 )
 from custody.trust.app.score_cache import read_score_state
-from custody.trust.app.show import report_score_step, trust_line
+from custody.trust.app.show import rate_score_steps, report_score_step, trust_line
 from custody.trust.approval import ProposedChange, compute_merge_budget
 from custody.trust.engine import compute_trust
 from custody.trust.model import Account, ChangeAuthor, ScoreState, ScoreStep
@@ -168,17 +168,19 @@ def _compute_merge_allowance(workspace: Workspace, agent: str, state: ScoreState
 
 
 def describe_account(
-    agent: str, account: Account, query: TrustQuery, *, before: int | None, limit: int
+    workspace: Workspace, agent: str, account: Account, query: TrustQuery, *, before: int | None, limit: int
 ) -> TrustAccount:
     """Return the ``limit`` steps before place ``before``, or the newest, with the curves of the score."""
     steps = account.steps
     end = len(steps) if before is None else min(before, len(steps))
     start = max(0, end - limit)
+    page = steps[start:end][::-1]
+    assurances = rate_score_steps(workspace, agent, page, query.now_ns)
     return TrustAccount(
         line=trust_line(agent, account.state, query),
         start=query.rules.start_score,
         idle_days=account.state.idle_ns(query.now_ns) / NS_PER_DAY,
-        steps=tuple(report_score_step(step) for step in steps[start:end][::-1]),
+        steps=tuple(report_score_step(step, assurances.get(step.entry.record)) for step in page),
         total=len(steps),
         next=start or None,
         curve=compute_score_curve(steps, query.now_ns, query.rules),

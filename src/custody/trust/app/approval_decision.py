@@ -36,7 +36,7 @@ from custody.trust.approval import (
     refuse_unknown_author,
 )
 from custody.trust.assurance import CountingEntries
-from custody.trust.model import Approval, ChangeAuthor, DecisionType, ReviewReason, ReviewRequirement
+from custody.trust.model import GATE_ACTOR, Approval, ChangeAuthor, DecisionType, ReviewReason, ReviewRequirement
 from custody.trust.queries import ScoreTables
 from custody.trust.rules import TrustRules
 from custody.trust.score import decision_complexity_from_lines
@@ -283,10 +283,6 @@ def _decision_from_approval(
         rules_digest=question.query.digest,
         chain_head=result.chain_head,
     )
-
-
-GATE_ACTOR = "custody gate"
-"""The actor of an approval that no person asked for."""
 
 
 class _ChangeApproval:

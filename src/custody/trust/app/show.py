@@ -41,7 +41,7 @@ def trust_show(workspace: Workspace, agent: str, *, limit: int) -> TrustShowRepo
     query = make_trust_query(workspace)
     account = require_trust_account(workspace, agent, query)
     newest = account.steps[::-1][:limit]
-    assurances = _rate_score_steps(workspace, agent, newest, query.now_ns)
+    assurances = rate_score_steps(workspace, agent, newest, query.now_ns)
     return TrustShowReport(
         at=format_timestamp(query.now_ns),
         profile=query.rules.profile,
@@ -56,7 +56,7 @@ def trust_why(workspace: Workspace, agent: str, *, at: str | None = None) -> Tru
     """Return how an agent got its score, now or at a past time."""
     query = make_trust_query(workspace, at)
     account = require_trust_account(workspace, agent, query)
-    assurances = _rate_score_steps(workspace, agent, account.steps, query.now_ns)
+    assurances = rate_score_steps(workspace, agent, account.steps, query.now_ns)
     with workspace.reading() as store, read_settled_decisions(store):
         estimator = make_acceptance_estimator(store, query)
     return TrustWhyReport(
@@ -71,7 +71,7 @@ def trust_why(workspace: Workspace, agent: str, *, at: str | None = None) -> Tru
     )
 
 
-def _rate_score_steps(
+def rate_score_steps(
     workspace: Workspace, agent: str, steps: Sequence[ScoreStep], now_ns: int
 ) -> Mapping[RecordRef, Assurance]:
     """Return who vouches for the records of some steps, under the team's policy in HEAD."""

@@ -117,7 +117,7 @@ def test_a_merge_without_a_reason_has_the_default_reason(repository: Path) -> No
         (("unmerge", "S1"), "'S1' was not merged into another source"),
         (("unmerge", "S1", "--url", "https://nowhere.example"), "is not a URL of 'S1'"),
         (("unmerge", "S1", "--reason", " "), "the reason is empty"),
-        (("forget", "S1"), "no such command 'forget'"),
+        (("forget", "S1"), "unknown command 'forget'"),
     ],
 )
 def test_bad_input_is_an_error_and_records_nothing(two_sources: Path, words: tuple[str, ...], says: str) -> None:

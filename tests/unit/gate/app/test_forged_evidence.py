@@ -183,7 +183,7 @@ def edit(at: int = -30, **fields: Any) -> Callable[[Judged], bytes]:
 
 def decision(number: int, **fields: Any) -> Callable[[Judged], bytes]:
     return lambda world: world.event(
-        "decision", -3600 * (number + 1), **({"id": f"f{number}", "changed_lines": 50} | fields)
+        "decision", -3600 * (number + 1), **({"id": f"f{number}", "changed_lines": 50, "commit": world.first} | fields)
     )
 
 
@@ -383,7 +383,11 @@ CHAINS: Mapping[str, Case] = {
     "export-cut": Case(
         unknown, changed_export(lambda lines: lines[:-1], resealed=False), "is incomplete: it ends after line"
     ),
-    "export-without-its-end": Case(unknown, changed_export(lambda lines: [*lines[:-2], lines[-1]]), "CHAIN-CUT"),
+    "export-without-its-end": Case(unknown, changed_export(lambda lines: [*lines[:-3], *lines[-2:]]), "CHAIN-CUT"),
+    # Without its signed head the chain is still what a store that is not enrolled says: weak evidence, and named so.
+    "export-without-its-signed-head": Case(
+        unknown, changed_export(lambda lines: [*lines[:-2], lines[-1]]), "ATTR-WEAK"
+    ),
     "chain-forked": Case(known, forked, "CHAIN-FORK"),
 }
 

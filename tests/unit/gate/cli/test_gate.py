@@ -126,7 +126,8 @@ def test_verbose_shows_budgets_and_commits(repository: Path) -> None:
 
 def test_an_empty_change_says_that_it_is_one(repository: Path) -> None:
     ran = custody(repository, "gate", "HEAD")
-    assert (ran.status, ran.out) == (0, f"✓ CAN MERGE  HEAD..HEAD\n\nno lines added\n{UNINDEXED}\n")
+    hint = "hint: custody gate HEAD~1..HEAD checks the last commit\n"
+    assert (ran.status, ran.out) == (0, f"NOTHING TO MERGE  HEAD..HEAD\n\nno lines added\n{UNINDEXED}\n\n{hint}")
 
 
 def rendered(repository: Path, screen: Screen, *, verbose: bool = False) -> list[str]:

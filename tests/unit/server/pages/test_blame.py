@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -23,6 +24,7 @@ from custody.server.pages.files import FileLinks
 from custody.server.pages.phrases import TEXT_CHARACTERS_MAX
 from custody.workspace.workspace import Workspace
 from tests.builders.events import an_event
+from tests.builders.hooks import a_recorded_edit, a_recorded_session
 from tests.builders.lines import Scene, moment, text
 from tests.builders.rendered import data_in, links_in, rendered, words_in
 from tests.builders.service import a_keeper, asked
@@ -49,9 +51,10 @@ def scene(tmp_path: Path) -> Scene:
         text("first of all", "added = one", "added = two", "second of all"),
     )
     root = made.commit_of({b"src/app.py": old.encode()}, at=-100)
-    made.edited("src/app.py", old, new, at=4, head=root)
-    made.saw(an_event("session", session="s1", model="maker/model-1", at=moment(1)))
-    made.saw(an_event("prompt", id="p1", session="s1", text=SECRET, at=moment(2)))
+    recorded: dict[str, Any] = {"session": "s1", "root": made.built.path, "head": root}
+    made.saw(a_recorded_session(model="maker/model-1", at=moment(1), **recorded))
+    made.saw(a_recorded_edit("src/app.py", old, new, at=moment(4), **recorded))
+    made.saw(an_event("prompt", id="p1", agent="claude-code", session="s1", text=SECRET, at=moment(2)))
     made.commit_of({b"src/app.py": new.encode(), b"README": b"hello\n", b"src/lib/x.py": b"x = 1\n"}, root, at=60)
     return made
 
@@ -129,10 +132,10 @@ class TestFile:
         kinds = [data["about"][place]["kind"] for first, last, place in data["runs"] for _ in range(first, last + 1)]
         assert kinds == ["none", "agent", "agent", "none"]
         about = data["about"][data["runs"][1][2]]
-        assert (about["agent"], about["model"], about["grade"]) == ("robot", "maker/model-1", "recorded")
+        assert (about["agent"], about["model"], about["grade"]) == ("claude-code", "maker/model-1", "recorded")
         assert data["sessions"][about["session"]] == "s1"
         assert {data["signals"][one][0] for one in about["signals"]} >= {"content_hash", "range_match"}
-        assert data_in(html, "places")["sessions"] == ["/session?id=s1&agent=robot"]
+        assert data_in(html, "places")["sessions"] == ["/session?id=s1&agent=claude-code"]
         assert "50 % agent 2" in words_in(html)
 
     def test_a_mark_links_to_why_at_the_same_commit(self, scene: Scene) -> None:

@@ -257,7 +257,9 @@ class TestRejections:
 
     def test_neither_a_new_message_nor_another_author_evades_one(self, world: TrustWorld) -> None:
         base = self.rejected(world)
-        other = world.built.commit(world.files, base, message=b"v2", author=b"Else <else@example.invalid>")
+        other = world.built.commit(
+            {**world.ruled, **world.files}, base, message=b"v2", author=b"Else <else@example.invalid>"
+        )
         assert other != world.head
         assert "TRUST-REJECTED" in codes(approve(world, f"{base}..{other}"))
 
@@ -274,7 +276,7 @@ class TestRejections:
         other = world.built.commit({**world.files, b"src/a.py": world.files[b"src/a.py"] + b"x = 1\n"}, base)
         assert "TRUST-REJECTED" not in codes(approve(world, f"{base}..{other}", agent=AGENT))
         world.later(hours=1)
-        amended = world.built.commit(world.files, base, message=b"v2")
+        amended = world.built.commit({**world.ruled, **world.files}, base, message=b"v2")
         lifted = {"id": "o", "overrides": f"commit:{world.head}", "reason": "it is fine", "actor": "ben"}
         world.tell("decision", **{"agent": AGENT, "decision": "accepted", **lifted})
         assert "TRUST-REJECTED" not in codes(approve(world, f"{base}..{amended}"))

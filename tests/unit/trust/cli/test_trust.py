@@ -191,11 +191,11 @@ def test_record_override_revert_and_recover_tell_what_they_did(repository: Path)
         ("recover stranger --actor a --reason b", 2, "no decisions about 'stranger'"),
         ("recover robot --reason b", 2, "missing option '--actor'"),
         ("recover robot --actor a --reason", 2, "option '--reason' requires an argument"),
-        ("record robot accepted HEAD --lines nan", 2, "'nan' is not a valid integer"),
+        ("record robot accepted HEAD --lines nan", 2, "'nan' is not a whole number"),
         ("record robot accepted HEAD --opened yesterday", 2, "invalid timestamp 'yesterday'"),
         ("record robot accepted HEAD --opened 2200-01-01T00:00:00Z", 2, "is in the future"),
         ("record robot accepted " + "1" * 40, 2, "1" * 40),
-        ("approve nowhere..HEAD", 2, "rev-parse"),
+        ("approve nowhere..HEAD", 2, "unknown revision 'nowhere'"),
         ("approve HEAD..HEAD", 2, "'HEAD..HEAD' changes nothing"),
         ("approve", 2, "missing argument"),
     ],
@@ -226,16 +226,18 @@ def test_every_verb_has_json(repository: Path, words: str, report: str) -> None:
 
 
 APPROVED = """\
-approved (self-reported evidence only)
+approved (self-reported evidence only)  HEAD~1
 bot: trust 0.99 (verified), 12 reviews; budget: 500 of 500 lines left
 FORK..HEAD: 5 lines in .
 recorded as STORE:16
+hint: custody gate HEAD~1 also checks authors, duplicates and citations
 """
 REFUSED = """\
-review
+needs review  HEAD~1
   TRUST-SAMPLES: the agent has 0 reviews, fewer than 10
 stranger: trust 0.50 (medium), 0 reviews; budget: 50 of 50 lines left
 FORK..HEAD: 5 lines in .
+hint: custody gate HEAD~1 also checks authors, duplicates and citations
 """
 
 
@@ -264,7 +266,7 @@ def test_approve_records_what_may_merge_and_says_what_may_not(proposed: Path) ->
     ran = custody(proposed, "trust", "approve", "HEAD~1", "--agent", "stranger", "--approver", "ci")
     assert (ran.status, answered(ran), ran.err) == (1, REFUSED, "")
     dry = custody(proposed, "trust", "approve", "HEAD~1", "--agent", "bot", "--approver", "ci", "--dry-run")
-    assert (dry.status, dry.out.splitlines()[-1]) == (0, "nothing new to record")
+    assert (dry.status, dry.out.splitlines()[-2]) == (0, "nothing new to record")
     ran = custody(proposed, "trust", "approve", "HEAD~1", "--agent", "bot", "--approver", "ci")
     assert (ran.status, answered(ran), ran.err) == (0, APPROVED, "")
     why = custody(proposed, "trust", "why", "bot")

@@ -86,9 +86,9 @@ def test_a_narrow_terminal_wraps_and_cuts(built: Built) -> None:
         "  trust       robot: no reviews yet",
         "  duplicates  not checked (run custody…",
         "",
-        "Likely: self-reported, not recorded",
-        "live, exactly the same text, edited on",
-        "top of the commit's parent.",
+        "Likely: imported, not recorded live,",
+        "exactly the same text, edited on top of",
+        "the commit's parent.",
         "hint: -v shows all evidence; custody lo…",
     ]
 
