@@ -206,8 +206,8 @@ def test_a_documents_file_sets_none_either() -> None:
 def test_no_rule_is_named_like_a_setting_of_the_users() -> None:
     """Otherwise a repository's file could set a value that only a user may set."""
     found = {rule for rule in import_rule_tables().rules if split_rule_name(rule.replace(".", "_")) & USERS}
-    # Safe: it only chooses, by name, among the remotes that the user added to this clone or to custody. A URL is no such
-    # name and is refused, so a repository's file never names a place of its own.
+    # Safe: it only chooses, by name, among the remotes that the user added to this clone or to custody. A URL is
+    # refused, so a repository's file never names a place of its own.
     assert found == {"gate.budget_remote"}
 
 

@@ -197,12 +197,12 @@ ana = {{ key = "{key}" }}
 
 
 class TestApproval:
-    def test_under_a_minimum_only_what_is_witnessed_merges(self, world: TrustWorld, device: DeviceKey) -> None:
+    def test_under_a_minimum_only_what_is_witnessed_counts(self, world: TrustWorld, device: DeviceKey) -> None:
         world.committed({**world.files, b"custody.toml": POLICY.format(key=device.public).encode()})
         world.proven(patch="1" * 64, agent_lines=250)
         change = world.agent_wrote(5)
         refused = approve(world, change)
-        assert [reason.code for reason in refused.reasons] == ["TRUST-SAMPLES"]
+        assert {reason.code for reason in refused.reasons} == {"TRUST-SAMPLES", "TRUST-UNKNOWN"}
         assert [(left.why, left.decisions) for left in refused.agents[0].left_out] == [
             ("below the required assurance", 12)
         ]
@@ -210,7 +210,9 @@ class TestApproval:
             event = a_decision_event(world, id=f"w{number}", at=format_timestamp((world.at - 60 - number) * NS))
             append(world, signed(event, by_device(device)), f"other-{number}")
         granted = approve(world, change)
-        assert (granted.approved, granted.agents[0].samples, granted.agents[0].assurance) == (True, 12, "witnessed")
+        assert (granted.agents[0].samples, granted.agents[0].assurance) == (12, "witnessed")
+        # The agent's record suffices now, but only this account says that it was this agent.
+        assert {reason.code for reason in granted.reasons} == {"TRUST-UNKNOWN"}
 
     def test_without_a_minimum_the_answer_says_what_it_rests_on(self, world: TrustWorld) -> None:
         granted = approve(world.proven(), world.agent_wrote(5))
