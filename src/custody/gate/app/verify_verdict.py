@@ -262,8 +262,8 @@ class VerdictCheck:
 
     ``description`` is the one that it was made with. ``allowed`` is a list of signers in OpenSSH's format, ``key`` a
     public key; with either, the verdict must be signed by one of them. It must be about the commit ``head``, at
-    most as strict as ``level``, and rest on evidence of this ``assurance`` or a stronger one. With ``signature_only`` it
-    is not judged again.
+    most as strict as ``level``, and rest on evidence of this ``assurance`` or more. With ``signature_only`` it is not
+    judged again.
     """
 
     verdict: bytes
