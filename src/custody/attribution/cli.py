@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 import click
+from msgspec import Struct
 
 from custody import __version__
 from custody.attribution.app.blame import BlameResult, LineSpec, Profile, blame
@@ -144,8 +144,7 @@ def _format_blame_field(value: object) -> str:
     return str(value).replace("\t", " ").replace("\n", " ")
 
 
-@dataclass(frozen=True, slots=True)
-class BlockLabel:
+class BlockLabel(Struct, frozen=True):
     """Facts shown once for neighboring lines: their author, how certain that is, and their commit."""
 
     mark: str
@@ -400,8 +399,7 @@ def format_percent_up(value: float) -> str:
     return f"{min(100, -int(-round(value * 100, 4) // 1))} %"
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorBar:
+class AuthorBar(Struct, frozen=True):
     """One kind of author: its lines, its share of all lines, and a remark beside them."""
 
     label: str

@@ -6,8 +6,9 @@ A pattern is searched from the end of the range before it, or from the start of 
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.core.paths import Lines
@@ -39,8 +40,7 @@ FUNCTION_LINES: Mapping[str, str] = MappingProxyType(
 """Patterns of a function's first line by file extension; for others a line that starts with a letter, as in git."""
 
 
-@dataclass(frozen=True, slots=True)
-class LineSpec:
+class LineSpec(Struct, frozen=True):
     """One ``-L`` as the user wrote it, checked for its form."""
 
     text: str

@@ -7,9 +7,11 @@ result and the next call's before-text has another author, even inside text that
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import reduce
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.attribution.carry import (
     MOVED_CHARACTERS_MIN,
@@ -71,8 +73,7 @@ def make_person_origin(state: int) -> LineOrigin:
     return LineOrigin(_BETWEEN - state, 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class TracedText:
+class TracedText(Struct, frozen=True):
     """A text with the origin of each of its lines."""
 
     lines: Sequence[str]
@@ -82,8 +83,7 @@ class TracedText:
 NOTHING = TracedText((), ())
 
 
-@dataclass(frozen=True, slots=True)
-class CapturedStep:
+class CapturedStep(Struct, frozen=True):
     """One captured step of a file: its text before (if captured) and after.
 
     ``is_call``: an agent's call made the change; otherwise the file was only observed. ``proposed`` is the agent's text
@@ -183,8 +183,7 @@ SAME_LINES_MAX = 20
 _NUMBER = re.compile(r"([0-9]+)")
 
 
-@dataclass(frozen=True, slots=True)
-class FileSnapshot:
+class FileSnapshot(Struct, frozen=True):
     """A file at one captured time; ``observed`` identifies the observation, so that two records of it count once.
 
     ``after`` is None if the text was erased or never captured: then the snapshot cannot be replayed.

@@ -8,10 +8,9 @@ around its marks is ignored as in Codex, and any other text gives no changes. Ch
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from custody.capture.tool_use import FileEffect
 from custody.capture.typed_field import Fields, get_captured_text, get_fields, get_string
@@ -83,8 +82,7 @@ def parse_patch_text(patch: str) -> tuple[PatchedFile, ...]:
         return ()
 
 
-@dataclass(slots=True)
-class _PatchFile:
+class _PatchFile(Struct):
     """A file of the patch as far as it was read."""
 
     kind: PatchKind

@@ -9,9 +9,8 @@ lines.
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 COMMAND_CHARS_MAX = 1 << 20
 DEPTH_MAX = 20
@@ -58,16 +57,14 @@ class _UnreadableCommand(Exception):
     """The command cannot be parsed."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Word:
+class _Word(Struct, frozen=True):
     """A word as the shell would pass it; ``text`` is None if something in it expands."""
 
     text: str | None
     quoted: bool = False
 
 
-@dataclass(slots=True)
-class _HereDocument:
+class _HereDocument(Struct):
     """A here-document: its end word, whether it expands, and its text once it is read."""
 
     end: str
@@ -76,8 +73,7 @@ class _HereDocument:
     text: str | None = None
 
 
-@dataclass(slots=True)
-class _Step:
+class _Step(Struct):
     """A simple command: its operator, words, output and input."""
 
     joined: str

@@ -7,9 +7,10 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from custody.capture.hook.durable import (
     UNFINISHED,
@@ -43,15 +44,13 @@ _NUMBER_SEPARATOR = "."
 _SPOOL_NAME = re.compile(r"\d{20}-\d{1,10}-[0-9a-f]{16}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class SpoolReceipt:
+class SpoolReceipt(Struct, frozen=True):
     """Proof that an event is durable: its name."""
 
     event: EventId
 
 
-@dataclass(frozen=True, slots=True)
-class RejectedFile:
+class RejectedFile(Struct, frozen=True):
     """A spool file that cannot be ingested, where it is, and why.
 
     ``is_damaged``: its bytes are not those that were acknowledged. Otherwise they are, but they are not a valid event.
@@ -70,8 +69,7 @@ def format_rejected_gap(file: RejectedFile) -> str:
     return f"{at} {text}" if at.isascii() and at.isdigit() else text
 
 
-@dataclass(frozen=True, slots=True)
-class SpoolContent:
+class SpoolContent(Struct, frozen=True):
     """The result of reading the spool: events that can be ingested, rejected files, and the number of files read."""
 
     arrivals: tuple[Arrival, ...]

@@ -14,11 +14,11 @@ source.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from enum import IntEnum
 from hashlib import sha256
 
 import sentencex  # type: ignore[import-untyped]  # 1.0 has no stubs
+from msgspec import Struct, field
 
 from custody.cite.model import ResearchSource, SourceID, UnknownSource
 from custody.cite.prose import detect_report_language
@@ -51,8 +51,7 @@ class Unrestorable(InputError):
     """The text has changed since it was compressed: a passage was erased, or it is another registry."""
 
 
-@dataclass(frozen=True, slots=True)
-class Compressed:
+class Compressed(Struct, frozen=True):
     """A source at one level: its lines, and the size and hash of its text."""
 
     source_id: SourceID
@@ -72,8 +71,7 @@ SourceLookup = Callable[[SourceID], tuple[ResearchSource, str | None] | None]
 """Returns a source and its stored text by id; None if it is not registered."""
 
 
-@dataclass(frozen=True, slots=True)
-class RestorableSourceCompressor:
+class RestorableSourceCompressor(Struct, frozen=True):
     """Compression of sources to any level, and restoration of their full text."""
 
     known: SourceLookup

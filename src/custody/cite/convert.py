@@ -6,10 +6,11 @@ that shows a number also stays, and its source keeps that number. A second conve
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from itertools import count
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from custody.cite.document import (
     CiteError,
@@ -315,8 +316,7 @@ _APART = re.compile(r"(?<=[0-9])\]\[(?!\^)")
 """Between a footnote and other text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Conversion:
+class Conversion(Struct, frozen=True):
     """The new text, and its changes."""
 
     text: bytes

@@ -8,9 +8,11 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.cite.model import (
     METADATA_BYTES_MAX,
@@ -36,8 +38,7 @@ _WORD = re.compile(f"[{_CJK}]|[^\\W_{_CJK}]+")
 """A word; each Chinese or Japanese character is one, because they are written without spaces."""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceKeys:
+class SourceKeys(Struct, frozen=True):
     """The keys of a source: canonical, of its page, and of its work if it has one."""
 
     canonical: str
@@ -53,8 +54,7 @@ class SourceKeys:
         return f"url:{name}" if kind == PAGE else f"{kind}:{name}"
 
 
-@dataclass(frozen=True, slots=True)
-class ContentKey:
+class ContentKey(Struct, frozen=True):
     """The hash of a text's words, and a sketch to find near copies."""
 
     digest: str

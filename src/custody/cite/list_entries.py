@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import pairwise
+
+from msgspec import Struct, field
 
 from custody.cite.document import Label, LabelKind, ListEntry, ListTrouble
 from custody.cite.entries import (
@@ -29,8 +30,7 @@ _CELL = re.compile(rb"[ \t]*\|?((?:\\\||[^|\r\n])*)\|?")
 _NUMBER = re.compile(rb"[ \t*]*([Ss]?)([0-9]{1,9})[ \t*.]*")
 
 
-@dataclass(slots=True)
-class EntryList:
+class EntryList(Struct):
     """The entries collected so far."""
 
     entries: list[ListEntry] = field(default_factory=list)
@@ -70,8 +70,7 @@ class EntryList:
         self.cut.append((entry.start, entry.end))
 
 
-@dataclass(frozen=True, slots=True)
-class _NumberedItem:
+class _NumberedItem(Struct, frozen=True):
     """A numbered list item: the index of its entry, its number as written, and as rendered."""
 
     at: int

@@ -6,10 +6,10 @@ Only this file calls the parser. Time is linear in the length of the text.
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
 import pyromark
+from msgspec import Struct, field
 from pyromark import Options
 
 from custody.cite.document import TextPlace
@@ -49,8 +49,7 @@ class Definition(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """A text and its parse."""
 
     data: bytes

@@ -5,10 +5,11 @@ Pure: the content of the repository is passed in. In doubt, a name counts as pre
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 from custody.cite.codes import CitationCode
 from custody.cite.subject import AuditSubject, CheckFinding, shorten_citation_text
@@ -183,8 +184,7 @@ _OPEN_MODULE = re.compile(r"import \*|__getattr__|globals\(\)|setattr\(")
 _MADE = frozenset("node_modules dist build target out bin obj vendor coverage generated venv env logs log tmp".split())
 
 
-@dataclass(frozen=True)
-class RepositoryContent:
+class RepositoryContent(Struct, frozen=True, dict=True):
     """The content of a repository: its paths, texts, former paths, and manifests."""
 
     paths: Collection[str]
@@ -226,8 +226,7 @@ class RepositoryContent:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class Tracker:
+class Tracker(Struct, frozen=True):
     """What records show about an issue tracker: numbers that do not exist, and when numbers were assigned."""
 
     absent: Collection[int] = ()

@@ -10,7 +10,8 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.cite.codes import CitationCode
 from custody.cite.document import ListEntry
@@ -34,8 +35,7 @@ _COMMON = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Support:
+class Support(Struct, frozen=True):
     """The share of a statement's terms in a text, and the chance that both are about the same topic."""
 
     score: float

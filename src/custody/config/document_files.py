@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
+
+from msgspec import Struct, field
 
 from custody.config.rule import (
     SHOWN_CHARACTERS_MAX,
@@ -26,8 +27,7 @@ USERS = frozenset(
 """Words of settings that only the user may set; a repository's file with one gets a special error."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileKeys:
+class FileKeys(Struct, frozen=True):
     """The keys of a file: its name, the rule of each dotted key, and whether it is the user's own."""
 
     file: str
@@ -145,8 +145,7 @@ REST, REST_VALUES = "production", ("default", "default remainder")
 """The channel without patterns, and its values in document 002."""
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentFile:
+class DocumentFile(Struct, frozen=True):
     """A file that a document describes; with ``is_shared`` it may have tables of other programs."""
 
     keys: FileKeys

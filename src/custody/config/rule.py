@@ -5,11 +5,12 @@ Only a whole number is converted, to any number. A text that looks like a number
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
 from datetime import date, time
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+from msgspec import Struct, field
 
 from custody.core.errors import InputError, RulesError
 from custody.core.wire.canonical import Rules
@@ -23,8 +24,7 @@ SHOWN_CHARACTERS_MAX = 60
 _WORDS = {bool: "true or false", int: "a whole number", float: "a finite number", str: "a text"}
 
 
-@dataclass(frozen=True, slots=True)
-class RuleOrigin:
+class RuleOrigin(Struct, frozen=True):
     """Where a value was set: a file and its key, a variable, or nowhere (``default``)."""
 
     source: str
@@ -37,8 +37,7 @@ class RuleOrigin:
 DEFAULT = RuleOrigin("default")
 
 
-@dataclass(frozen=True, slots=True)
-class RuleKind:
+class RuleKind(Struct, frozen=True):
     """The type of a rule: one value or a list; a text may be limited to some words."""
 
     of: type[bool] | type[int] | type[float] | type[str]
@@ -50,8 +49,7 @@ class RuleKind:
         return f"a list, each {description}" if self.many else description
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """One rule of a table: a field of its class, or one key of a field that is a mapping."""
 
     table: str
@@ -84,8 +82,7 @@ class Rule:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(Struct, frozen=True):
     """One value of one rule with its origin; ``entry`` is set if it is only one entry of a list."""
 
     rule: str
@@ -94,8 +91,7 @@ class Assignment:
     entry: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class IgnoredKey:
+class IgnoredKey(Struct, frozen=True):
     """A key of a file that was a rule once and has no effect now; ``constant`` has the value instead."""
 
     origin: RuleOrigin
@@ -181,8 +177,7 @@ def _accept_rule_value(kind: RuleKind, value: object) -> Scalar | None:
     return float(value)
 
 
-@dataclass(frozen=True)
-class RuleTables:
+class RuleTables(Struct, frozen=True, dict=True):
     """The classes of rules by the name of their table, in the order in which they are shown."""
 
     classes: Mapping[str, type[Rules]]
@@ -209,7 +204,7 @@ class RuleTables:
 def _rules_from_class(table: str, kind: type[Rules]) -> dict[str, Rule]:
     defaults = kind()
     hints = get_type_hints(kind)
-    rules = [rule for each in fields(kind) for rule in _rules_from_field(table, each.name, hints[each.name], defaults)]
+    rules = [rule for name in kind.__struct_fields__ for rule in _rules_from_field(table, name, hints[name], defaults)]
     return {rule.name: rule for rule in rules}
 
 
@@ -224,8 +219,7 @@ def _rules_from_field(table: str, field: str, hint: Any, defaults: object) -> li
 R = TypeVar("R", bound=Rules)
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """A rule with the value in force; more than one origin, the strongest first, if entries come from several."""
 
     rule: Rule
@@ -245,8 +239,7 @@ class Setting:
         return Setting(self.rule, tuple(entries), (place, *self.origins))
 
 
-@dataclass(frozen=True, slots=True)
-class EffectiveRules:
+class EffectiveRules(Struct, frozen=True):
     """The rules in force, and where each was set."""
 
     tables: Mapping[str, Rules]

@@ -3,8 +3,9 @@
 import hashlib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NewType
+
+from msgspec import Struct
 
 from custody.core.errors import InputError
 
@@ -38,8 +39,7 @@ PENDING = StoreId("pending")
 """The chain of acknowledged events that could not be ingested (the store is not writable)."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class RecordRef:
+class RecordRef(Struct, frozen=True, order=True):
     """A reference to a record: its chain and its position."""
 
     store: StoreId

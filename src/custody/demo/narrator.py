@@ -4,7 +4,6 @@ import json
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -77,8 +76,7 @@ def play_demo_story(
     return DemoReport(outcome="found" if wrong else "fine", steps=steps, folder=str(place.repository) if keep else None)
 
 
-@dataclass(frozen=True)
-class _Narrator:
+class _Narrator(msgspec.Struct, frozen=True, dict=True):
     """Plays steps in a sandbox."""
 
     place: Sandbox

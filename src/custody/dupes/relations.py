@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.dupes.model import Category, PairScore, Relation, Signature
 from custody.dupes.rules import DedupeRules
@@ -37,8 +38,7 @@ _BOT = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class MessageReferences:
+class MessageReferences(Struct, frozen=True):
     """References as written: numbers of issues, prefixes of commit ids."""
 
     closing: frozenset[str]
@@ -92,8 +92,7 @@ def _join_commit_messages(texts: Iterable[str]) -> str:
     return "\n".join(texts)[:MESSAGE_CHARS_MAX]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GitRelations:
+class GitRelations(Struct, frozen=True, kw_only=True):
     """What git knows about a change and an ``other`` one.
 
     ``other_on_target``: it is merged into the branch that this one targets. ``reverts_other``: this one is the inverse

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain
+
+from msgspec import Struct
 
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
@@ -18,16 +19,14 @@ from custody.git.objects import NoObject, ObjectInfo, look_up_objects
 _TIME = re.compile(rb"(-?\d{1,20}) ([+-]\d{1,12})")
 
 
-@dataclass(frozen=True, slots=True)
-class ZonedTime:
+class ZonedTime(Struct, frozen=True):
     """Seconds since 1970 in UTC, and the zone of the writer, such as ``+0530``."""
 
     seconds: int
     zone: str
 
 
-@dataclass(frozen=True, slots=True)
-class Person:
+class Person(Struct, frozen=True):
     """A name and an email address; ``at`` is None if the line of the commit is damaged.
 
     Bytes are UTF-8 if the commit declares its encoding correctly.
@@ -64,8 +63,7 @@ CommitParents = tuple[CommitSha, tuple[CommitSha, ...]]
 """A commit and its parents."""
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(Struct, frozen=True):
     """A commit; names and message are UTF-8 if it declares its encoding correctly."""
 
     id: CommitSha
@@ -160,8 +158,7 @@ def _parse_commit_person(line: bytes) -> Person:
 # Ancestry of any number of pairs in one walk. Pure.
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Ancestry:
+class Ancestry(Struct, frozen=True, order=True):
     """``ancestor`` is reachable from ``descendant`` by parents; a commit is its own ancestor."""
 
     ancestor: CommitSha
@@ -199,8 +196,7 @@ _STOP_SEARCHED_MAX = 32
 """Ancestors up to which searching for the end of a walk pays: git compares them one by one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Walk:
+class Walk(Struct, frozen=True, kw_only=True):
     """The extent of a walk: without the ancestors of ``without``, at most ``count_max`` commits.
 
     ``since_seconds`` excludes earlier commits. ``simplified`` returns children before parents, and as parents the next

@@ -1,8 +1,9 @@
 """Discovery of the repository around a folder; repositories whose files point elsewhere are rejected."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from custody.core.errors import GitError, InputError
 from custody.git.command import NEEDS, Git, ProcessLimits
@@ -20,8 +21,7 @@ _GIT_FILE_BYTES_MAX = 8192
 _FORMATS = ("sha1", "sha256")
 
 
-@dataclass(frozen=True, slots=True)
-class RepositoryPlace:
+class RepositoryPlace(Struct, frozen=True):
     """The absolute paths of a repository, without symbolic links; ``work_tree`` is None for a bare repository.
 
     ``more_objects`` is a folder of ours with additional objects, if any.

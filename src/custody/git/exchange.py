@@ -7,10 +7,11 @@ import shlex
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from custody.core.errors import GitError, InputError, WorldError
 from custody.core.ids import CommitSha
@@ -60,8 +61,7 @@ class RemoteMoveError(GitError):
     """The reference of the remote has moved since we read it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(Struct, frozen=True):
     """The exchanged evidence in ``folder``; ``object_format`` is that of the repository."""
 
     folder: Path
@@ -216,8 +216,7 @@ PULLS = "+refs/pull/*/head:refs/pull/*/head"
 PULL = re.compile(r"\+refs/pull/([1-9][0-9]{0,9})/head:refs/pull/\1/head")
 
 
-@dataclass(frozen=True, slots=True)
-class Mirror:
+class Mirror(Struct, frozen=True):
     """A bare copy in ``folder``; ``token`` is sent to an https remote."""
 
     folder: Path
@@ -295,8 +294,7 @@ COMMITTER_ENVIRONMENT = MappingProxyType({"GIT_COMMITTER_NAME": OUR_NAME, "GIT_C
 """The committer of reference updates; without it git would ask the system, and perhaps a name service."""
 
 
-@dataclass(frozen=True, slots=True)
-class NoteWriteCount:
+class NoteWriteCount(Struct, frozen=True):
     """Numbers of written and unchanged notes; ``kept_on`` lists commits where the note of another tool stays."""
 
     written: int

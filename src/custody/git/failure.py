@@ -2,23 +2,22 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.core.errors import CustodyError, GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
 
 
-@dataclass(frozen=True, slots=True)
-class Circumstances:
+class Circumstances(Struct, frozen=True):
     """Properties of a clone that may explain a missing object."""
 
     partial: bool = False
     shallow: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _KnownFailure:
+class _KnownFailure(Struct, frozen=True):
     pattern: re.Pattern[str]
     family: type[CustodyError]
     hint: str

@@ -4,11 +4,12 @@ import os
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from hashlib import new
 from itertools import islice
 from pathlib import Path
 from typing import Generic, TypeVar
+
+from msgspec import Struct, field
 
 from custody.core.errors import WorldError
 from custody.core.ids import CommitSha
@@ -24,8 +25,7 @@ _PRESENT = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64}) (blob|tree|commit|tag) (\d{
 _ABSENT = re.compile(rb"(.+) (missing|ambiguous|submodule)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class FileAt:
+class FileAt(Struct, frozen=True):
     """The name of the contents of ``path`` in ``commit``."""
 
     commit: CommitSha
@@ -35,8 +35,7 @@ class FileAt:
         return f"{self.commit}:{self.path.display}"
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectInfo:
+class ObjectInfo(Struct, frozen=True):
     """An object without its contents; ``kind`` is ``blob``, ``tree``, ``commit`` or ``tag``."""
 
     id: str
@@ -44,16 +43,14 @@ class ObjectInfo:
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Object:
+class Object(Struct, frozen=True):
     """An object with its contents."""
 
     info: ObjectInfo
     content: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class NoObject:
+class NoObject(Struct, frozen=True):
     """Why an object cannot be read: missing, damaged, ambiguous, submodule or too large; ``name`` is for people."""
 
     name: str
@@ -148,8 +145,7 @@ def write_file_atomically(path: Path, content: bytes) -> None:
 _ENTRY = re.compile(rb"([0-7]{6}) (blob|tree|commit) ([0-9a-f]+)\t(.+)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class TreeEntry:
+class TreeEntry(Struct, frozen=True):
     """A path in a commit; ``kind`` is ``blob``, ``tree`` or ``commit`` (a submodule)."""
 
     path: RepoPath
@@ -176,8 +172,7 @@ _BATCH = 512
 _NO_ID = b"0" * 40
 
 
-@dataclass(frozen=True, slots=True)
-class _BatchConnection:
+class _BatchConnection(Struct, frozen=True):
     child: Child
     reader: ChunkReader
 
@@ -277,8 +272,7 @@ def look_up_objects(git: Git, names: Iterable[str | FileAt]) -> Iterator[ObjectI
 FOLDER = 0o040000
 
 
-@dataclass(frozen=True, slots=True)
-class _OpenTree:
+class _OpenTree(Struct, frozen=True):
     """A folder whose entries are not complete yet."""
 
     name: bytes

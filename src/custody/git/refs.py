@@ -3,8 +3,9 @@
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
@@ -16,16 +17,14 @@ REF_FORMAT = "--format=%(refname)%00%(objectname)%00"
 _PREFIX = re.compile(r"refs/([\w./@+=,%-]*/)?", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class RepositoryHead:
+class RepositoryHead(Struct, frozen=True):
     """HEAD: its ``branch`` (None if detached) and its ``commit`` (None if the branch is empty)."""
 
     branch: bytes | None
     commit: CommitSha | None
 
 
-@dataclass(frozen=True, slots=True)
-class Ref:
+class Ref(Struct, frozen=True):
     """A reference by its full name; ``id`` is a commit, or the tag object of an annotated tag."""
 
     name: bytes
@@ -61,8 +60,7 @@ _SSH = ("ssh", "git+ssh", "ssh+git")
 _HINT = "custody supports https, ssh and file remotes"
 
 
-@dataclass(frozen=True, slots=True)
-class Remote:
+class Remote(Struct, frozen=True):
     """A remote with its URLs to fetch from and to push to."""
 
     name: str
@@ -70,16 +68,14 @@ class Remote:
     push: str
 
 
-@dataclass(frozen=True, slots=True)
-class Remotes:
+class Remotes(Struct, frozen=True):
     """All remotes by name, and the remote of each branch."""
 
     named: dict[str, Remote]
     followed: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteUrl:
+class RemoteUrl(Struct, frozen=True):
     """The URL of a remote as git takes it; ``local`` means on this machine, where its git runs as this user."""
 
     url: str

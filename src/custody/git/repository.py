@@ -3,9 +3,11 @@
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
@@ -84,8 +86,7 @@ def discover_repository(folder: Path, limits: ProcessLimits = USUAL) -> "Reposit
     return Repository(locate_repository(folder, limits), limits)
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Struct, frozen=True):
     """A repository, found by ``discover_repository``. Commits are full ids; ``resolve`` returns one.
 
     Nothing here runs a program that the repository names, only ``write_notes`` writes to it, and only ``exchange``
@@ -308,8 +309,7 @@ class Repository:
         return Git(self.common_dir, environment, self.common_dir, self.limits)
 
 
-@dataclass(frozen=True, slots=True)
-class WorkCommit:
+class WorkCommit(Struct, frozen=True):
     """A work tree as ``commit`` of ``repository``; ``left_out`` lists the files that it lacks, and why."""
 
     repository: Repository

@@ -4,8 +4,9 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from custody.core.errors import CustodyError
 from custody.core.ids import CommitSha
@@ -74,8 +75,7 @@ _SECOND_NS = 1_000_000_000
 _STAGE_ORDER = (0, 2, 1, 3)
 
 
-@dataclass(frozen=True, slots=True)
-class CachedStat:
+class CachedStat(Struct, frozen=True):
     """The stat of a file when it last matched its entry; numbers are cut to 32 bits."""
 
     changed: tuple[int, int]
@@ -87,8 +87,7 @@ class CachedStat:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class IndexEntry:
+class IndexEntry(Struct, frozen=True):
     """A path of the index; ``stage`` is 0 unless it is unmerged."""
 
     path: RepoPath
@@ -201,8 +200,7 @@ def _is_empty_blob(entry: IndexEntry) -> bool:
     return entry.id in _EMPTY
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedFile:
+class IndexedFile(Struct, frozen=True):
     """A path of the commit with its object."""
 
     path: RepoPath
@@ -210,13 +208,11 @@ class IndexedFile:
     id: str
 
 
-@dataclass(frozen=True, slots=True)
-class SkippedFile(IndexedFile):
+class SkippedFile(IndexedFile, frozen=True):
     """A path that git does not check: outside a sparse checkout, or assumed unchanged."""
 
 
-@dataclass(frozen=True, slots=True)
-class PendingFile:
+class PendingFile(Struct, frozen=True):
     """A link or regular file that must be read; ``entry`` is None if it is untracked."""
 
     path: RepoPath
@@ -228,8 +224,7 @@ WorkTreeEntry = IndexedFile | PendingFile | NoWorkFile
 """The state of a path; a missing path has none, and is not in the commit."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkTreeScan:
+class WorkTreeScan(Struct, frozen=True):
     """The scanned work tree with its settings."""
 
     place: RepositoryPlace

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec import Struct
 
 from custody.graph.model import CallSpan, Kind, Plain, Status
 
@@ -34,8 +35,7 @@ COMMAND_CHARS_MAX = 4096
 """Only the start of a longer command is read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallInput:
+class CallInput(Struct, frozen=True, kw_only=True):
     """The part of a call's input that its name depends on."""
 
     command: str | None = None
@@ -116,16 +116,14 @@ CALLED = frozenset({Kind.TOOL, Kind.CAPABILITY, Kind.AGENT, Kind.RETRIEVAL})
 """Kinds of spans that an agent decides to make."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallPlace:
+class CallPlace(Struct, frozen=True):
     """Where a call is made: the span around it, and that span's node."""
 
     inside: str = ""
     node: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SequenceCall:
+class SequenceCall(Struct, frozen=True):
     """One call: its name, node, place, outcome, file, message and span."""
 
     name: str

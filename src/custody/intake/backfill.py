@@ -7,10 +7,11 @@ import os
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+
+from msgspec import Struct
 
 from custody.capture import TRANSCRIPT_READERS, ChangedFile, TranscriptLine, TranscriptReader, read_transcript_lines
 from custody.core.errors import CustodyError, InputError
@@ -219,8 +220,7 @@ def has_agent_transcripts(workspace: Workspace, agent: str) -> bool:
         return False  # 'custody doctor' reports the reason
 
 
-@dataclass
-class _BackfillScan:
+class _BackfillScan(Struct):
     reader: TranscriptReader
     known: set[tuple[str, str]]
     trouble: str | None = None

@@ -10,10 +10,10 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from custody.capture import TRANSCRIPT_READERS, TranscriptLine, TranscriptReader, read_transcript_lines
@@ -51,16 +51,14 @@ NS = 1_000_000_000
 _FILE_NAME = re.compile(r"[\w-]{1,100}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class _Copy:
+class _Copy(Struct, frozen=True):
     """A session as stored in one checkpoint."""
 
     folder: Folder
     session: CheckpointSession
 
 
-@dataclass(slots=True)
-class _EntireImport:
+class _EntireImport(Struct):
     """The result of an import."""
 
     place: str
@@ -155,8 +153,7 @@ def _list_checkpoint_refs(repository: Repository, ref: str | None) -> Iterator[t
 # --- a folder of transcripts for their readers ------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _TranscriptLayout:
+class _TranscriptLayout(Struct):
     """Writes transcripts to a temporary folder."""
 
     workspace: Workspace

@@ -8,8 +8,10 @@ is counted and skipped.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from custody.capture.claims.agent_trace import LineClaim, Range, make_commit_trace, trace_record_to_json
 from custody.capture.claims.git_ai import GitAiNote, assign_claimed_lines, parse_git_ai_note
@@ -51,8 +53,7 @@ NS = 1_000_000_000
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
-@dataclass(frozen=True, slots=True)
-class NoteRef:
+class NoteRef(Struct, frozen=True):
     """A note before it is read: its commit, its place, and the id of its text or its file."""
 
     commit: CommitSha
@@ -60,8 +61,7 @@ class NoteRef:
     at: str | Path
 
 
-@dataclass(slots=True)
-class _GitAiImport:
+class _GitAiImport(Struct):
     """The result of an import."""
 
     place: str
@@ -225,8 +225,7 @@ def _collect_note_authors(notes: Iterable[GitAiNote]) -> dict[str, LineClaim]:
 # --- claims -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Claims:
+class _Claims(Struct):
     """Turns notes into records."""
 
     workspace: Workspace

@@ -4,8 +4,9 @@ May touch the open store of its caller, and ssh-keygen through ``signing``.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from custody.config import TeamPolicy
 from custody.core.assurance import Assurance
@@ -23,8 +24,7 @@ from custody.workspace.store_key import read_store_public_key
 from custody.workspace.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True)
-class ChainRatings:
+class ChainRatings(Struct, frozen=True):
     """The assurance of every chain of a store, under one policy.
 
     ``owned`` are the chains that the store appended to. Records recorded live in these chains and in enrolled ones are

@@ -5,9 +5,9 @@ May touch the terminal. Calls use cases and renders their reports.
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import click
+from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.core.plural import count_noun, noun_for_count
@@ -174,8 +174,7 @@ def log_command(  # noqa: PLR0913 - one for each option
     return print_command_report(report, render_session_log(report, current_screen(), tree=tree), as_json=as_json)
 
 
-@dataclass(frozen=True, slots=True)
-class SessionSearch:
+class SessionSearch(Struct, frozen=True):
     """The filters of a list of sessions."""
 
     limit: int
@@ -183,8 +182,7 @@ class SessionSearch:
     prompt_text: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _SessionEntry:
+class _SessionEntry(Struct, frozen=True):
     """The texts of one session in the list, without control characters."""
 
     id: str

@@ -3,9 +3,9 @@
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import msgspec
+from msgspec import Struct
 
 from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.core.errors import InputError, WorldError
@@ -198,8 +198,7 @@ def open_share_exchange(workspace: Workspace) -> Exchange:
     return workspace.repository.exchange(workspace.home / FOLDER)
 
 
-@dataclass(frozen=True, slots=True)
-class _GitPush:
+class _GitPush(Struct, frozen=True):
     """A push to a git remote, and what is known about the heads there."""
 
     exchange: Exchange
@@ -337,8 +336,7 @@ def pull_from_git(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _GitPull:
+class _GitPull(Struct, frozen=True):
     """A pull from a git remote into an open store."""
 
     exchange: Exchange

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
+
+from msgspec import Struct, field
 
 from custody.trust.rules import TrustRules
 from custody.trust.score import NS_PER_DAY
@@ -47,8 +48,7 @@ _PULL = re.compile(
 _NUMBERED = re.compile(r"\(#(\d{1,9})\)$|^Merge pull request #(\d{1,9}) ")
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """A commit that a message claims to revert, identified by ``id``, else by ``number``, else by ``title``.
 
     ``mainline`` is the parent that the revert of a merge names. ``partly``: the message says that it is partial.
@@ -135,8 +135,7 @@ _MENDS = re.compile(
 _NAMED = re.compile(r"\b([0-9a-f]{7,64})\b")
 
 
-@dataclass(frozen=True, slots=True)
-class CommitText:
+class CommitText(Struct, frozen=True):
     """The parts of a commit that labels need: its message, its time, and the files that it touches."""
 
     sha: str
@@ -146,8 +145,7 @@ class CommitText:
     files: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Labels:
+class Labels(Struct, frozen=True):
     """The reverted and the quickly repaired commits, each with the first commit that says so."""
 
     reverted: Mapping[str, CommitText] = field(default_factory=dict)

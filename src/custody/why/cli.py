@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from itertools import chain, repeat
 from types import MappingProxyType
 from typing import TypeVar
 
 import click
+from msgspec import Struct
 
 from custody.attribution.cli import MARKS, SHA_DIGITS
 from custody.attribution.wire import Attribution
@@ -79,8 +79,7 @@ _STYLE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(Struct, frozen=True):
     """One box: the kind of its link, and its text."""
 
     kind: str

@@ -3,11 +3,12 @@
 import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from threading import get_ident
 from typing import TypeVar
+
+from msgspec import Struct, field
 
 from custody.capture.hook.event_home import find_user_state_folder, locate_event_fallback, read_capture_gaps
 from custody.capture.spool import Spool, format_rejected_gap
@@ -126,8 +127,7 @@ Talk = Callable[[str], None]
 """Prints a warning that is not part of the result."""
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """Callbacks: the start of a task with its total if known, and each advance; ``start_bytes`` counts bytes."""
 
     start: Callable[[str, int | None], None] = lambda _what, _total: None
@@ -135,8 +135,7 @@ class Progress:
     start_bytes: Callable[[str, int], None] = lambda _what, _total: None
 
 
-@dataclass(frozen=True)
-class Workspace:
+class Workspace(Struct, frozen=True, dict=True):
     """The workspace of a verb: a folder inside a repository, optionally a team database, and its project."""
 
     folder: Path

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import chain, groupby
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from custody.attribution.app.commit_authors import AgentLines, iterate_agent_lines_by_commit
 from custody.attribution.app.context import AttributionContext, open_attribution
@@ -245,8 +246,7 @@ NAMED_MAX = 1_000
 """Maximum listed commits with another tool's note; all are counted."""
 
 
-@dataclass(slots=True)
-class _NoteBatch:
+class _NoteBatch(Struct):
     """The notes to write."""
 
     notes: dict[CommitSha, bytes] = field(default_factory=dict)

@@ -5,7 +5,8 @@ nowhere does not count. A range without a hash counts only for the lines inside 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from custody.attribution.app.answers import LineAnswer
 from custody.attribution.app.commit_claims import ClaimedRange

@@ -3,7 +3,6 @@
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
@@ -68,8 +67,7 @@ class Tool(msgspec.Struct, frozen=True):
     version: str = UNKNOWN_VERSION
 
 
-@dataclass(frozen=True, slots=True)
-class LineClaim:
+class LineClaim(msgspec.Struct, frozen=True):
     """The author of lines of a commit, the author's share, and the tool that claims it (``producer``; None is custody).
 
     ``agent`` is custody's name of the agent, ``session`` the session's own id. Only custody's git-ai notes have a

@@ -8,8 +8,9 @@ checkpoint, ``refs/entire/checkpoints/<end of id>/<id>``. A long transcript has 
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
+
+from msgspec import Struct, field
 
 from custody.capture.claims.traces import normalize_foreign_timestamp
 from custody.core.errors import InputError
@@ -40,8 +41,7 @@ _DATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}-(.+)", re.ASCII)
 _NAME = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,1000}")
 
 
-@dataclass(slots=True)
-class Folder:
+class Folder(Struct):
     """The files of one session in one checkpoint, by content id; the parts of a transcript are ordered."""
 
     checkpoint: str
@@ -61,8 +61,7 @@ class Folder:
         return f"{self.checkpoint}/{self.number}" if self.number else self.checkpoint
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointSession:
+class CheckpointSession(Struct, frozen=True):
     """A session's metadata in a checkpoint; ``agent`` is custody's name, None without one."""
 
     id: str

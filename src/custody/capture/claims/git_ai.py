@@ -11,11 +11,12 @@ A note names lines of its own commit, so this module reads no file's text.
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
 import msgspec
+from msgspec import field
+from msgspec.structs import replace
 
 from custody.capture.claims.agent_trace import MODEL_CHARS_MAX, LineClaim, compute_mixed_agent_share
 from custody.core.errors import InputError
@@ -43,8 +44,7 @@ _NO_MODEL = frozenset(("", UNKNOWN_MODEL, "<synthetic>"))
 _PERSONS = ("h_", "human")
 
 
-@dataclass(frozen=True, slots=True)
-class NoteEntry:
+class NoteEntry(msgspec.Struct, frozen=True):
     """Lines of a file that a note claims for an author, by the author's key."""
 
     key: str
@@ -65,8 +65,7 @@ class NoteEntry:
         return self.key.startswith(_PERSONS)
 
 
-@dataclass(frozen=True, slots=True)
-class GitAiNote:
+class GitAiNote(msgspec.Struct, frozen=True):
     """The content of a note: entries by file in its order, the sessions that it describes, and problems."""
 
     version: str
@@ -309,8 +308,7 @@ def parse_git_ai_note(data: bytes) -> GitAiNote:
     return GitAiNote(meta.schema_version, files, authors, _is_custody_note(files, content), tuple(content.problems))
 
 
-@dataclass(slots=True)
-class _NoteContent:
+class _NoteContent(msgspec.Struct):
     """State of reading a note."""
 
     problems: list[str] = field(default_factory=list)

@@ -7,8 +7,9 @@ rejected.
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from custody.capture.claims.agent_trace import METADATA, MIXED_SHARE_MIN, OF_REVISION, compute_mixed_agent_share
 from custody.core.errors import InputError

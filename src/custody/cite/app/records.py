@@ -8,8 +8,9 @@ import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache, cached_property
+
+from msgspec import Struct
 
 from custody.attribution import Grade
 from custody.attribution.app.context import AttributionContext, open_attribution
@@ -147,8 +148,7 @@ def open_citation_evidence(workspace: Workspace, session: str | None = None) -> 
         evidence.save()
 
 
-@dataclass(frozen=True, slots=True)
-class _Lines:
+class _Lines(Struct, frozen=True):
     """The lines to check with the time each was written; ``reading`` are those of sessions with recorded readings."""
 
     judged: Mapping[int, int | None]

@@ -4,9 +4,10 @@ One ``diff-tree`` and one ``cat-file`` serve any number of changes. An unreadabl
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from custody.core.errors import CustodyError, GitError
 from custody.core.ids import CommitSha
@@ -67,8 +68,7 @@ OWN = ""
 NO_COMMIT = CommitSha("")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeRef:
+class ChangeRef(Struct, frozen=True, kw_only=True):
     """A change to read; ``commits`` are newest first; ``base`` is empty for a root commit.
 
     ``opened_ns`` defaults to the commit time of its head, ``title`` to the subject of its first commit. ``onto`` is the
@@ -85,8 +85,7 @@ class ChangeRef:
     onto: CommitSha = NO_COMMIT
 
 
-@dataclass(frozen=True, slots=True)
-class FileReading:
+class FileReading(Struct, frozen=True):
     """The facts of a file, and whether it declares itself generated."""
 
     facts: Facts = NO_FACTS
@@ -96,24 +95,21 @@ class FileReading:
 NOT_READ = FileReading()
 
 
-@dataclass(frozen=True, slots=True)
-class UnreadableChange:
+class UnreadableChange(Struct, frozen=True):
     """A change that could not be read, and why."""
 
     ref: ChangeRef
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReadChange:
+class ReadChange(Struct, frozen=True):
     """A change as read from git."""
 
     ref: ChangeRef
     description: ChangeDescription
 
 
-@dataclass(frozen=True, slots=True)
-class SketchedChange:
+class SketchedChange(Struct, frozen=True):
     """A change ready for the index."""
 
     ref: ChangeRef
@@ -124,8 +120,7 @@ class SketchedChange:
     """Number of files whose syntax could not be parsed."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeBatch:
+class ChangeBatch(Struct, frozen=True):
     """Changes of a repository for one worker; ``rules`` are serialized."""
 
     folder: str
@@ -135,7 +130,7 @@ class ChangeBatch:
 
 def serialize_dedupe_rules(rules: DedupeRules) -> dict[str, Any]:
     """Return the rules as plain values that can be sent to another process."""
-    values = ((rule.name, getattr(rules, rule.name)) for rule in fields(rules))
+    values = ((name, getattr(rules, name)) for name in rules.__struct_fields__)
     return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values}
 
 

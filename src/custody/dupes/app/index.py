@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
+
+from msgspec import Struct
 
 from custody.dupes.app.change_reader import (
     OWN,
@@ -34,8 +35,7 @@ TITLE_CHARS_MAX = 200
 UNREAD_SHOWN_MAX = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexRequest:
+class IndexRequest(Struct, frozen=True, kw_only=True):
     """What to index: matching refs, ranges, commits of main; ``rebuild`` deletes the index first."""
 
     refs: tuple[str, ...] = ()
@@ -95,8 +95,7 @@ def sketch_changes(
         yield from changes
 
 
-@dataclass(slots=True)
-class IndexCount:
+class IndexCount(Struct):
     """Number of indexed changes, and of their files whose syntax could not be parsed."""
 
     indexed: int = 0

@@ -1,8 +1,9 @@
 """Indexed changes for other packages: listed, read from git, and checked for duplicates."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import BinaryIO
+
+from msgspec import Struct
 
 from custody.core.ids import CommitSha
 from custody.dupes.app.change_reader import NO_COMMIT, ChangeRef, ReadChange, UnreadableChange, read_changes
@@ -81,8 +82,7 @@ FILES_MAX = 100
 """Files listed for a change."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeListPage:
+class ChangeListPage(Struct, frozen=True):
     """A page of matching changes, newest first; ``matching`` and ``indexed`` are totals."""
 
     items: tuple[ChangeRefReport, ...]
@@ -91,8 +91,7 @@ class ChangeListPage:
     next: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedFileRow:
+class ChangedFileRow(Struct, frozen=True):
     """A file of a change; ``note`` says why its lines are not shown."""
 
     path: str
@@ -103,8 +102,7 @@ class ChangedFileRow:
     note: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangePage:
+class ChangePage(Struct, frozen=True, kw_only=True):
     """A change with its files; ``unread`` says why git cannot read it."""
 
     change: ChangeRefReport

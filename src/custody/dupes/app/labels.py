@@ -1,7 +1,8 @@
 """People's answers about pairs of changes, and the model that they calibrate."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.capture.hook.event_home import load_redaction_key
 from custody.core.errors import InputError
@@ -35,16 +36,14 @@ DUPLICATE_ANSWERS = ("duplicate", "same-feature", "competing")
 ANSWERS = (*DUPLICATE_ANSWERS, "related", "different")
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeEnds:
+class ChangeEnds(Struct, frozen=True):
     """Base and head of a change."""
 
     base: str
     head: str
 
 
-@dataclass(frozen=True, slots=True)
-class PairAnswer:
+class PairAnswer(Struct, frozen=True):
     """An answer about two changes."""
 
     this: ChangeEnds

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
@@ -111,16 +112,14 @@ _WILD = "*?"
 _VERSION = re.compile(r"v?\d+(?:\.(?:\d+|x))*")
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeSelection:
+class ChangeSelection(Struct, frozen=True):
     """Changes, oldest first as far as known, and the refs that could not be read, with the reasons."""
 
     changes: tuple[ChangeRef, ...]
     unread: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Tip:
+class _Tip(Struct, frozen=True):
     name: str
     sha: CommitSha
 

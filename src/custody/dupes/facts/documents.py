@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from custody.core.paths import Lines
 from custody.dupes.facts.model import DocumentHeading, FactLimits, FencedCode, Reference, Structure
@@ -26,8 +27,7 @@ _REFERENCE = re.compile(
 )
 
 
-@dataclass(slots=True)
-class _DocumentFacts:
+class _DocumentFacts(Struct):
     """The facts found so far."""
 
     headings: list[DocumentHeading] = field(default_factory=list)

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from custody.core.paths import matches_path_pattern
 from custody.dupes.facts.documents import parse_markdown_structure, parse_restructuredtext_structure
@@ -126,8 +127,7 @@ def _match_channel_patterns(path: str, patterns: ChannelPatterns) -> Channel:
     return Channel.PRODUCTION
 
 
-@dataclass(frozen=True, slots=True)
-class _Pattern:
+class _Pattern(Struct, frozen=True):
     """A pattern with two lower-case texts that every matching path contains: one anywhere, one at the end."""
 
     glob: str

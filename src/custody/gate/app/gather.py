@@ -2,7 +2,9 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from custody.attribution import Grade
 from custody.attribution.app.answers import LineAnswer
@@ -51,8 +53,7 @@ ASK_DOCTOR = "run 'custody doctor'"
 NOT_INDEXED = "no change is indexed, gate.duplicates = when-indexed"
 
 
-@dataclass(frozen=True, slots=True)
-class GatheredEvidence:
+class GatheredEvidence(Struct, frozen=True):
     """The evidence, the agents' approvals for the report, and the skipped checks with the reason.
 
     ``edited`` has the attribution of the added lines, by path. ``question`` is what ``approval`` answers, None where no

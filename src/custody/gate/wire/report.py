@@ -6,7 +6,6 @@ import hashlib
 import re
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import msgspec
@@ -356,8 +355,7 @@ class _Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     signatures: list[_Signature]
 
 
-@dataclass(frozen=True, slots=True)
-class SignedStatement:
+class SignedStatement(msgspec.Struct, frozen=True):
     """The signed bytes, the id of the key, and the SSH signature."""
 
     message: bytes
@@ -365,8 +363,7 @@ class SignedStatement:
     signature: str
 
 
-@dataclass(frozen=True, slots=True)
-class GivenVerdict:
+class GivenVerdict(msgspec.Struct, frozen=True):
     """A decoded verdict file: its form, content, subjects and signature; ``value`` has every key as written."""
 
     form: VerdictForm

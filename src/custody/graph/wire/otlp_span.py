@@ -8,10 +8,12 @@ import binascii
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 
+from msgspec import Struct, field
+
+from custody.core.structs import hash_struct
 from custody.core.wire.canonical import encode_json_text
 
 OtlpValue = None | bool | int | float | str | bytes | list["OtlpValue"] | dict[str, "OtlpValue"]
@@ -56,24 +58,24 @@ class OtlpRepair(Enum):
         return self.name.lower().replace("_", "-")
 
 
-@dataclass(frozen=True, slots=True)
-class OtlpProblem:
+class OtlpProblem(Struct, frozen=True):
     """Input that is not a span, and why."""
 
     what: str
 
 
-@dataclass(frozen=True, slots=True)
-class OtlpLink:
+class OtlpLink(Struct, frozen=True):
     """A link to another span; ``trace`` is None if the trace is unknown."""
 
     trace: str | None
     span: str
-    attributes: Mapping[str, OtlpValue] = field(default_factory=_empty_otlp_attributes, hash=False)
+    attributes: Mapping[str, OtlpValue] = field(default_factory=_empty_otlp_attributes)
+
+    def __hash__(self) -> int:
+        return hash_struct(self, but=("attributes",))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OtlpSpan:
+class OtlpSpan(Struct, frozen=True, kw_only=True):
     """A span with OpenTelemetry's names; ids in lower-case hex if they are OpenTelemetry's own, else unchanged.
 
     ``status`` is 0 for unset, 1 for ok, 2 for an error. A missing time is None; ``bad_times`` counts the invalid ones.
@@ -87,11 +89,14 @@ class OtlpSpan:
     end_ns: int | None = None
     status: int = 0
     message: str = ""
-    attributes: Mapping[str, OtlpValue] = field(default_factory=_empty_otlp_attributes, hash=False)
+    attributes: Mapping[str, OtlpValue] = field(default_factory=_empty_otlp_attributes)
     dropped: int = 0
     links: tuple[OtlpLink, ...] = ()
-    resource: Mapping[str, OtlpValue] = field(default_factory=_empty_otlp_attributes, hash=False)
+    resource: Mapping[str, OtlpValue] = field(default_factory=_empty_otlp_attributes)
     bad_times: int = 0
+
+    def __hash__(self) -> int:
+        return hash_struct(self, but=("attributes", "resource"))
 
 
 def normalize_otlp_id(text: str, size: int) -> str | None:

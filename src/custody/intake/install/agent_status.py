@@ -3,9 +3,10 @@
 import os
 import shutil
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from custody.capture.hook.install import is_hook_current, is_hook_installed
 from custody.core.errors import InputError
@@ -64,8 +65,7 @@ def report_workspace_agents(workspace: Workspace) -> list[AgentReport]:
         return report_agent_status(workspace, store)
 
 
-@dataclass(frozen=True, slots=True)
-class HookStatus:
+class HookStatus(Struct, frozen=True):
     """Whether an agent's settings record its work, as a value of ``AgentReport.hooks``, and in which file."""
 
     state: str

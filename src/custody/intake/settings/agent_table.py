@@ -26,9 +26,10 @@ What turns hooks off: the hooks references of Claude Code, Codex, Gemini CLI and
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+
+from msgspec import Struct, field
 
 from custody.core.errors import InputError
 from custody.intake.settings import toml_text
@@ -46,8 +47,7 @@ UNKNOWN_EVENTS_ARE_FINE: ProgramVersion = (2, 1, 101)
 """From this Claude Code on, an event that it does not know yet does no harm."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentEvent:
+class AgentEvent(Struct, frozen=True):
     """One event of an agent: its name, its matcher (None: the key is left out), and since when it exists."""
 
     name: str
@@ -55,8 +55,7 @@ class AgentEvent:
     since: ProgramVersion = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Agent:
+class Agent(Struct, frozen=True, kw_only=True):
     """One agent; ``project`` and ``user`` are its settings below the work tree and below its folder in the home.
 
     ``grouped`` entries are ``{"matcher", "hooks": [{"type", "command"}]}``, others ``{"command"}``, with a
@@ -240,8 +239,7 @@ def user_state_folder(environment: Mapping[str, str], home: Path) -> Path:
     return (Path(configured) if os.path.isabs(configured) else home / ".local" / "state") / "custody"
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsPlaces:
+class SettingsPlaces(Struct, frozen=True):
     """Where settings can be: a work tree (or none), the user's home, and the environment."""
 
     work_tree: Path | None

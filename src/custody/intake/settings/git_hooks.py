@@ -8,9 +8,10 @@ its place run it first, with the same arguments and input, and end with its exit
 import re
 import shlex
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from custody.core.errors import CustodyError, InputError
 from custody.intake.settings.agent_table import MARK
@@ -59,8 +60,7 @@ if [ -x "$0{aside}" ]; then custody_feed | "$0{aside}" "$@"; fi
 _SHEBANG = b"#!/bin/sh\n"
 
 
-@dataclass(frozen=True, slots=True)
-class HookFolder:
+class HookFolder(Struct, frozen=True):
     """Where git finds hooks; ``refused`` is why we must not change it, ``advised`` where lines go instead."""
 
     path: Path

@@ -7,7 +7,8 @@ insertion at these positions has the expected meaning.
 import json
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.intake.settings.manifest import ByteSwap
 
@@ -39,8 +40,7 @@ class JsoncError(ValueError):
         return cls(problem, data.count(b"\n", 0, place) + 1, column)
 
 
-@dataclass(frozen=True, slots=True)
-class JsoncMember:
+class JsoncMember(Struct, frozen=True):
     """One entry of an object or an array: from ``start`` (its key's, in an object) to ``node.end``.
 
     ``key_end`` is the end of its key (in an array, its start); ``comma`` the position of the comma after it, if any.
@@ -53,8 +53,7 @@ class JsoncMember:
     comma: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class JsoncNode:
+class JsoncNode(Struct, frozen=True):
     """A value and its position: from ``start`` up to ``end``, brackets included."""
 
     value: JsoncValue
@@ -201,8 +200,7 @@ _INDENT = re.compile(rb"[ \t]*")
 _LINE_END = re.compile(rb"[ \t]*\r?\n")
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
+class Style(Struct, frozen=True):
     """The layout of a text: its line ends, one step of indentation, and whether it is on one line."""
 
     newline: bytes = b"\n"

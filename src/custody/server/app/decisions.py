@@ -5,9 +5,9 @@ Only the sent fields are compared, since sizes and authors may be read from a re
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from custody.core.errors import InputError
 from custody.core.wire.time import parse_timestamp
@@ -36,8 +36,7 @@ class ConflictingDecision(InputError):
     """A different decision is stored under the same name."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedDecision:
+class RecordedDecision(Struct, frozen=True):
     """The record of a decision, and whether it is new."""
 
     report: TrustRecordReport

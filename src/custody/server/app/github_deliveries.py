@@ -3,8 +3,10 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from types import MappingProxyType
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.core.errors import InputError
 from custody.core.ids import digest_from_bytes
@@ -38,8 +40,7 @@ class UntrustedDelivery(InputError):
     """A delivery without a valid signature, or without a configured secret."""
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookDelivery:
+class WebhookDelivery(Struct, frozen=True):
     """A raw delivery: its headers and the signed bytes."""
 
     event: str
@@ -48,8 +49,7 @@ class WebhookDelivery:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveryIntake:
+class DeliveryIntake(Struct, frozen=True):
     """Turns deliveries into jobs."""
 
     settings: GitHubSettings

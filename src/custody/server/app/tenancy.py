@@ -7,10 +7,12 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from enum import Enum
 from threading import Lock
 from typing import Protocol, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.core.errors import InputError, StoreError
 from custody.core.ids import DEFAULT_PROJECT, check_project_name
@@ -43,8 +45,7 @@ class TokenScope(Enum):
     ADMIN = "admin"
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(Struct, frozen=True):
     """The project and scopes of a valid token, and its expiry."""
 
     project: str
@@ -113,8 +114,7 @@ _HOUR_NS = 3_600 * 1_000_000_000
 _TERM_NS = {"h": _HOUR_NS, "d": 24 * _HOUR_NS, "w": 7 * 24 * _HOUR_NS, "y": 365 * 24 * _HOUR_NS}
 
 
-@dataclass(frozen=True, slots=True)
-class TokenRequest:
+class TokenRequest(Struct, frozen=True):
     """The project, scopes, lifetime (``90d``, ``12h``, ``never``) and name of a new token."""
 
     project: str

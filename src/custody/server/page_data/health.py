@@ -1,7 +1,8 @@
 """The values of the health page: checks, chains, gaps, agents and jobs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.capture.hook.event_home import read_capture_gaps
 from custody.core.errors import InputError, StoreError
@@ -27,16 +28,14 @@ RECORDS_VERIFIED_MAX = 200_000
 """Maximum records that a page verifies; 'custody verify' checks any number."""
 
 
-@dataclass(frozen=True, slots=True)
-class GapRow:
+class GapRow(Struct, frozen=True):
     """Work that could not be recorded, and its time if known."""
 
     at: str | None
     what: str
 
 
-@dataclass(frozen=True, slots=True)
-class AgentHealth:
+class AgentHealth(Struct, frozen=True):
     """An agent, whether it is installed on this machine, and the state of its hooks."""
 
     agent: str
@@ -45,8 +44,7 @@ class AgentHealth:
     hooks: HookStatus
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HealthPage:
+class HealthPage(Struct, frozen=True, kw_only=True):
     """Everything that the health page shows at once."""
 
     store: str

@@ -6,7 +6,8 @@ checked once per rater.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from custody.config import EffectiveRules, TeamPolicy, TeamReviewer
 from custody.core.assurance import Assurance
@@ -32,8 +33,7 @@ _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
 _NOREPLY_EMAIL = re.compile(r"(?:\d+\+)?(?P<login>[^@+]+)@users\.noreply\.github\.com", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionPolicy:
+class DecisionPolicy(Struct, frozen=True):
     """Who is believed about decisions, and how far they must be when a change may merge.
 
     Without a ``repository`` no commit is looked up: then no witness can be told from an author of the change.

@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
@@ -34,8 +36,7 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
-@dataclass(frozen=True, slots=True)
-class SimulationInput:
+class SimulationInput(Struct, frozen=True):
     """The past: recorded decisions, and commits before the first of them."""
 
     pasts: tuple[PastDecision, ...]
@@ -228,8 +229,7 @@ def _report_simulated_example(by_policy: Mapping[str, SimulatedChange], why: str
 TRIED = "tried"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slider:
+class Slider(Struct, frozen=True, kw_only=True):
     """A number of a policy that can be moved; ``read`` takes it from rules, ``put`` returns rules with it.
 
     A ``percent`` is a hundred times the value in the rules.
@@ -346,8 +346,7 @@ def read_trust_slider_values(workspace: Workspace) -> dict[str, float]:
     return {name: round(slider.read(rules), 6) for name, slider in SLIDERS.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyTrial:
+class PolicyTrial(Struct, frozen=True):
     """The past between two times, and what the rules in force would have merged."""
 
     now_ns: int

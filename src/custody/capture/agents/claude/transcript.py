@@ -7,9 +7,10 @@ tool of a result, the call that started a subagent) is stored beside the line.
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from custody.capture.agent_event import PendingCalls
 from custody.capture.agents.claude.tool_calls import EDITS, find_edited_path, find_short_commit, select_source_input
@@ -162,8 +163,7 @@ def claude_project_from_folder(folder: str) -> str:
     return re.sub("[^A-Za-z0-9]", "-", folder)
 
 
-@dataclass
-class _TranscriptState:
+class _TranscriptState(Struct):
     """State of reading one file: what later lines need from earlier ones."""
 
     starts: Starts

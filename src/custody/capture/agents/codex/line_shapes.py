@@ -8,10 +8,10 @@ rollouts that Codex wrote in August 2025 and with 0.34 to 0.146, none of them pa
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from custody.capture.agents.codex.tool_calls import (
@@ -228,8 +228,7 @@ REQUEST = "## My request for Codex:"
 _CWD = re.compile(r"<cwd>([^<\n]+)</cwd>|^Current working directory: ([^\n]+)$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class RolloutOrigin:
+class RolloutOrigin(Struct, frozen=True):
     """The origin of the lines after a ``session_meta``: session, subagent if it is one, and folder.
 
     ``by_program``: the program started this thread (a subagent, a review, a summary), so no person types in it.
@@ -305,8 +304,7 @@ def read_call_start(inner: Fields) -> ToolUse:
     return parse_tool_input(tool, inner.get("arguments", inner.get("input")))
 
 
-@dataclass(frozen=True, slots=True)
-class PatchEnd:
+class PatchEnd(Struct, frozen=True):
     """The end of a patch: its call, whether it was applied, and what it changed."""
 
     call: str
@@ -324,8 +322,7 @@ def read_patch_end(inner: Fields) -> PatchEnd | None:
     return PatchEnd(call, applied, get_fields(fields.get("changes")))
 
 
-@dataclass(frozen=True, slots=True)
-class CommandEnd:
+class CommandEnd(Struct, frozen=True):
     """The end of a command that the agent ran."""
 
     call: str
@@ -352,8 +349,7 @@ def read_command_end(inner: Fields) -> CommandEnd | None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class WebSearchLine:
+class WebSearchLine(Struct, frozen=True):
     """A web search: its call if it has an id, its action, and the reported hits."""
 
     call: str | None

@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from custody.capture.agents.copilot.tool_calls import (
     list_changed_paths,
@@ -209,8 +211,7 @@ OK, FAILED, RUNNING, ABANDONED = "ok", "failed", "running", "abandoned"
 _UUID = re.compile(r"(?:request_)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-@dataclass
-class SessionHeader:
+class SessionHeader(Struct):
     """State of a session while it is read: id, time, folder, model and version."""
 
     session: str
@@ -234,8 +235,7 @@ class SessionHeader:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CopilotCall:
+class CopilotCall(Struct, frozen=True, kw_only=True):
     """A call as a session reports it; ``groups`` are edits with new lines only, by path."""
 
     id: str

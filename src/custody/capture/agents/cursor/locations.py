@@ -10,8 +10,10 @@ are texts, ``agent-transcripts/ID.txt``.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.capture.agents.cursor.tool_calls import parse_agent_model, parse_bubble_json, path_from_file_uri
 from custody.capture.database_rows import (
@@ -54,8 +56,7 @@ DROPPED_FIELDS = frozenset(("conversationState", "richText", "thinking", "allThi
 _OTHER = re.compile(r"[^A-Za-z0-9]+")
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationInfo:
+class ConversationInfo(Struct, frozen=True):
     """A conversation's metadata; ``root`` is the conversation above it, ``call`` the call that started it."""
 
     id: str

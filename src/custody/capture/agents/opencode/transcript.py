@@ -5,11 +5,11 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace as replace_fields
 from pathlib import Path
 from types import MappingProxyType
 
 from msgspec.structs import replace
+from msgspec.structs import replace as replace_fields
 
 from custody.capture.agent_event import call_view, dispatch_transcript_event, prompt_view, to_tool_use
 from custody.capture.agents.opencode.locations import (

@@ -1,9 +1,10 @@
 """Tests in JavaScript and TypeScript: jest, vitest, mocha, jasmine, node:test, Playwright, QUnit, Deno."""
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from custody.core.paths import Lines
 from custody.dupes.facts.model import TestName, normalize_test_name
@@ -46,8 +47,7 @@ def has_relevant_calls(content: bytes) -> bool:
     return _RELEVANT.search(content) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Callee:
+class Callee(Struct, frozen=True):
     """A called name: ``it.only`` has the head ``it`` and the part ``only``; ``chars`` is its length as written."""
 
     head: str
