@@ -12,12 +12,13 @@ from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.core.paths import Lines
+from custody.core.patterns import lazy_pattern
 
 HINT = "use -L 10,20, -L 10,+5, -L /pattern/,+3 or -L :function"
 _NUMBER = r"\d{1,9}"
 _PATTERN = r"\^?/(?:\\.|[^/\\])+/"
-_SPEC = re.compile(rf"(?P<start>{_NUMBER}|{_PATTERN})?(?:(?P<comma>,)(?P<end>[+-]?{_NUMBER}|{_PATTERN})?)?")
-_FUNCTION = re.compile(r"(?P<top>\^)?:(?P<name>.+)")
+_SPEC = lazy_pattern(rf"(?P<start>{_NUMBER}|{_PATTERN})?(?:(?P<comma>,)(?P<end>[+-]?{_NUMBER}|{_PATTERN})?)?")
+_FUNCTION = lazy_pattern(r"(?P<top>\^)?:(?P<name>.+)")
 
 _ANY_LANGUAGE = r"^[A-Za-z_$]"
 _BRACES = (

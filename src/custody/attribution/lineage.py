@@ -4,7 +4,6 @@ A captured call has the file before and after it. Its agent wrote the added text
 result and the next call's before-text has another author, even inside text that the agent wrote.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
@@ -25,6 +24,7 @@ from custody.attribution.carry import (
 from custody.attribution.rules import CALL_WORDS_SHARE_MIN, AttributeRules
 from custody.attribution.text import make_lineage_key, split_lineage_lines, split_lineage_words
 from custody.core.ids import AgentName, CommitSha, RecordRef, SessionId
+from custody.core.patterns import lazy_pattern
 from custody.core.views import TRANSCRIPT, FileEdit, FileState, Text
 
 ENGINE_VERSION = 7
@@ -180,7 +180,7 @@ SNAPSHOT = ":snapshot"
 LOOK = ":look"
 SAME_LINES_MAX = 20
 """Maximum remembered positions of one line that a call removed."""
-_NUMBER = re.compile(r"([0-9]+)")
+_NUMBER = lazy_pattern(r"([0-9]+)")
 
 
 class FileSnapshot(Struct, frozen=True):

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct, field
 
+from custody.core.patterns import lazy_pattern
+
 COMMAND_CHARS_MAX = 1 << 20
 DEPTH_MAX = 20
 """Maximum nesting of substitutions."""
@@ -22,11 +24,11 @@ _OTHER_WORDS = frozenset("then else elif do ! time coproc in".split())
 _HARMLESS = frozenset(("cd", "mkdir", "cat", "tee", "echo", "printf", "set", "export", "touch", ":", "true", "pwd"))
 """Commands that practically never stop the next command."""
 _ENDS = frozenset(("exit", "return", "exec"))
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
-_EXPANDS = re.compile(r"\$[A-Za-z_({@*#?!0-9$'\"-]|`")
+_ASSIGNMENT = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_EXPANDS = lazy_pattern(r"\$[A-Za-z_({@*#?!0-9$'\"-]|`")
 _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"'}
 _BREAKS = " \t\n;&|<>()"
-_REDIRECT = re.compile(r"(\d?)(>>|>\||>&|&>>|&>|>|<<<|<<-|<<|<&|<)")
+_REDIRECT = lazy_pattern(r"(\d?)(>>|>\||>&|&>>|&>|>|<<<|<<-|<<|<&|<)")
 
 
 class Write(Struct, frozen=True):

@@ -26,6 +26,7 @@ from custody.capture.hook.secret_removal import REDACTION_FAILURES
 from custody.capture.hook.secret_scan import has_possible_secret
 from custody.core.errors import InputError, SpoolError
 from custody.core.ids import EventId
+from custody.core.patterns import lazy_pattern
 from custody.core.platform import CLOEXEC, NOFOLLOW, NONBLOCK
 from custody.core.wire.arrival import Arrival, arrival_from_bytes, arrival_from_json, drop_host_witness
 from custody.core.wire.canonical import EVENT_BYTES_MAX, dump_canonical_json, parse_json_bytes
@@ -41,7 +42,7 @@ _BATCH_HEADER = b"several\n"
 """First line of a file with several events, one per line; an event itself begins with a brace."""
 _NUMBER_SEPARATOR = "."
 """Separates a file's name from an event's number in it."""
-_SPOOL_NAME = re.compile(r"\d{20}-\d{1,10}-[0-9a-f]{16}", re.ASCII)
+_SPOOL_NAME = lazy_pattern(r"\d{20}-\d{1,10}-[0-9a-f]{16}", re.ASCII)
 
 
 class SpoolReceipt(Struct, frozen=True):

@@ -5,7 +5,6 @@ is given, and no file that is named inside them.
 """
 
 import hashlib
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -16,6 +15,7 @@ from msgspec import Struct, field
 from custody.capture.line_reader import LINE_BYTES_MAX, FileLine
 from custody.core.errors import InputError
 from custody.core.ids import AgentName
+from custody.core.patterns import lazy_pattern
 from custody.core.views import View
 from custody.core.wire.body import excerpt_long_texts
 from custody.core.wire.canonical import Json, parse_json_bytes
@@ -28,7 +28,7 @@ WHOLE_BYTES_MAX = 64 << 20
 OpenedScope = Literal["session", "model"]
 """Whether a line is the first of its session, or the first under another model."""
 
-_ID = re.compile(r"[\x21-\x7e]{1,200}")
+_ID = lazy_pattern(r"[\x21-\x7e]{1,200}")
 
 
 class ChangedFile(Struct, frozen=True):

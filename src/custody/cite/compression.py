@@ -11,7 +11,6 @@ The first line starts with the source's id, and all other lines are indented, so
 source.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from enum import IntEnum
@@ -26,6 +25,7 @@ from custody.cite.rules import CiteRules
 from custody.cite.source_texts import APART
 from custody.cite.support import split_statement_terms
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
 
 INDENT = "    "
 NO_TEXT = "(no text stored)"
@@ -35,7 +35,7 @@ KEY_SENTENCE_CHARACTERS_MAX = 300
 _LEVELS = range(4)
 _JOINERS = "\u200c\u200d"
 """Invisible characters that change words in some scripts; all others are removed."""
-_PARAGRAPH = re.compile(r"\n[ \t]*\n")
+_PARAGRAPH = lazy_pattern(r"\n[ \t]*\n")
 
 
 class Level(IntEnum):

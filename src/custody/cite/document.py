@@ -11,6 +11,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
 
 
 class CiteError(InputError):
@@ -162,7 +163,7 @@ NUMBER = f"{_DIGIT}{{1,{DIGITS_MAX}}}"
 ITEM = f"[Ss]?{NUMBER}(?:{_SPACE}{_build_marker_alternation(_DASHES)}{_SPACE}[Ss]?{NUMBER})?"
 GROUP = f"{_SPACE}{ITEM}(?:{_SPACE}(?:{_build_marker_alternation(_COMMAS)}|and){_SPACE}{ITEM})*{_SPACE}"
 
-_ITEMS = re.compile(rf"(S?)([0-9]+)(?:\s*[{re.escape(_DASHES)}]\s*(S?)([0-9]+))?", re.IGNORECASE)
+_ITEMS = lazy_pattern(rf"(S?)([0-9]+)(?:\s*[{re.escape(_DASHES)}]\s*(S?)([0-9]+))?", re.IGNORECASE)
 _WIDE = str.maketrans("０１２３４５６７８９", "0123456789")
 
 

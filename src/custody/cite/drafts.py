@@ -5,7 +5,6 @@ are not among those sources are findings. During checks and conversion the list 
 be misread; footnotes are written last.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
@@ -33,6 +32,7 @@ from custody.cite.subject import AuditSubject, CheckFinding, name_source_entry, 
 from custody.cite.urls import compute_source_url_key
 from custody.cite.walk import HEADING
 from custody.core.errors import WorldError
+from custody.core.patterns import lazy_pattern
 from custody.core.plural import count_noun
 from custody.core.structs import hash_struct
 
@@ -40,9 +40,9 @@ UNNAMED = "report"
 OWN_LISTS_MAX = 4
 """Maximum lists removed from a draft; removing a list can reveal another."""
 
-_NOT_LINE_END = re.compile(rb"[^\r\n]")
-_STAND_IN = re.compile(r"(?P<label>\[\^(?P<note>[0-9]+)\]:|[0-9]+\.|- \[[0-9]+\]) (?P<id>S[0-9]+)")
-_WORDS = re.compile(r"\w+")
+_NOT_LINE_END = lazy_pattern(rb"[^\r\n]")
+_STAND_IN = lazy_pattern(r"(?P<label>\[\^(?P<note>[0-9]+)\]:|[0-9]+\.|- \[[0-9]+\]) (?P<id>S[0-9]+)")
+_WORDS = lazy_pattern(r"\w+")
 
 
 class ReportDraft(Struct, frozen=True):

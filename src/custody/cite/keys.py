@@ -24,6 +24,7 @@ from custody.cite.model import (
 )
 from custody.cite.urls import compute_source_url_key, strip_source_url_credentials
 from custody.cite.works import PAGE, WorkId, parse_cited_work, source_works_from_metadata
+from custody.core.patterns import lazy_pattern
 from custody.sketch.hashing import BottomSketch, estimate_sketch_containment, make_bottom_sketch
 from custody.sketch.winnow import winnow_fingerprints
 
@@ -34,7 +35,7 @@ WINDOW_RUNS = 8
 SKETCH_VALUES_MAX = 256
 _HASH32 = 0xFFFF_FFFF
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_WORD = re.compile(f"[{_CJK}]|[^\\W_{_CJK}]+")
+_WORD = lazy_pattern(f"[{_CJK}]|[^\\W_{_CJK}]+")
 """A word; each Chinese or Japanese character is one, because they are written without spaces."""
 
 
@@ -148,7 +149,7 @@ ALSO_BYTES_MAX = METADATA_BYTES_MAX // 2
 
 _TEXTS = ("title", "author", "publisher", "source_type")
 _SCORES = ("credibility_score", "relevance_score")
-_CONTROLS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
+_CONTROLS = lazy_pattern(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 
 
 def clean_source(source: ResearchSource) -> ResearchSource:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from custody.cite.rules import CiteRules
 from custody.cite.urls import compute_source_url_key, parse_source_url
+from custody.core.patterns import lazy_pattern
 from custody.core.plural import count_noun
 from custody.core.rules import check_rule_range
 
@@ -342,13 +343,15 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _MONTH = "|".join(_MONTHS)
 _TIME = r"(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2}):(?P<second>[0-9]{2})"
 _FORMS = (
-    re.compile(rf"[a-z]{{3}}, (?P<day>[0-9]{{2}}) (?P<month>{_MONTH}) (?P<year>[0-9]{{4}}) {_TIME} GMT", re.IGNORECASE),
-    re.compile(
+    lazy_pattern(
+        rf"[a-z]{{3}}, (?P<day>[0-9]{{2}}) (?P<month>{_MONTH}) (?P<year>[0-9]{{4}}) {_TIME} GMT", re.IGNORECASE
+    ),
+    lazy_pattern(
         rf"[a-z]{{6,9}}, (?P<day>[0-9]{{2}})-(?P<month>{_MONTH})-(?P<year>[0-9]{{2}}) {_TIME} GMT", re.IGNORECASE
     ),
-    re.compile(rf"[a-z]{{3}} (?P<month>{_MONTH}) (?P<day>[ 0-9][0-9]) {_TIME} (?P<year>[0-9]{{4}})", re.IGNORECASE),
+    lazy_pattern(rf"[a-z]{{3}} (?P<month>{_MONTH}) (?P<day>[ 0-9][0-9]) {_TIME} (?P<year>[0-9]{{4}})", re.IGNORECASE),
 )
-_SECONDS = re.compile("[0-9]{1,10}", re.ASCII)
+_SECONDS = lazy_pattern("[0-9]{1,10}", re.ASCII)
 _CHARS_MAX = 64
 _CENTURY = 100
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import force_setattr, replace
 
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
 from custody.core.structs import hash_struct
 
 SourceID: TypeAlias = str
@@ -29,7 +30,7 @@ SCORE_DEFAULT = 0.5
 VALIDATION_STATE = "validation_state"
 DEGRADED = "degraded"
 
-_ID = re.compile(r"S([1-9][0-9]{0,11})", re.ASCII)
+_ID = lazy_pattern(r"S([1-9][0-9]{0,11})", re.ASCII)
 
 
 class SourceError(InputError):

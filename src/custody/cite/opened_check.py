@@ -17,13 +17,14 @@ from custody.cite.subject import AuditSubject, CheckFinding, name_source_entry, 
 from custody.cite.urls import compute_loose_source_key, parse_source_url, unwrap_source_url
 from custody.cite.walk import QUOTE
 from custody.cite.works import parse_cited_work
+from custody.core.patterns import lazy_pattern
 from custody.core.views import OPENED, Reading
 
 # The recorded readings of a report's sources.
 
 
 _PRIVATE = ("localhost", ".localhost", ".local", ".internal", ".lan", ".home.arpa", ".test")
-_NUMBERS = re.compile(r"[\d.]+|\[.*\]")
+_NUMBERS = lazy_pattern(r"[\d.]+|\[.*\]")
 _MOVED = range(300, 400)
 
 
@@ -113,7 +114,7 @@ QUOTED_WORDS_MIN = 5
 """Minimum words of a quotation; fewer are a name, a term or irony."""
 QUOTED_CHARACTERS_MIN = 10
 """The same for Chinese and Japanese, in characters."""
-_QUOTATION = re.compile('“([^“”]+)”|"([^"]+)"|«([^«»]+)»|「([^「」]+)」|『([^『』]+)』')
+_QUOTATION = lazy_pattern('“([^“”]+)”|"([^"]+)"|«([^«»]+)»|「([^「」]+)」|『([^『』]+)』')
 
 
 class WritingTimes(Struct, frozen=True):

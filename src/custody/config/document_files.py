@@ -18,6 +18,7 @@ from custody.config.rule import (
     quote_rule_origin,
 )
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
 
 USERS = frozenset(
     "apikey auth bin certificate certificates cmd command commands credential credentials database databases dsn"
@@ -215,7 +216,7 @@ def list_rule_documents(tables: RuleTables) -> tuple[DocumentFile, ...]:
 PREFIX = "ANSIBEL_TRUST_THRESHOLD_"
 VARIABLES: Mapping[str, int] = MappingProxyType({f"{PREFIX}HIGH": 3, f"{PREFIX}MEDIUM": 2})
 """The variables of document 001, and the entry of ``trust.tier_score_min`` that each sets."""
-_NUMBER = re.compile(r"[0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20}", re.ASCII)
+_NUMBER = lazy_pattern(r"[0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20}", re.ASCII)
 
 
 def rule_assignments_from_environment(environment: Mapping[str, str]) -> list[Assignment]:

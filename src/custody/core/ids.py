@@ -8,6 +8,7 @@ from typing import NewType
 from msgspec import Struct
 
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
 
 StoreId = NewType("StoreId", str)
 """128 random bits as 32 lower-case hex digits: the owner of one chain."""
@@ -105,7 +106,7 @@ def content_hashes_match(left: str, right: str) -> bool:
 DEFAULT_PROJECT = "default"
 """The project if none is named."""
 
-_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?", re.ASCII)
+_NAME = lazy_pattern(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?", re.ASCII)
 
 
 def check_project_name(text: str) -> str:

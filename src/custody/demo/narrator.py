@@ -1,7 +1,6 @@
 """The player of a story: runs it in a sandbox, shows it line by line, and checks every result."""
 
 import json
-import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
@@ -11,6 +10,7 @@ from typing import Any
 import msgspec
 
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
 from custody.core.plural import count_noun
 from custody.core.wire.report import Report
 from custody.demo.changes import SampleHistory
@@ -45,11 +45,11 @@ class DemoReport(Report, frozen=True, kw_only=True, tag="demo"):
 
 WIDTH = 118
 INDENT = "   "
-_EVENT_ID = re.compile(r"\b\d{20}-\d+-[0-9a-f]{16}\b|\b[0-9a-f]{32}\b")
+_EVENT_ID = lazy_pattern(r"\b\d{20}-\d+-[0-9a-f]{16}\b|\b[0-9a-f]{32}\b")
 # An event's name has the process id, which may have a digit more or less.
-_SIZE = re.compile(r"\([0-9,]+ bytes\)")
-_DIGEST = re.compile(r"\bsha256:[0-9a-f]{64}\b")
-_FINGERPRINT = re.compile(r"\bSHA256:[A-Za-z0-9+/]{43}")
+_SIZE = lazy_pattern(r"\([0-9,]+ bytes\)")
+_DIGEST = lazy_pattern(r"\bsha256:[0-9a-f]{64}\b")
+_FINGERPRINT = lazy_pattern(r"\bSHA256:[A-Za-z0-9+/]{43}")
 
 
 class OutputKind(Enum):

@@ -3,7 +3,6 @@
 May touch the terminal. Calls use cases and renders their reports.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -12,6 +11,7 @@ from typing import Literal, TextIO
 import click
 from msgspec import Struct
 
+from custody.core.patterns import lazy_pattern
 from custody.core.plural import count_noun
 from custody.dupes.app.check import SUGGESTIONS_MAX, dupes_check
 from custody.dupes.app.cluster import dupes_cluster
@@ -50,8 +50,8 @@ LABEL_COLUMNS = 10
 ROW_COLUMNS_MIN = 40
 """Below this width, the text of a row is below its label."""
 NARROW_INDENT = 4
-PULL_REQUEST = re.compile(r"refs/(?:pull|merge-requests)/(\d+)/head")
-BRANCH = re.compile(r"refs/(?:heads|remotes)/(.+)")
+PULL_REQUEST = lazy_pattern(r"refs/(?:pull|merge-requests)/(\d+)/head")
+BRANCH = lazy_pattern(r"refs/(?:heads|remotes)/(.+)")
 
 
 class SuggestionLook(Struct, frozen=True):

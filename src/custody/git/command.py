@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import re
 import select
 import signal
 import subprocess
@@ -18,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from custody.core.errors import GitError
+from custody.core.patterns import lazy_pattern
 from custody.git.environment import SETTINGS, find_program, make_open_environment
 from custody.git.failure import Circumstances, explain_git_failure
 
@@ -316,7 +316,7 @@ class Git(Struct, frozen=True):
 
 
 OLDEST = (2, 34)
-_VERSION = re.compile(rb"git version (\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?")
+_VERSION = lazy_pattern(rb"git version (\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?")
 
 
 def parse_git_version(answer: bytes) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
+from custody.core.patterns import lazy_pattern
 from custody.git.chunk_reader import ChunkReader, make_git_output_error, parse_commit_sha, parse_object_id
 from custody.git.command import AnswerStream, Git
 from custody.git.failure import check_full_object_id, encode_commit_id_lines, to_pathspec_arguments
@@ -16,7 +17,7 @@ from custody.git.objects import NoObject, ObjectInfo, look_up_objects
 # People and times of a commit: claims in bytes, never checked.
 
 
-_TIME = re.compile(rb"(-?\d{1,20}) ([+-]\d{1,12})")
+_TIME = lazy_pattern(rb"(-?\d{1,20}) ([+-]\d{1,12})")
 
 
 class ZonedTime(Struct, frozen=True):
@@ -126,7 +127,7 @@ def _split_commit_message(message: bytes) -> tuple[bytes, bytes]:
 # Parsing of commit objects. Pure.
 
 
-_PERSON = re.compile(rb"(.*?) ?<(.*?)>(?: (-?\d{1,20} [+-]\d{1,12}))?.*", re.DOTALL)
+_PERSON = lazy_pattern(rb"(.*?) ?<(.*?)>(?: (-?\d{1,20} [+-]\d{1,12}))?.*", re.DOTALL)
 
 
 def parse_commit(commit: CommitSha, content: bytes) -> Commit:

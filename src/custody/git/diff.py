@@ -11,6 +11,7 @@ from msgspec import Struct
 from custody.core.errors import GitError, InputError
 from custody.core.ids import BlobSha, CommitSha
 from custody.core.paths import Hunk, RepoPath
+from custody.core.patterns import lazy_pattern
 from custody.git.chunk_reader import (
     ChunkReader,
     make_git_output_error,
@@ -24,7 +25,7 @@ from custody.git.failure import check_full_object_id, to_pathspec_arguments
 # Parsing of ``git diff-tree --raw -z``: the changed files of a commit. Pure.
 
 
-_HEAD = re.compile(rb":([0-7]{6}) ([0-7]{6}) ([0-9a-f]+) ([0-9a-f]+) ([AMDTRC])(\d{0,3})")
+_HEAD = lazy_pattern(rb":([0-7]{6}) ([0-7]{6}) ([0-9a-f]+) ([0-9a-f]+) ([AMDTRC])(\d{0,3})")
 
 
 class ChangeKind(Enum):
@@ -194,7 +195,7 @@ def _make_unknown_commit_error(comparison: Comparison) -> GitError:
 # ``diff --git`` line, where two names with spaces are ambiguous.
 
 
-_HUNK = re.compile(rb"@@ -(\d{1,10})(?:,(\d{1,10}))? \+(\d{1,10})(?:,(\d{1,10}))? @@.*", re.DOTALL)
+_HUNK = lazy_pattern(rb"@@ -(\d{1,10})(?:,(\d{1,10}))? \+(\d{1,10})(?:,(\d{1,10}))? @@.*", re.DOTALL)
 _START = b"diff --git "
 _REMOVED, _ADDED, _NO_NEWLINE = b"-", b"+", b"\\"
 _BINARY = b"Binary files "

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from custody.core.errors import WorldError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
+from custody.core.patterns import lazy_pattern
 from custody.git.chunk_reader import ChunkReader, make_git_output_error, parse_object_id, parse_repo_path
 from custody.git.command import AnswerStream, Child, Closeable, Git
 from custody.git.failure import check_full_object_id, check_object_id_prefix, escape_git_output, to_pathspec_arguments
@@ -21,8 +22,8 @@ from custody.git.failure import check_full_object_id, check_object_id_prefix, es
 # Parsing of ``git cat-file --batch`` and ``--batch-check``. Pure.
 
 
-_PRESENT = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64}) (blob|tree|commit|tag) (\d{1,20})")
-_ABSENT = re.compile(rb"(.+) (missing|ambiguous|submodule)", re.DOTALL)
+_PRESENT = lazy_pattern(rb"([0-9a-f]{40}|[0-9a-f]{64}) (blob|tree|commit|tag) (\d{1,20})")
+_ABSENT = lazy_pattern(rb"(.+) (missing|ambiguous|submodule)", re.DOTALL)
 
 
 class FileAt(Struct, frozen=True):
@@ -142,7 +143,7 @@ def write_file_atomically(path: Path, content: bytes) -> None:
 # Parsing of ``git ls-tree -z``: the files of a commit. Pure.
 
 
-_ENTRY = re.compile(rb"([0-7]{6}) (blob|tree|commit) ([0-9a-f]+)\t(.+)", re.DOTALL)
+_ENTRY = lazy_pattern(rb"([0-7]{6}) (blob|tree|commit) ([0-9a-f]+)\t(.+)", re.DOTALL)
 
 
 class TreeEntry(Struct, frozen=True):

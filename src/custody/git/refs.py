@@ -9,12 +9,13 @@ from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
+from custody.core.patterns import lazy_pattern
 from custody.git.chunk_reader import ChunkReader, make_git_output_error, parse_object_id
 from custody.git.command import Git
 from custody.git.failure import escape_git_output
 
 REF_FORMAT = "--format=%(refname)%00%(objectname)%00"
-_PREFIX = re.compile(r"refs/([\w./@+=,%-]*/)?", re.ASCII)
+_PREFIX = lazy_pattern(r"refs/([\w./@+=,%-]*/)?", re.ASCII)
 
 
 class RepositoryHead(Struct, frozen=True):
@@ -54,8 +55,8 @@ def check_ref_prefix(typed: str) -> str:
 
 URL_BYTES_MAX = 4096
 _SETTINGS = r"^(remote\..*\.(url|pushurl)|branch\..*\.remote)$"
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
-_HELPER = re.compile(r"[A-Za-z0-9]+::")
+_SCHEME = lazy_pattern(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
+_HELPER = lazy_pattern(r"[A-Za-z0-9]+::")
 _SSH = ("ssh", "git+ssh", "ssh+git")
 _HINT = "custody supports https, ssh and file remotes"
 

@@ -1,7 +1,6 @@
 """The files of a work tree by index and stat; files that may have changed are left to be read."""
 
 import os
-import re
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from msgspec import Struct
 from custody.core.errors import CustodyError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
+from custody.core.patterns import lazy_pattern
 from custody.git.chunk_reader import (
     ChunkReader,
     make_git_output_error,
@@ -57,7 +57,7 @@ LINK = 0o120000
 FILE = 0o100644
 PROGRAM = 0o100755
 
-_ENTRY = re.compile(
+_ENTRY = lazy_pattern(
     rb"([0-7]{6}) ([0-9a-f]+) ([0-3])\t([^\0]+)\0"
     rb"  ctime: (\d+):(\d+)\n  mtime: (\d+):(\d+)\n  dev: \d+\tino: (\d+)\n  uid: (\d+)\tgid: (\d+)\n"
     rb"  size: (\d+)\tflags: ([0-9a-f]+)\n"

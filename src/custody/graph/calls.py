@@ -1,11 +1,11 @@
 """Calls in the order in which a session made them: the input of the sequence model."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
 from msgspec import Struct
 
+from custody.core.patterns import lazy_pattern
 from custody.graph.model import CallSpan, Kind, Plain, Status
 
 # Detailed names of calls, since the plain name of a tool says little about what comes next.
@@ -26,11 +26,11 @@ _WITH_COMMANDS = frozenset(
 )
 _WRAPPERS = frozenset({"sudo", "time", "nohup", "env", "command", "exec", "timeout", "xargs", "nice", "stdbuf", "then"})
 _SKIPPED = frozenset({"cd", "export", "set", "source", ".", "pushd", "popd", "true", "echo"})
-_PYTHONS = re.compile(r"python[0-9.]*$|py$")
-_ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
-_PARTS = re.compile(r"&&|\|\||;|\||\n")
-_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_.:+-]*$")
-_EXTENSION = re.compile(r"(?<=[^/\\])\.[A-Za-z0-9_+-]{1,12}$")
+_PYTHONS = lazy_pattern(r"python[0-9.]*$|py$")
+_ASSIGNED = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*=")
+_PARTS = lazy_pattern(r"&&|\|\||;|\||\n")
+_PLAIN = lazy_pattern(r"[A-Za-z][A-Za-z0-9_.:+-]*$")
+_EXTENSION = lazy_pattern(r"(?<=[^/\\])\.[A-Za-z0-9_+-]{1,12}$")
 COMMAND_CHARS_MAX = 4096
 """Only the start of a longer command is read."""
 

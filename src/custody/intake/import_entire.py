@@ -27,6 +27,7 @@ from custody.capture.claims.entire import (
 )
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, EventId
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.arrival import Arrival, arrival_from_json
 from custody.core.wire.canonical import Json, dump_canonical_json
 from custody.core.wire.report import ImportTranscriptsReport
@@ -48,7 +49,7 @@ DOCUMENT = (b"{\n", b"{\r", b"[\n")
 """How a transcript starts that is one document over several lines."""
 NS = 1_000_000_000
 
-_FILE_NAME = re.compile(r"[\w-]{1,100}", re.ASCII)
+_FILE_NAME = lazy_pattern(r"[\w-]{1,100}", re.ASCII)
 
 
 class _Copy(Struct, frozen=True):

@@ -5,7 +5,6 @@ of the first versions), or from a folder. A note is about the commit that it is 
 is counted and skipped.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ from custody.capture.claims.traces import event_from_foreign_trace
 from custody.core.errors import CustodyError, GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import Lines, RepoPath
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.arrival import Arrival
 from custody.core.wire.canonical import Json
 from custody.core.wire.time import format_timestamp
@@ -45,12 +45,12 @@ from custody.workspace.workspace import Workspace
 PRODUCER = "git-ai"
 NOTES = "refs/notes/"
 OLD = "refs/ai/authorship/"
-USUAL = re.compile(r"refs/notes/ai(-remote/.+)?|refs/ai/authorship/.+")
+USUAL = lazy_pattern(r"refs/notes/ai(-remote/.+)?|refs/ai/authorship/.+")
 NOTE_BYTES_MAX = 64 << 20
 """A larger note is reported and not read."""
 NS = 1_000_000_000
 
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_COMMIT = lazy_pattern(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 class NoteRef(Struct, frozen=True):

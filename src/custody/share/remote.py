@@ -6,7 +6,6 @@ cannot name such a URL. A token is never part of a message or of a log.
 
 import json
 import os
-import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -21,6 +20,7 @@ from msgspec import Struct
 
 from custody import __version__
 from custody.core.errors import InputError, WorldError
+from custody.core.patterns import lazy_pattern
 from custody.core.platform import CLOEXEC, NOFOLLOW
 from custody.core.structs import format_struct
 
@@ -30,8 +30,8 @@ from custody.core.structs import format_struct
 FILE_BYTES_MAX = 1 << 20
 REMOTES_FILE = Path("custody") / "remotes.json"
 TOKEN_CHARS_MAX = 512
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_TOKEN = re.compile(r"[!-~]+")
+_NAME = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_TOKEN = lazy_pattern(r"[!-~]+")
 
 
 class NamedRemote(Struct, frozen=True):

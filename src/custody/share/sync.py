@@ -1,7 +1,6 @@
 """Push and pull of chains, through a service or a git remote."""
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -11,6 +10,7 @@ from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.core.errors import InputError, WorldError
 from custody.core.ids import StoreId
 from custody.core.paths import RepoPath
+from custody.core.patterns import lazy_pattern
 from custody.core.record import ChainTip, Damage, DamageCode, Record
 from custody.core.wire.report import IntegrityFinding
 from custody.git import EVERY_REF, Exchange, Object, ObjectReader, Ref, Remote, RemoteMoveError, RemoteUrl
@@ -54,7 +54,7 @@ from custody.share.witness import USUAL, HeadWatch, WitnessOptions, find_witness
 from custody.store import Body, Store
 from custody.workspace.workspace import Workspace
 
-CHAIN_REF = re.compile(r"refs/custody/[0-9a-f]{32}")
+CHAIN_REF = lazy_pattern(r"refs/custody/[0-9a-f]{32}")
 TOKEN_VARIABLE = "CUSTODY_TOKEN"
 """Environment variable with a token for one command; it overrides the stored one."""
 

@@ -17,6 +17,7 @@ from msgspec import Struct, field
 from custody.config import TeamPolicy
 from custody.core.errors import InputError
 from custody.core.ids import Link, Seq, StoreId
+from custody.core.patterns import lazy_pattern
 from custody.core.record import ChainTip, Damage, DamageCode
 from custody.core.tree_head import TreeHash
 from custody.core.wire.body import format_digest
@@ -66,7 +67,7 @@ ENTRIES_MAX = 4096
 """Maximum countersignatures that are read from one remote."""
 NAME_DIGITS = 32
 SEVERAL = 2
-_STORE = re.compile(r"[0-9a-f]{32}", re.ASCII)
+_STORE = lazy_pattern(r"[0-9a-f]{32}", re.ASCII)
 
 
 class Countersignature(Struct, frozen=True):

@@ -13,6 +13,7 @@ from msgspec import Struct
 from custody.attribution.cli import MARKS, SHA_DIGITS
 from custody.attribution.wire import Attribution
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
 from custody.core.plural import count_noun
 from custody.intake.settings.agent_table import AGENTS
 from custody.ledger.sessions import shorten_session_ids
@@ -151,7 +152,7 @@ SIGNAL_REASONS: Mapping[str, str] = MappingProxyType(
         "timestamp_match": "near the commit in time",
     }
 )
-_LOCATION = re.compile(r"(.+):([1-9]\d{0,8})", re.DOTALL | re.ASCII)
+_LOCATION = lazy_pattern(r"(.+):([1-9]\d{0,8})", re.DOTALL | re.ASCII)
 
 
 @click.command("why")

@@ -1,6 +1,5 @@
 """Connect commits with sessions: links from hooks and git calls, and other tools' claims about lines."""
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
@@ -26,6 +25,7 @@ from custody.attribution.text import hash_segment_lines
 from custody.core.errors import GitError
 from custody.core.ids import AgentName, CommitSha, RecordRef, SessionId, StoreId, content_hashes_match
 from custody.core.paths import Lines, RepoPath
+from custody.core.patterns import lazy_pattern
 from custody.core.views import CommitLink, LinkOrigin, ObservedCommit, PullRequestFact, TracedFile, TracedRange, View
 from custody.git import Commit
 from custody.ledger.assurance import ChainRatings
@@ -311,7 +311,7 @@ OPEN_NS_MAX = 24 * 3600 * NS
 REWRITES_MAX = 1_000
 """Maximum commits that one commit may have been rewritten from."""
 
-_NUMBER = re.compile(rb"(?:Merge pull request |\()#(\d{1,9})\b")
+_NUMBER = lazy_pattern(rb"(?:Merge pull request |\()#(\d{1,9})\b")
 
 
 class SessionEdit(Struct, frozen=True):

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from custody.capture.claims.agent_trace import MODEL_CHARS_MAX, LineClaim, compute_mixed_agent_share
 from custody.core.errors import InputError
 from custody.core.paths import Lines
+from custody.core.patterns import lazy_pattern
 from custody.core.plural import count_noun
 from custody.core.wire.canonical import Json, describe_conversion_error, parse_json_bytes
 
@@ -38,8 +39,8 @@ TOOLS: Mapping[str, str] = MappingProxyType(
 )
 """git-ai's names of agents that have other names in custody."""
 
-_NAME = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
-_VERSION = re.compile(r"authorship/([0-9]{1,4})\.[0-9.]{1,20}", re.ASCII)
+_NAME = lazy_pattern(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
+_VERSION = lazy_pattern(r"authorship/([0-9]{1,4})\.[0-9.]{1,20}", re.ASCII)
 _NO_MODEL = frozenset(("", UNKNOWN_MODEL, "<synthetic>"))
 _PERSONS = ("h_", "human")
 
@@ -257,8 +258,8 @@ PROBLEMS_MAX = 100
 
 _TOOL_OF = MappingProxyType({"claude-code": "claude", "copilot": "github-copilot"})
 
-_PART = re.compile(r"0\.[0-9]{1,17}", re.ASCII)
-_RANGE = re.compile(r"([1-9][0-9]{0,9})(?:-([1-9][0-9]{0,9}))?", re.ASCII)
+_PART = lazy_pattern(r"0\.[0-9]{1,17}", re.ASCII)
+_RANGE = lazy_pattern(r"([1-9][0-9]{0,9})(?:-([1-9][0-9]{0,9}))?", re.ASCII)
 
 
 class _Agent(msgspec.Struct, frozen=True):

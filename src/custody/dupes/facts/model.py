@@ -1,6 +1,5 @@
 """The facts of a file, and the channels of files."""
 
-import re
 from collections import Counter
 from collections.abc import Callable
 from enum import Enum
@@ -8,6 +7,7 @@ from enum import Enum
 from msgspec import Struct
 
 from custody.core.paths import Lines
+from custody.core.patterns import lazy_pattern
 
 FACTS_VERSION = 1
 """The version of the extractor, raised when the same bytes give other facts."""
@@ -128,10 +128,10 @@ class Facts(Struct, frozen=True):
 # Normal forms of the names of tests and modules.
 
 
-_HUMP = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z0-9]+|[^\W_A-Za-z0-9]+")
-_PUNCTUATION = re.compile(r"[\W_]+")
-_SUBSTITUTED = re.compile(r"\$\{[^{}]*\}")
-_SCRIPT_ENDING = re.compile(r"(?:\.d)?\.[cm]?[jt]sx?$")
+_HUMP = lazy_pattern(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z0-9]+|[^\W_A-Za-z0-9]+")
+_PUNCTUATION = lazy_pattern(r"[\W_]+")
+_SUBSTITUTED = lazy_pattern(r"\$\{[^{}]*\}")
+_SCRIPT_ENDING = lazy_pattern(r"(?:\.d)?\.[cm]?[jt]sx?$")
 _PROJECT_PREFIXES = (".", "/", "~/", "@/", "#/")
 """Prefixes of specifiers that name a file of the project, not a package."""
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from custody.core.patterns import lazy_pattern
 from custody.dupes.facts.model import Enough, FactLimits
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ TOKEN_BYTES = 4
 """The usual size of a token, including space."""
 READS_FREE = 4_096
 """Reads that are always allowed."""
-_TOKEN = re.compile(rb"\s*(?:\w+|[\x80-\xff]+|.)?", re.DOTALL)
+_TOKEN = lazy_pattern(rb"\s*(?:\w+|[\x80-\xff]+|.)?", re.DOTALL)
 
 
 class Grammar(Struct, frozen=True):

@@ -1,6 +1,5 @@
 """The walk over a syntax tree, shared by all languages: nodes in the order of the text, with their scopes."""
 
-import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -9,6 +8,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from custody.core.paths import Lines
+from custody.core.patterns import lazy_pattern
 from custody.dupes.facts.model import Declaration, ExportedName, FactLimits, Facts, ImportedModule, Intent, TestName
 from custody.dupes.facts.syntax_tree import Grammar, SyntaxTree, collect_syntax_nodes
 
@@ -28,7 +28,7 @@ class NodeScope(Struct, frozen=True):
 FILE = NodeScope(end=1 << 62, name="", kind="file", exported=True)
 
 
-_BETWEEN = re.compile(rb"(?:\s|//[^\n]*)*")
+_BETWEEN = lazy_pattern(rb"(?:\s|//[^\n]*)*")
 
 
 class _Marks(Struct):

@@ -3,7 +3,6 @@
 import base64
 import binascii
 import hashlib
-import re
 import struct
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar, get_args
@@ -12,6 +11,7 @@ import msgspec
 
 from custody.core.assurance import SELF_REPORTED_ONLY
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.canonical import Json, describe_conversion_error, dump_canonical_json, parse_json_bytes
 from custody.core.wire.report import IntegrityFinding, Report
 from custody.trust.wire import AgentApproval
@@ -255,7 +255,7 @@ BEGIN, END = "-----BEGIN SSH SIGNATURE-----", "-----END SSH SIGNATURE-----"
 MAGIC = b"SSHSIG"
 LINE_CHARACTERS = 70
 BYTES_MAX = 64 * 1024
-_PUBLIC = re.compile(r"((?:ssh|ecdsa|sk)-[a-z0-9@.-]{1,60})[ \t]+([A-Za-z0-9+/]{40,20000}={0,2})(?:[ \t].*)?")
+_PUBLIC = lazy_pattern(r"((?:ssh|ecdsa|sk)-[a-z0-9@.-]{1,60})[ \t]+([A-Za-z0-9+/]{40,20000}={0,2})(?:[ \t].*)?")
 
 
 def signer_key_from_signature(armored: str) -> bytes:

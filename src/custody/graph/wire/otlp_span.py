@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from msgspec import Struct, field
 
+from custody.core.patterns import lazy_pattern
 from custody.core.structs import hash_struct
 from custody.core.wire.canonical import encode_json_text
 
@@ -28,7 +29,7 @@ COUNT_MAX = 2**32 - 1
 TRACE_BYTES = 16
 SPAN_BYTES = 8
 _NOTHING: Mapping[str, OtlpValue] = MappingProxyType({})
-_HEX = re.compile(r"(?:0[xX])?([0-9a-fA-F]+)", re.ASCII)
+_HEX = lazy_pattern(r"(?:0[xX])?([0-9a-fA-F]+)", re.ASCII)
 
 
 def _empty_otlp_attributes() -> Mapping[str, OtlpValue]:
@@ -148,8 +149,8 @@ NAMELESS = "unnamed"
 _PREFIX_CHARS = 180
 _DIGITS = 16
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-_UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
+_CONTROL = lazy_pattern(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_UNSTORABLE = lazy_pattern(r"[\x00\ud800-\udfff]")
 
 
 def fit_span_name(text: str, chars_max: int = NAME_CHARS_MAX) -> str:

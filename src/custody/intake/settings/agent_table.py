@@ -24,7 +24,6 @@ What turns hooks off: the hooks references of Claude Code, Codex, Gemini CLI and
 """
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -32,6 +31,7 @@ from types import MappingProxyType
 from msgspec import Struct, field
 
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
 from custody.intake.settings import toml_text
 from custody.intake.settings.files import read_optional_settings
 from custody.intake.settings.jsonc import JsoncError, JsoncValue
@@ -229,8 +229,8 @@ AGENTS: Mapping[str, Agent] = MappingProxyType(
 )
 
 
-_VERSION = re.compile(r"\d+(?:\.\d+){1,3}")
-_PACKAGE_VERSION = re.compile(rb'"version"\s*:\s*"(\d+(?:\.\d+){1,3})')
+_VERSION = lazy_pattern(r"\d+(?:\.\d+){1,3}")
+_PACKAGE_VERSION = lazy_pattern(rb'"version"\s*:\s*"(\d+(?:\.\d+){1,3})')
 
 
 def user_state_folder(environment: Mapping[str, str], home: Path) -> Path:

@@ -15,6 +15,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
+from custody.core.patterns import lazy_pattern
 from custody.intake.settings.files import (
     delete_empty_settings_folder,
     make_settings_folder,
@@ -70,7 +71,7 @@ def undo_exact_byte_swaps(data: bytes, swaps: Iterable[ByteSwap]) -> bytes:
 
 FOLDER = "backup"
 _NAME = "manifest.json"
-_COPY = re.compile(r"(\d+)-.*", re.DOTALL)
+_COPY = lazy_pattern(r"(\d+)-.*", re.DOTALL)
 
 
 class ManifestEntry(Struct, frozen=True, kw_only=True):

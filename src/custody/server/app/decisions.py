@@ -10,6 +10,7 @@ from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.time import parse_timestamp
 from custody.intake.record import open_redaction_key, redact_event_payload
 from custody.server.wire.service import DecisionBody
@@ -27,7 +28,7 @@ from custody.trust.app.show import report_score_step
 from custody.trust.wire import TrustRecordReport
 from custody.workspace.workspace import Workspace, has_workspace_repository
 
-_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
+_SHA = lazy_pattern(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
 _RESERVED_PREFIXES = ("commit:", "revert:")
 """The prefixes of ids that custody derives from commits."""
 

@@ -1,6 +1,5 @@
 """Webhook deliveries of GitHub, and the project of each repository."""
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from types import MappingProxyType
@@ -10,6 +9,7 @@ from msgspec.structs import replace
 
 from custody.core.errors import InputError
 from custody.core.ids import digest_from_bytes
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.canonical import Json
 from custody.server.app.github_jobs import INDEX, JUDGE, OUTCOME, REVERTS, GitHubSettings, open_github_site
 from custody.server.app.jobs import NewJob, add_job
@@ -30,7 +30,7 @@ from custody.server.github.shapes import (
 )
 from custody.workspace.workspace import Workspace
 
-GUID = re.compile(r"[A-Za-z0-9-]{8,64}")
+GUID = lazy_pattern(r"[A-Za-z0-9-]{8,64}")
 QUEUED = "queued"
 """The result for a delivery that added jobs."""
 CHECKED_ACTIONS = frozenset(("opened", "reopened", "synchronize", "edited", "ready_for_review"))

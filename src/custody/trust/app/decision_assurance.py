@@ -13,6 +13,7 @@ from custody.config import EffectiveRules, TeamPolicy, TeamReviewer
 from custody.core.assurance import Assurance
 from custody.core.identity import list_identities
 from custody.core.ids import CommitSha, RecordRef
+from custody.core.patterns import lazy_pattern
 from custody.core.record import Record
 from custody.core.views import Decision, WitnessClaim
 from custody.git import Commit, NoObject, Repository, Walk
@@ -29,8 +30,8 @@ from custody.workspace.workspace import Workspace, has_workspace_repository
 ASSURANCE_RULE = "gate.assurance_min"
 CHANGE_COMMITS_MAX = 1000
 """The most commits of a merged change that are searched for its authors; a larger one has no second party."""
-_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
-_NOREPLY_EMAIL = re.compile(r"(?:\d+\+)?(?P<login>[^@+]+)@users\.noreply\.github\.com", re.ASCII)
+_SHA = lazy_pattern(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
+_NOREPLY_EMAIL = lazy_pattern(r"(?:\d+\+)?(?P<login>[^@+]+)@users\.noreply\.github\.com", re.ASCII)
 
 
 class DecisionPolicy(Struct, frozen=True):

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.body import format_digest
 from custody.core.wire.canonical import digest_rule_tables
 from custody.core.wire.time import format_timestamp, parse_timestamp
@@ -30,10 +31,10 @@ SimulationSource = Literal["auto", "records", "git"]
 
 IN_FORCE = "rules in force"
 EXAMPLES_MAX = 20
-_AGO = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)([hdw])", re.ASCII)
+_AGO = lazy_pattern(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)([hdw])", re.ASCII)
 _UNITS_NS = {unit: hours * 3_600_000_000_000 for unit, hours in {"h": 1, "d": 24, "w": 168}.items()}
-_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_DAY = lazy_pattern(r"\d{4}-\d\d-\d\d", re.ASCII)
+_SHA = lazy_pattern(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 class SimulationInput(Struct, frozen=True):

@@ -47,6 +47,7 @@ from custody.capture.transcripts import (
 )
 from custody.capture.typed_field import Fields, first_payload_string, get_agent_model, get_fields, get_items, get_string
 from custody.core.ids import AgentName
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.body import EDITING, excerpt_long_texts
 from custody.core.wire.canonical import Json
 from custody.core.wire.time import format_timestamp
@@ -67,7 +68,7 @@ SKIPPED_TYPES = frozenset(
 COMPACTING = "acompact"
 """Prefix of the ids of agents that only summarize their own session."""
 
-_AGENT_ID = re.compile(r"\bagentId: ([0-9A-Za-z_-]{1,100})")
+_AGENT_ID = lazy_pattern(r"\bagentId: ([0-9A-Za-z_-]{1,100})")
 
 
 def locate_claude_projects(environment: Mapping[str, str]) -> Path:

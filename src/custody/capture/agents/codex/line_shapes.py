@@ -24,6 +24,7 @@ from custody.capture.agents.codex.tool_calls import (
 )
 from custody.capture.tool_use import ToolOutput, ToolUse
 from custody.capture.typed_field import Fields, get_fields, get_items, get_string
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.canonical import Json
 
 # Commands that a script of Codex CLI runs. Since summer 2026 models may write JavaScript for a tool named ``exec``, and
@@ -38,7 +39,7 @@ DEPTH_MAX = 20
 ENDS = frozenset(", ) ] } ;".split())
 BRANCHING = frozenset("if for while do switch function try catch => ? ?? && ||".split())
 
-_TOKEN = re.compile(
+_TOKEN = lazy_pattern(
     r"""(?P<space>\s+|//[^\n]*|/\*(?:.*?\*/|.*))
     |(?P<name>[^\W\d][\w$]*|\$[\w$]*)
     |(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\$]|\\.|\$(?!\{))*`)
@@ -46,7 +47,7 @@ _TOKEN = re.compile(
     |(?P<symbol>=>|&&|\|\||\?\.|\?\?|.)""",
     re.DOTALL | re.VERBOSE,
 )
-_ESCAPE = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r\n|.))", re.DOTALL)
+_ESCAPE = lazy_pattern(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r\n|.))", re.DOTALL)
 _PLAIN = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": "", "\r\n": ""}
 _CONSTANTS: dict[str, Json] = {"true": True, "false": False, "null": None, "undefined": None}
 
@@ -225,7 +226,7 @@ NOT_TYPED = (
 REQUEST = "## My request for Codex:"
 """Separates an editor's context (open files, a selection) from the typed prompt."""
 
-_CWD = re.compile(r"<cwd>([^<\n]+)</cwd>|^Current working directory: ([^\n]+)$", re.MULTILINE)
+_CWD = lazy_pattern(r"<cwd>([^<\n]+)</cwd>|^Current working directory: ([^\n]+)$", re.MULTILINE)
 
 
 class RolloutOrigin(Struct, frozen=True):

@@ -8,7 +8,6 @@ The database is ``User/globalStorage/state.vscdb`` in the application's folder. 
 are texts, ``agent-transcripts/ID.txt``.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -40,6 +39,7 @@ from custody.capture.line_reader import (
     resolve_work_trees,
 )
 from custody.capture.typed_field import Fields, get_fields, get_int, get_items, get_milliseconds, get_string
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.canonical import Json
 
 DATABASE = "state.vscdb"
@@ -53,7 +53,7 @@ USER_FOLDERS = (".config/Cursor/User", "Library/Application Support/Cursor/User"
 DROPPED_FIELDS = frozenset(("conversationState", "richText", "thinking", "allThinkingBlocks", "toolCallBinary"))
 """Fields of a message that are never read: thinking, and repeated or encrypted content."""
 
-_OTHER = re.compile(r"[^A-Za-z0-9]+")
+_OTHER = lazy_pattern(r"[^A-Za-z0-9]+")
 
 
 class ConversationInfo(Struct, frozen=True):

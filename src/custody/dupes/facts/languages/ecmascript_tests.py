@@ -1,12 +1,12 @@
 """Tests in JavaScript and TypeScript: jest, vitest, mocha, jasmine, node:test, Playwright, QUnit, Deno."""
 
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from custody.core.paths import Lines
+from custody.core.patterns import lazy_pattern
 from custody.dupes.facts.model import TestName, normalize_test_name
 from custody.dupes.facts.walk import SyntaxWalk, get_named_child, lines_from_node
 
@@ -23,10 +23,12 @@ VARIANTS = frozenset(
 """Modifiers of suites and tests, such as ``it.only``."""
 
 _NAMES = "|".join(sorted(SUITES | TESTS | ASSERTING | RUNNERS | {"require", "import"}))
-_CALLEE = re.compile(rf"(?:{_NAMES})\b(?:\s*\.\s*[A-Za-z_$][\w$]*)*".encode())
-_RELEVANT = re.compile(rf"\b(?:{'|'.join(sorted(SUITES | TESTS | RUNNERS | {'require', 'import'}))})\s*[(.`]".encode())
-_CHAIN = re.compile(rb"(?:\s*[!?]?\.\s*[A-Za-z_$][\w$]*)+")
-_SPACE = re.compile(rb"\s+")
+_CALLEE = lazy_pattern(rf"(?:{_NAMES})\b(?:\s*\.\s*[A-Za-z_$][\w$]*)*".encode())
+_RELEVANT = lazy_pattern(
+    rf"\b(?:{'|'.join(sorted(SUITES | TESTS | RUNNERS | {'require', 'import'}))})\s*[(.`]".encode()
+)
+_CHAIN = lazy_pattern(rb"(?:\s*[!?]?\.\s*[A-Za-z_$][\w$]*)+")
+_SPACE = lazy_pattern(rb"\s+")
 
 FRAMEWORKS = frozenset(
     "vitest mocha chai ava tape tap uvu uvu/assert jasmine jest qunit sinon supertest cypress node:test bun:test "
