@@ -1,17 +1,17 @@
 """Regular expressions that are compiled when they are first used."""
 
 import re
-from typing import AnyStr, cast
+from typing import AnyStr, Generic, cast
 
 
-class _LazyPattern:
+class _LazyPattern(Generic[AnyStr]):
     """A pattern in place of the compiled one; its first use compiles it.
 
     Every name is looked up once, and stays as an attribute. Threads that are first at the same time find equal ones.
     """
 
-    def __init__(self, pattern: str | bytes, flags: int) -> None:
-        self._source: tuple[str | bytes, int] = (pattern, flags)
+    def __init__(self, pattern: AnyStr, flags: int) -> None:
+        self._source: tuple[AnyStr, int] = (pattern, flags)
 
     def __getattr__(self, name: str) -> object:
         if name.startswith("__"):  # copy and pickle ask for them

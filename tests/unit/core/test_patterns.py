@@ -2,6 +2,7 @@
 
 import re
 from threading import Barrier, Thread
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,12 @@ from custody.core.patterns import lazy_pattern
 def test_making_a_pattern_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[object] = []
     real = re.compile
-    monkeypatch.setattr(re, "compile", lambda *of: compiled.append(of) or real(*of))
+
+    def note(*of: Any) -> object:
+        compiled.append(of)
+        return real(*of)
+
+    monkeypatch.setattr(re, "compile", note)
     pattern = lazy_pattern("a+", re.IGNORECASE)
     assert compiled == []
     assert [pattern.fullmatch("AA") is not None for _ in range(3)] == [True] * 3
