@@ -13,7 +13,7 @@ from custody.core.lazy_names import lazy_names
 if TYPE_CHECKING:
     from custody.config.document_files import VARIABLES, list_rule_documents, nearest_rule_name
     from custody.config.file_text import FILE_BYTES_MAX
-    from custody.config.rule import EffectiveRules, IgnoredKey, Rule, RuleOrigin, RuleTables, Setting
+    from custody.config.rule import EffectiveRules, IgnoredKey, Rule, RuleClasses, RuleOrigin, RuleTables, Setting
     from custody.config.rule_files import RuleFileReader, list_rule_files, load_rule_files, load_team_policy
     from custody.config.team_policy import (
         TEAM_FILE,
@@ -28,7 +28,7 @@ else:
         {
             "document_files": "VARIABLES list_rule_documents nearest_rule_name",
             "file_text": "FILE_BYTES_MAX",
-            "rule": "EffectiveRules IgnoredKey Rule RuleOrigin RuleTables Setting",
+            "rule": "EffectiveRules IgnoredKey Rule RuleClasses RuleOrigin RuleTables Setting",
             "rule_files": "RuleFileReader list_rule_files load_rule_files load_team_policy",
             "team_policy": "TEAM_FILE TeamPolicy TeamReviewer TeamStore parse_team_policy",
         },
@@ -41,6 +41,7 @@ __all__ = [
     "EffectiveRules",
     "IgnoredKey",
     "Rule",
+    "RuleClasses",
     "RuleFileReader",
     "RuleOrigin",
     "RuleTables",

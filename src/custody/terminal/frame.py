@@ -7,17 +7,16 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
 
 from custody.core.errors import EXIT, InputError, Outcome
 from custody.terminal.screen import ColorChoice, Screen, TextLine, detect_screen, escape_controls
-from custody.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from custody.core.wire.report import Report
-    from custody.workspace.workspace import CommandResources, Progress
+    from custody.workspace.workspace import CommandResources, Progress, Workspace
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -63,6 +62,7 @@ def open_command_workspace(ctx: click.Context, at: Path | None = None, *, is_ser
     It opens its store once, until the verb ends; with ``is_service`` it opens one for each request.
     """
     from custody.core.ids import DEFAULT_PROJECT, check_project_name
+    from custody.workspace.workspace import Workspace
 
     folder, database = ctx.obj
     path = Path(folder) if at is None else at
@@ -90,7 +90,7 @@ def _open_command_resources(ctx: click.Context) -> CommandResources:
     return shared
 
 
-OpenRemote = Callable[[Workspace, str | None], Workspace]
+OpenRemote: TypeAlias = "Callable[[Workspace, str | None], Workspace]"
 """Opens a service's evidence next to that of a workspace; without a name, that of the only service."""
 
 

@@ -39,7 +39,7 @@ def report_rules_in_force(workspace: Workspace, table: str | None = None) -> Rul
     shown = [table] if table is not None else list(tables)
     return RulesReport(
         rules=[_rule_in_force_from_setting(setting) for setting in effective.settings if setting.rule.table in shown],
-        digests={name: format_digest(digest_rule_tables({name: effective.tables[name]})) for name in shown},
+        digests={name: format_digest(digest_rule_tables({name: effective.table(name)})) for name in shown},
         digest=format_digest(digest_rule_tables(effective.tables)),
         sources=list(sources),
         warnings=[str(key) for key in effective.ignored],

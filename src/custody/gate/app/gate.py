@@ -166,7 +166,7 @@ def _build_gate_report(
         lines[added_range.whose] += len(added_range.lines)
     basis = bound.basis
     index = None if "duplicates" in gathered.skipped else basis.index
-    digest = digest_rule_tables({table: policy.rules.tables[table] for table in TABLES})
+    digest = digest_rule_tables({table: policy.rules.table(table) for table in TABLES})
     return GateReport(
         outcome="found" if verdict.level is VerdictLevel.BLOCK else "fine",
         base=change.base,

@@ -120,7 +120,7 @@ class SpentApproval(Struct, frozen=True):
 
 def budget_place_from_rules(effective: EffectiveRules) -> BudgetPlace:
     """Return where the rules of the gate reserve lines."""
-    values = {setting.rule.name: setting.value for setting in effective.settings}
+    values = {name: setting.value for name, setting in effective.settings_of("gate").items()}
     return BudgetPlace(str(values["gate.budget_remote"])) if values["gate.budget"] == "remote" else STORE
 
 

@@ -57,7 +57,7 @@ def load_decision_policy(workspace: Workspace, store: Store) -> DecisionPolicy:
 def load_base_decision_policy(workspace: Workspace, change: ChangeRange, effective: EffectiveRules) -> DecisionPolicy:
     """Return who is believed about decisions, as the base of a change says: a change cannot choose its own judges."""
     team = load_base_team_policy(workspace.repository, change.base, change.fork)
-    least = next(setting.value for setting in effective.settings if setting.rule.name == ASSURANCE_RULE)
+    least = effective.settings_of(ASSURANCE_RULE.partition(".")[0])[ASSURANCE_RULE].value
     with workspace.reading() as store:
         ratings = rate_workspace_chains(workspace, store, team)
     return DecisionPolicy(team, Assurance(least), ratings, workspace.repository)
