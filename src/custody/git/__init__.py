@@ -36,7 +36,16 @@ if TYPE_CHECKING:
         RemoteMoveError,
         make_pull_refspec,
     )
-    from custody.git.objects import FileAt, NoObject, Object, ObjectInfo, ObjectReader, TreeEntry
+    from custody.git.objects import (
+        FileAt,
+        NoObject,
+        Object,
+        ObjectConnections,
+        ObjectInfo,
+        ObjectReader,
+        TreeEntry,
+        parse_tree_object,
+    )
     from custody.git.refs import Ref, Remote, Remotes, RemoteUrl, RepositoryHead, parse_remote_url
     from custody.git.repository import BRANCH_PREFIXES, Repository, WorkCommit, discover_repository
     from custody.git.user_settings import read_user_pager
@@ -55,7 +64,7 @@ else:
             "exchange": (
                 "BRANCHES BUDGET_REF EVERY_REF Exchange Mirror NoteWriteCount PULLS RemoteMoveError make_pull_refspec"
             ),
-            "objects": "FileAt NoObject Object ObjectInfo ObjectReader TreeEntry",
+            "objects": "FileAt NoObject Object ObjectConnections ObjectInfo ObjectReader TreeEntry parse_tree_object",
             "refs": "Ref Remote RemoteUrl Remotes RepositoryHead parse_remote_url",
             "repository": "BRANCH_PREFIXES Repository WorkCommit discover_repository",
             "user_settings": "read_user_pager",
@@ -89,6 +98,7 @@ __all__ = [
     "NoWorkFile",
     "NoteWriteCount",
     "Object",
+    "ObjectConnections",
     "ObjectInfo",
     "ObjectReader",
     "PatchLimits",
@@ -112,6 +122,7 @@ __all__ = [
     "make_pull_refspec",
     "parse_commit",
     "parse_remote_url",
+    "parse_tree_object",
     "read_small_file",
     "read_user_pager",
     "read_work_file",

@@ -12,7 +12,7 @@ from custody.core.patterns import lazy_pattern
 from custody.git.chunk_reader import ChunkReader, make_git_output_error, parse_commit_sha, parse_object_id
 from custody.git.command import AnswerStream, Git
 from custody.git.failure import check_full_object_id, encode_commit_id_lines, to_pathspec_arguments
-from custody.git.objects import NoObject, ObjectInfo, look_up_objects
+from custody.git.objects import NoObject, ObjectConnections, ObjectInfo, look_up_objects
 
 # People and times of a commit: claims in bytes, never checked.
 
@@ -243,10 +243,12 @@ def read_root_commits(git: Git, commits: Iterable[CommitSha]) -> list[CommitSha]
         return sorted(commit for commit, _ in roots)
 
 
-def find_ancestries(git: Git, pairs: Collection[Ancestry]) -> frozenset[Ancestry]:
+def find_ancestries(
+    git: Git, pairs: Collection[Ancestry], shared: ObjectConnections | None = None
+) -> frozenset[Ancestry]:
     """Return the true ``pairs``, by three processes and one walk."""
     ids = sorted({check_full_object_id(sha) for pair in pairs for sha in (pair.ancestor, pair.descendant)})
-    present = {sha for sha, info in zip(ids, look_up_objects(git, ids), strict=True) if _is_commit_object(info)}
+    present = {sha for sha, info in zip(ids, look_up_objects(git, ids, shared), strict=True) if _is_commit_object(info)}
     known = [pair for pair in pairs if pair.ancestor in present and pair.descendant in present]
     if not known:
         return frozenset()

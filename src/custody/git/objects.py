@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from hashlib import new
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from msgspec import Struct, field
@@ -167,6 +168,25 @@ def parse_tree_entries(chunks: Iterable[bytes]) -> Iterator[TreeEntry]:
         yield TreeEntry(parse_repo_path(path), int(mode, 8), kind.decode("ascii"), parse_object_id(sha))
 
 
+_KINDS = MappingProxyType({0o040000: "tree", 0o160000: "commit"})
+
+
+def parse_tree_object(content: bytes, id_bytes: int) -> Iterator[TreeEntry]:
+    r"""Yield the entries of one folder, from a tree object with ids of this length.
+
+    >>> [(entry.path.display, entry.kind) for entry in parse_tree_object(b"40000 src\0" + bytes(20), 20)]
+    [('src', 'tree')]
+    """
+    at = 0
+    while at < len(content):
+        space, end = content.find(b" ", at), content.find(b"\0", at)
+        if not at < space < end - 1 <= len(content) - 2 - id_bytes:
+            raise make_git_output_error("expected an entry of a tree", content[at : at + 80])
+        mode, path = int(content[at:space], 8), parse_repo_path(content[space + 1 : end])
+        at = end + 1 + id_bytes
+        yield TreeEntry(path, mode, _KINDS.get(mode, "blob"), content[end + 1 : at].hex())
+
+
 ParsedObject = TypeVar("ParsedObject")
 
 _BATCH = 512
@@ -178,19 +198,47 @@ class _BatchConnection(Struct, frozen=True):
     reader: ChunkReader
 
 
-class ObjectReader(Closeable, Generic[ParsedObject]):
-    """Reads objects by id, by a unique prefix, or as ``FileAt``; git starts with the first request."""
+class ObjectConnections(Closeable):
+    """The idle git processes of one repository's readers, shared by all readers of one command."""
 
-    def __init__(self, git: Git, option: str, parse: Callable[[ChunkReader], ParsedObject | NoObject]) -> None:
+    def __init__(self) -> None:
+        self._by_option: dict[str, list[_BatchConnection]] = {}
+
+    def list_idle(self, option: str) -> list[_BatchConnection]:
+        """Return the idle processes with this option; a reader takes one and puts it back."""
+        return self._by_option.setdefault(option, [])
+
+    def close(self) -> None:
+        """End all of them."""
+        for idle in self._by_option.values():
+            while idle:
+                idle.pop().child.close()
+
+
+class ObjectReader(Closeable, Generic[ParsedObject]):
+    """Reads objects by id, by a unique prefix, or as ``FileAt``; git starts with the first request.
+
+    With ``shared``, its process is one of these, and stays when the reader is closed.
+    """
+
+    def __init__(
+        self,
+        git: Git,
+        option: str,
+        parse: Callable[[ChunkReader], ParsedObject | NoObject],
+        shared: ObjectConnections | None = None,
+    ) -> None:
         self._git = git
         self._option = option
         self._parse = parse
-        self._idle: list[_BatchConnection] = []
+        self._connections = ObjectConnections() if shared is None else shared
+        self._idle = self._connections.list_idle(option)
+        self._is_shared = shared is not None
 
     def close(self) -> None:
-        """End git; a later request starts it again."""
-        while self._idle:
-            self._idle.pop().child.close()
+        """End git, unless it is shared; a later request starts it again."""
+        if not self._is_shared:
+            self._connections.close()
 
     def read(self, name: str | FileAt) -> ParsedObject | NoObject:
         """Return the object ``name``, or why there is none."""
@@ -261,9 +309,11 @@ def list_commit_tree(git: Git, commit: CommitSha, paths: Iterable[RepoPath]) -> 
     )
 
 
-def look_up_objects(git: Git, names: Iterable[str | FileAt]) -> Iterator[ObjectInfo | NoObject]:
+def look_up_objects(
+    git: Git, names: Iterable[str | FileAt], shared: ObjectConnections | None = None
+) -> Iterator[ObjectInfo | NoObject]:
     """Yield the kind and size of each object, or why there is none, in the order of ``names``."""
-    with ObjectReader(git, "--batch-check", read_object_info) as reader:
+    with ObjectReader(git, "--batch-check", read_object_info, shared) as reader:
         yield from reader.read_all(names)
 
 

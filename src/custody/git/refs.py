@@ -10,7 +10,7 @@ from msgspec import Struct
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.core.patterns import lazy_pattern
-from custody.git.chunk_reader import ChunkReader, make_git_output_error, parse_object_id
+from custody.git.chunk_reader import ChunkReader, make_git_output_error, parse_commit_sha, parse_object_id
 from custody.git.command import Git
 from custody.git.failure import escape_git_output
 
@@ -23,6 +23,16 @@ class RepositoryHead(Struct, frozen=True):
 
     branch: bytes | None
     commit: CommitSha | None
+
+
+HEAD_OPTIONS = ("--quiet", "--revs-only", "HEAD", "--symbolic-full-name", "HEAD")
+"""Arguments of ``git rev-parse`` to print the commit and the branch, ``HEAD`` if detached; nothing without a commit."""
+
+
+def parse_head(answer: bytes) -> RepositoryHead | None:
+    """Parse what ``HEAD_OPTIONS`` print; None for an empty branch, and if a branch or tag is called HEAD."""
+    commit, _, name = answer.rstrip(b"\n").partition(b"\n")
+    return RepositoryHead(None if name == b"HEAD" else name, parse_commit_sha(commit)) if name else None
 
 
 class Ref(Struct, frozen=True):

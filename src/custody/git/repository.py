@@ -43,6 +43,7 @@ from custody.git.objects import (
     FileAt,
     NoObject,
     Object,
+    ObjectConnections,
     ObjectInfo,
     ObjectReader,
     TreeEntry,
@@ -51,12 +52,14 @@ from custody.git.objects import (
     read_object,
 )
 from custody.git.refs import (
+    HEAD_OPTIONS,
     REF_FORMAT,
     Ref,
     Remotes,
     RemoteUrl,
     RepositoryHead,
     check_ref_prefix,
+    parse_head,
     parse_refs,
     parse_remote_url,
     read_remotes,
@@ -95,6 +98,12 @@ class Repository(Struct, frozen=True):
 
     place: RepositoryPlace
     limits: ProcessLimits = USUAL
+    connections: ObjectConnections | None = None
+    """The processes that read objects, if a command shares them."""
+
+    def share_connections(self) -> "Repository":
+        """Return the repository with processes that serve all its readers until ``connections`` is closed."""
+        return replace(self, connections=ObjectConnections())
 
     @property
     def git_dir(self) -> Path:
@@ -119,7 +128,12 @@ class Repository(Struct, frozen=True):
     # Names, read with references and configuration in the ``open`` environment (environment.py).
 
     def head(self) -> RepositoryHead:
-        """Return HEAD."""
+        """Return HEAD; for readers that share connections, that of the time when the repository was found."""
+        if self.connections is not None and self.place.head is not None:
+            return self.place.head
+        head = parse_head(self._open.run("rev-parse", *HEAD_OPTIONS))
+        if head is not None:
+            return head
         branch = self._open.run("symbolic-ref", "--quiet", "HEAD", statuses=_YES_NO)
         commit = self._open.run("rev-parse", "--quiet", "--verify", "HEAD", statuses=_YES_NO)
         return RepositoryHead(branch.rstrip(b"\n") or None, parse_commit_sha(commit.rstrip(b"\n")) if commit else None)
@@ -251,18 +265,18 @@ class Repository(Struct, frozen=True):
 
     def objects(self, bytes_max: int = OBJECT_BYTES_MAX) -> ObjectReader[Object]:
         """Return a reader of objects, for a ``with`` block; objects over ``bytes_max`` are reported as too large."""
-        return ObjectReader(self._sealed, "--batch", partial(read_object, bytes_max=bytes_max))
+        return ObjectReader(self._sealed, "--batch", partial(read_object, bytes_max=bytes_max), self.connections)
 
     def look_up(self, names: Iterable[str | FileAt]) -> Iterator[ObjectInfo | NoObject]:
         """Yield the kind and size of each object, or why there is none, in the order of ``names``."""
-        return look_up_objects(self._sealed, names)
+        return look_up_objects(self._sealed, names, self.connections)
 
     def ancestries(self, pairs: Collection[Ancestry]) -> frozenset[Ancestry]:
         """Return the true ``pairs``; a missing commit has no ancestors.
 
         Three processes serve any number of pairs; the cost is commits walked × descendants / 64.
         """
-        return find_ancestries(self._sealed, pairs)
+        return find_ancestries(self._sealed, pairs, self.connections)
 
     # The work tree; git never reads its files for us.
 
@@ -293,7 +307,7 @@ class Repository(Struct, frozen=True):
             self.objects() as objects,
             make_work_tree_commit(request, self._open, SealedObjects(objects, self.look_up)) as work,
         ):
-            repository = replace(self, place=replace(self.place, more_objects=work.objects))
+            repository = replace(self, place=replace(self.place, more_objects=work.objects), connections=None)
             yield WorkCommit(repository, work.commit, work.left_out)
 
     @property

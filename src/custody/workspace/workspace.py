@@ -15,7 +15,7 @@ from custody.capture.spool import Spool, format_rejected_gap
 from custody.core.errors import InputError, SpoolError, StoreError
 from custody.core.ids import DEFAULT_PROJECT, PENDING, StoreId, check_project_name
 from custody.core.wire.arrival import make_loss_arrival
-from custody.git import Repository, discover_repository
+from custody.git import ObjectConnections, Repository, discover_repository
 from custody.store import (
     SCHEMA_VERSION,
     Db,
@@ -45,6 +45,7 @@ class CommandResources:
         self._stores: dict[Hashable, Store] = {}
         self._opened: list[Store] = []
         self._values: dict[Hashable, object] = {}
+        self._connections: list[ObjectConnections] = []
 
     def idle_store(self, key: Hashable) -> Store | None:
         """Return the store shared under ``key``, unless it is another thread's or inside a transaction."""
@@ -72,8 +73,17 @@ class CommandResources:
         value: T = self._values[key]  # type: ignore[assignment]  # one key has values of one type
         return value
 
+    def share_git(self, repository: Repository) -> Repository:
+        """Return the repository with git processes that serve all its readers until the command ends."""
+        shared = repository.share_connections()
+        if shared.connections is not None:
+            self._connections.append(shared.connections)
+        return shared
+
     def close(self) -> None:
-        """Close every store that was shared."""
+        """Close every store that was shared, and end git."""
+        while self._connections:
+            self._connections.pop().close()
         self._stores.clear()
         while self._opened:
             self._opened.pop().close()
@@ -155,7 +165,10 @@ class Workspace(Struct, frozen=True, dict=True):
     @cached_property
     def repository(self) -> Repository:
         """Return the repository around the folder."""
-        return self.once(("repository", self.folder), lambda: discover_repository(self.folder))
+        resources = self.resources
+        if resources is None:
+            return discover_repository(self.folder)
+        return self.once(("repository", self.folder), lambda: resources.share_git(discover_repository(self.folder)))
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the result of ``make``, called once per command and ``key``; without a command, each time."""
