@@ -1,10 +1,13 @@
 """The repository: every use of git by other packages is a method of ``Repository``."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -37,7 +40,6 @@ from custody.git.diff import (
 )
 from custody.git.discovery import RepositoryPlace, locate_repository
 from custody.git.environment import make_open_environment, make_sealed_environment
-from custody.git.exchange import COMMITTER_ENVIRONMENT, Exchange, NotesTree, NoteWriteCount, check_notes_ref
 from custody.git.failure import check_revision, encode_git_argument
 from custody.git.objects import (
     FileAt,
@@ -64,7 +66,6 @@ from custody.git.refs import (
     parse_remote_url,
     read_remotes,
 )
-from custody.git.work_commit import USUAL_WORK, SealedObjects, WorkCommitRequest, WorkLimits, make_work_tree_commit
 from custody.git.work_tree_file import (
     FILE_BYTES_MAX,
     NoWorkFile,
@@ -73,7 +74,11 @@ from custody.git.work_tree_file import (
     read_work_file,
     resolve_work_tree_path,
 )
-from custody.git.work_tree_settings import list_tracked_files, read_path_setting
+
+if TYPE_CHECKING:
+    from custody.git.exchange import Exchange, NoteWriteCount
+    from custody.git.work_commit import WorkLimits
+
 
 OBJECT_BYTES_MAX = 64 << 20
 SHALLOW_BYTES_MAX = 64 << 20
@@ -84,7 +89,7 @@ _YES_NO = (0, 1)
 _RENAMES = ("--no-renames", "--find-renames")
 
 
-def discover_repository(folder: Path, limits: ProcessLimits = USUAL) -> "Repository":
+def discover_repository(folder: Path, limits: ProcessLimits = USUAL) -> Repository:
     """Find the repository around ``folder`` with one git process; raises ``InputError`` without one."""
     return Repository(locate_repository(folder, limits), limits)
 
@@ -101,7 +106,7 @@ class Repository(Struct, frozen=True):
     connections: ObjectConnections | None = None
     """The processes that read objects, if a command shares them."""
 
-    def share_connections(self) -> "Repository":
+    def share_connections(self) -> Repository:
         """Return the repository with processes that serve all its readers until ``connections`` is closed."""
         return replace(self, connections=ObjectConnections())
 
@@ -180,10 +185,14 @@ class Repository(Struct, frozen=True):
 
     def list_tracked_files(self, paths: Iterable[RepoPath]) -> frozenset[RepoPath]:
         """Return the files in the index at or below ``paths``."""
+        from custody.git.work_tree_settings import list_tracked_files
+
         return list_tracked_files(self._open, paths)
 
     def hooks_path(self) -> Path | None:
         """Return ``core.hooksPath``, relative to the work tree, if it is set."""
+        from custody.git.work_tree_settings import read_path_setting
+
         return read_path_setting(self._open, "core.hooksPath")
 
     def remotes(self) -> Remotes:
@@ -196,6 +205,8 @@ class Repository(Struct, frozen=True):
 
     def exchange(self, folder: Path) -> Exchange:
         """Return the evidence in ``folder`` that is exchanged with remotes."""
+        from custody.git.exchange import Exchange
+
         return Exchange(folder, self.object_format, self.limits)
 
     def write_notes(
@@ -205,6 +216,8 @@ class Repository(Struct, frozen=True):
 
         Existing notes that are not ``is_ours`` stay. If the reference moved meanwhile, this fails without losing data.
         """
+        from custody.git.exchange import COMMITTER_ENVIRONMENT, NotesTree, check_notes_ref
+
         name = check_notes_ref(ref)
         refs = list(self.refs(f"{name.rpartition('/')[0]}/"))
         tip = next((reference.id for reference in refs if reference.name == name.encode()), None)
@@ -293,16 +306,18 @@ class Repository(Struct, frozen=True):
         return read_work_file(self.work_tree, path, bytes_max)
 
     @contextmanager
-    def with_work_tree(self, *, limits: WorkLimits = USUAL_WORK) -> Iterator["WorkCommit"]:
+    def with_work_tree(self, *, limits: WorkLimits | None = None) -> Iterator[WorkCommit]:
         """Yield the work tree on disk as a commit on top of HEAD.
 
         The commit and its new objects are in a temporary folder that is deleted at the end of the block. The same files
         give the same id: the commit has the time of HEAD. ``make_work_tree_commit`` decides what it contains; only
         files whose stat differs from the index are read.
         """
+        from custody.git.work_commit import USUAL_WORK, SealedObjects, WorkCommitRequest, make_work_tree_commit
+
         if self.work_tree is None:
             raise InputError(f"'{self.git_dir}' has no work tree", hint="run inside a work tree, or name one with -C")
-        request = WorkCommitRequest(self.place, self.work_tree, self.head().commit, self.limits, limits)
+        request = WorkCommitRequest(self.place, self.work_tree, self.head().commit, self.limits, limits or USUAL_WORK)
         with (
             self.objects() as objects,
             make_work_tree_commit(request, self._open, SealedObjects(objects, self.look_up)) as work,

@@ -23,7 +23,6 @@ from custody.store import (
     Store,
     StoreEnvironment,
     StoreUnwritable,
-    open_postgres,
     open_sqlite,
     open_sqlite_overlay,
     open_sqlite_to_read,
@@ -352,6 +351,8 @@ class Workspace(Struct, frozen=True, dict=True):
     def _database(self) -> Db:
         if self.database is None:
             return open_sqlite(self._file)
+        from custody.store import open_postgres
+
         return open_postgres(self.database, self.project, bound=self.bound)
 
     def _store(self, db: Db) -> Store:
