@@ -15,8 +15,7 @@ from msgspec import Struct
 
 from custody.core.patterns import lazy_pattern
 from custody.core.plural import count_noun
-from custody.dupes.app.check import SUGGESTIONS_MAX
-from custody.dupes.app.labels import ANSWERS
+from custody.dupes.wire import ANSWERS, SUGGESTIONS_MAX
 from custody.terminal.frame import current_screen, json_option, open_command_workspace, print_command_report
 from custody.terminal.screen import (
     WRAP_INDENT,

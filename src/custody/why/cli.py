@@ -36,7 +36,6 @@ from custody.terminal.screen import (
     text_columns,
     wrap_text,
 )
-from custody.why.report import ChainLink
 
 if TYPE_CHECKING:
     from custody.attribution.wire import Attribution
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
         AnyLink,
         CallLink,
         ChainCommit,
+        ChainLink,
         ChangeLink,
         EndLink,
         LineLink,
@@ -208,7 +208,7 @@ def why_command(  # noqa: PLR0913 - one for each argument and option
     return print_command_report(report, lines, as_json=as_json)
 
 
-L = TypeVar("L", bound=ChainLink)
+L = TypeVar("L", bound="ChainLink")
 
 
 def _links(report: WhyReport, kind: type[L]) -> list[L]:

@@ -24,7 +24,7 @@ from custody.dupes.relations import GitRelations, find_change_relations
 from custody.dupes.rules import DedupeRules
 from custody.dupes.score import REPORTED, decide_duplicate_verdict
 from custody.dupes.signature import SIGNATURE_VERSION, sketch_change
-from custody.dupes.wire import DupesCheckReport, DupesEvidence, DuplicateSuggestion
+from custody.dupes.wire import SUGGESTIONS_MAX, DupesCheckReport, DupesEvidence, DuplicateSuggestion
 from custody.git import Ancestry, Repository
 from custody.store import Store
 from custody.workspace.rules_in_force import load_workspace_rules
@@ -66,8 +66,6 @@ def _is_match_reverted(match: ChangeMatch, matches: Sequence[ChangeMatch]) -> bo
 
 EXACT_MAX = 5
 """Matches that are read from git and compared exactly, best first; reading them is slow."""
-SUGGESTIONS_MAX = 5
-"""Default number of reported suggestions."""
 
 
 def dupes_check(

@@ -23,7 +23,7 @@ from custody.dupes.packing import unpack_signature
 from custody.dupes.queries import DupesTables, list_duplicate_answers, query_pair_answers
 from custody.dupes.score import measure_similarities
 from custody.dupes.weights import SHIPPED
-from custody.dupes.wire import DupesLabelReport
+from custody.dupes.wire import DUPLICATE_ANSWERS, DupesLabelReport
 from custody.intake.record import redact_event_payload
 from custody.store import Store
 from custody.workspace.machine import machine_user_name
@@ -31,9 +31,6 @@ from custody.workspace.workspace import Workspace
 
 LEARNED_ANSWERS_MIN = 20
 """Minimum number of answers to calibrate the probabilities of a repository."""
-DUPLICATE_ANSWERS = ("duplicate", "same-feature", "competing")
-"""Answers which mean that only one of two changes should be merged."""
-ANSWERS = (*DUPLICATE_ANSWERS, "related", "different")
 
 
 class ChangeEnds(Struct, frozen=True):

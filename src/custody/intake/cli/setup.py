@@ -10,7 +10,7 @@ import click
 
 from custody.core.errors import InputError
 from custody.core.plural import count_noun
-from custody.intake.install.init import TITLES
+from custody.intake.settings.agent_table import TITLES
 from custody.terminal.frame import current_screen, json_option, open_command_workspace, print_command_report
 from custody.terminal.screen import Role, Screen, StyledText, TextLine, escape_controls, wrap_text
 

@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import MappingProxyType
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -64,9 +63,6 @@ class Recorder(Struct, frozen=True):
 
 
 RECORDER = Recorder()
-
-TITLES = MappingProxyType({agent.name: agent.title for agent in AGENTS.values()})
-"""Display names of the agents that can be set up."""
 
 
 class InitRequest(Struct, frozen=True, kw_only=True):

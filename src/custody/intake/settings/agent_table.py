@@ -319,3 +319,7 @@ def _read_settings_leniently(path: Path) -> bytes:
         return read_optional_settings(path) or b""
     except (InputError, OSError):
         return b""  # only the version is missing then
+
+
+TITLES = MappingProxyType({agent.name: agent.title for agent in AGENTS.values()})
+"""Display names of the agents that can be set up."""

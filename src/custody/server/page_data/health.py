@@ -13,7 +13,8 @@ from custody.core.wire.report import Chain, DoctorCheck, VerifyReport
 from custody.core.wire.time import format_timestamp
 from custody.intake.install.agent_status import NOT_SET_UP, SET_UP, HookStatus, read_hook_status
 from custody.intake.install.doctor import run_quick_doctor_checks
-from custody.intake.install.init import TITLES, find_installed_agents
+from custody.intake.install.init import find_installed_agents
+from custody.intake.settings.agent_table import TITLES
 from custody.ledger.verify import check_ledger_integrity
 from custody.server.app.jobs import list_project_jobs
 from custody.server.queries import ActivityTables

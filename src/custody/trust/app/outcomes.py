@@ -31,12 +31,10 @@ from custody.trust.app.subject import OutcomeSubject, resolve_outcome_subject
 from custody.trust.model import ChangeComplexity, DecisionEntry, DecisionType
 from custody.trust.rules import TrustRules
 from custody.trust.score import decision_complexity_from_lines
-from custody.trust.wire import AgentOutcome, PairLabelReport, TrustOutcomeReport
+from custody.trust.wire import AgentOutcome, OutcomeWord, PairLabelReport, TrustOutcomeReport
 from custody.workspace.change import list_change_additions
 from custody.workspace.machine import machine_user_name
 from custody.workspace.workspace import Workspace
-
-OutcomeWord = Literal["merged", "changed", "closed", "reverted"]
 
 DECISIONS = MappingProxyType(
     {

@@ -12,7 +12,7 @@ import click
 from custody.core.errors import InputError
 from custody.core.plural import count_noun
 from custody.terminal.frame import json_option, open_command_workspace, print_command_report
-from custody.trust.app.outcomes import OutcomeWord
+from custody.trust.wire import OutcomeWord
 
 if TYPE_CHECKING:
     from custody.trust.wire import (

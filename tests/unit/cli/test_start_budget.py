@@ -1,0 +1,108 @@
+"""What each verb may load and start: the budget that keeps commands quick.
+
+A module costs about 0.3 ms, a dataclass 0.8 ms, a git process 1 to 3 ms. Raise a number only with a reason.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec import Struct
+from msgspec.json import decode
+
+from custody.cli.verb_table import SECTIONS
+from tests.builders.questions import LINE, a_project
+
+PROBE = """
+import atexit, json, os, sqlite3, subprocess, sys
+cost = {"git": 0, "stores": 0}
+def counted(name, real):
+    def call(*arguments, **options):
+        cost[name] += 1
+        return real(*arguments, **options)
+    return call
+subprocess.Popen.__init__ = counted("git", subprocess.Popen.__init__)
+sqlite3.connect = counted("stores", sqlite3.connect)
+words, sys.argv = sys.argv[1:], ["custody", *sys.argv[1:]]
+@atexit.register
+def tell():
+    ours = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "custody"}
+    outside = (vars(module).values() for name, module in ours.items() if not name.startswith("custody.capture.hook"))
+    kinds = {kind for values in outside for kind in values if isinstance(kind, type)}
+    cost["modules"] = len(ours)
+    cost["dataclasses"] = sorted(
+        kind.__qualname__ for kind in kinds
+        if "__dataclass_fields__" in vars(kind) and kind.__module__.startswith("custody.")
+    )
+    print(json.dumps(cost), file=sys.stderr)
+from custody.cli.main import main
+main()
+"""
+
+
+class StartCost(Struct, forbid_unknown_fields=True):
+    """What one command loaded and started."""
+
+    modules: int
+    dataclasses: list[str]
+    git: int
+    stores: int
+
+
+def measure_start(folder: Path, *words: str) -> StartCost:
+    """Run a command in ``folder`` and return what it cost."""
+    command = [sys.executable, "-c", PROBE, *words]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env={**os.environ})
+    assert done.returncode in (0, 1), done.stderr
+    return decode(done.stderr.splitlines()[-1], type=StartCost)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("project") / "work"
+    a_project(folder)
+    for verb in ("blame", "why"):  # the first question stores what the next ones read
+        measure_start(folder, verb, f"src/app.py{':1' * (verb == 'why')}")
+    yield folder
+
+
+BUDGETS = {
+    # modules, git processes, store openings
+    ("blame", "src/app.py"): (0, 0, 0),
+    ("log",): (0, 0, 0),
+    ("why", f"src/app.py:{LINE}"): (0, 0, 0),
+    ("gate", "HEAD~1..HEAD"): (0, 0, 0),
+    ("stats",): (0, 0, 0),
+    ("records",): (0, 0, 0),
+    ("show", "1"): (0, 0, 0),
+    ("verify",): (0, 0, 0),
+    ("trust", "list"): (0, 0, 0),
+    ("cite", "list"): (0, 0, 0),
+    ("graph", "show"): (0, 0, 0),
+    ("dupes", "index"): (0, 0, 0),
+    ("rules", "trust"): (0, 0, 0),
+    ("doctor",): (0, 0, 0),
+    ("export",): (0, 0, 0),
+    ("remote", "list"): (0, 0, 0),
+}
+HELP_MODULES_MAX = 0
+
+
+def test_each_verb_stays_within_its_budget(project: Path) -> None:
+    found = {words: measure_start(project, *words) for words in BUDGETS}
+    spent = {words: (cost.modules, cost.git, cost.stores) for words, cost in found.items()}
+    over = {
+        words: cost for words, cost in spent.items() if any(a > b for a, b in zip(cost, BUDGETS[words], strict=True))
+    }
+    assert over == {}, json.dumps({" ".join(words): cost for words, cost in over.items()}, indent=1)
+    assert {words: cost.dataclasses for words, cost in found.items() if cost.dataclasses} == {}
+
+
+def test_help_imports_no_engine(project: Path) -> None:
+    found = {verb: measure_start(project, verb, "--help") for verbs in SECTIONS.values() for verb in verbs}
+    assert {verb: cost.modules for verb, cost in found.items() if cost.modules > HELP_MODULES_MAX} == {}
+    assert {verb for verb, cost in found.items() if cost.git or cost.stores or cost.dataclasses} == set()
