@@ -12,18 +12,9 @@ from msgspec import Struct
 from custody.core.errors import CustodyError, GitError
 from custody.core.ids import CommitSha
 from custody.dupes.app.patch_identity import decode_file_hunks
-from custody.dupes.facts.extractor import (
-    classify_file_channel,
-    detect_file_language,
-    extract_file_facts,
-    is_generated_file,
-    refine_channel,
-)
 from custody.dupes.facts.model import Channel, Facts
-from custody.dupes.facts.touched_facts import find_touched_facts
 from custody.dupes.model import ChangeDescription, ChangedPiece, ChangeSketch, Shape
 from custody.dupes.rules import DedupeRules
-from custody.dupes.signature import sketch_change
 from custody.git import (
     ChangeKind,
     Commit,
@@ -142,6 +133,8 @@ def sketch_change_batch(batch: ChangeBatch) -> list[SketchedChange | UnreadableC
 
 
 def _sketch_read_change(read: ReadChange | UnreadableChange, rules: DedupeRules) -> SketchedChange | UnreadableChange:
+    from custody.dupes.signature import sketch_change
+
     if isinstance(read, UnreadableChange):
         return read
     change = read.description
@@ -222,6 +215,9 @@ class _Reader:
             yield self._piece(file, parsed=position < FILES_PARSED_MAX)
 
     def _piece(self, file: FileDiff, *, parsed: bool) -> ChangedPiece:
+        from custody.dupes.facts.extractor import classify_file_channel
+        from custody.dupes.facts.touched_facts import find_touched_facts
+
         change = file.change
         path = str(change.path)
         channel = classify_file_channel(path, self._rules.channel_patterns)
@@ -250,6 +246,8 @@ class _Reader:
 
     def _file(self, path: str, blob: str) -> FileReading:
         """Return the facts of a file; a file in an unsupported language is not read."""
+        from custody.dupes.facts.extractor import detect_file_language
+
         language = detect_file_language(path)
         if language is None:
             return NOT_READ
@@ -260,6 +258,8 @@ class _Reader:
         return reading
 
     def _read_file(self, path: str, blob: str) -> FileReading:
+        from custody.dupes.facts.extractor import extract_file_facts, is_generated_file
+
         answer = self._objects.read(blob)
         if isinstance(answer, NoObject):
             return FileReading(Facts(degraded=f"its content is {answer.reason}"))
@@ -270,6 +270,8 @@ class _Reader:
 
 def _refine_file_channel(channel: Channel, reading: FileReading) -> Channel:
     """Return the channel by content: a production file may turn out to be tests or generated."""
+    from custody.dupes.facts.extractor import refine_channel
+
     if channel is Channel.PRODUCTION and reading.is_generated:
         return Channel.GENERATED
     return refine_channel(channel, reading.facts)

@@ -1,8 +1,11 @@
 """Index changes to compare others with; incremental, and resumed after an interruption."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -19,7 +22,6 @@ from custody.dupes.app.search import index_rows_from_sketch
 from custody.dupes.app.select import REFS, resolve_change_ranges, select_changes
 from custody.dupes.model import ChangeRow
 from custody.dupes.packing import pack_signature
-from custody.dupes.pool import Backend, pool_map
 from custody.dupes.queries import DupesTables
 from custody.dupes.rules import DedupeRules
 from custody.dupes.score import select_query_terms
@@ -28,6 +30,10 @@ from custody.dupes.wire import DupesIndexReport, UnreadChange
 from custody.store import Store
 from custody.workspace.rules_in_force import load_workspace_rules
 from custody.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from custody.dupes.pool import Backend
+
 
 BATCH = 32
 """Changes per batch of a worker, and per transaction."""
@@ -89,6 +95,8 @@ def sketch_changes(
     folder: str, refs: Iterable[ChangeRef], rules: DedupeRules, *, workers: int, backend: Backend = "processes"
 ) -> Iterator[SketchedChange | UnreadableChange]:
     """Read and sketch changes with several workers; results keep the order of ``refs``."""
+    from custody.dupes.pool import pool_map
+
     plain_rules = serialize_dedupe_rules(rules)
     batches = (ChangeBatch(folder, batch, plain_rules) for batch in _batch_change_refs(refs))
     for changes in pool_map(sketch_change_batch, batches, workers=workers, backend=backend):

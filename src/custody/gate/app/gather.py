@@ -1,7 +1,10 @@
 """Gathering of all evidence that the gate's checks need about one change."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -15,7 +18,6 @@ from custody.core.errors import InputError, StoreError
 from custody.core.ids import StoreId
 from custody.dupes.app.indexed_changes import get_newest_change_id
 from custody.gate.app.change import ChangeUnderReview, Policy
-from custody.gate.app.contradictions import ContradictionCheck
 from custody.gate.app.texts import has_prose
 from custody.gate.model import (
     AddedRange,
@@ -41,12 +43,15 @@ from custody.trust.app.approval_decision import (
     make_approval_query,
     report_agent_approval,
 )
-from custody.trust.app.audit_key import open_audit_key
 from custody.trust.app.authors import AuthorLines, Operators, trust_author_from_answer
 from custody.trust.app.decision_assurance import DecisionPolicy
 from custody.trust.wire import AgentApproval
 from custody.workspace.change import Addition
 from custody.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from custody.gate.app.contradictions import ContradictionCheck
+
 
 READ_IT = "have a person read it"
 ASK_DOCTOR = "run 'custody doctor'"
@@ -104,6 +109,8 @@ def gather_evidence(
 
 def _gather_attribution_evidence(workspace: Workspace, review: ChangeUnderReview, policy: Policy) -> GatheredEvidence:
     """Return who wrote the added lines, and the decisions about these agents."""
+    from custody.gate.app.contradictions import ContradictionCheck
+
     change = review.change
     recorded = _read_gate_record_state(workspace)  # first: the queries below may create the store
     if not change.additions and not review.left_out:
@@ -210,6 +217,8 @@ def _ask_about_trust(
 
     Lines of unknown authors belong to the attribution check.
     """
+    from custody.trust.app.audit_key import open_audit_key
+
     lines = Counter[ChangeAuthor]()
     for _, added_range in evidence.ranges:
         if added_range.author is not None:
