@@ -234,7 +234,7 @@ def _propose(target: Target, form: str) -> None:
 def _check_not_approved(target: Target) -> None:
     if target.ground.setting is not Setting.ALONE:
         assert target.verdict is not None
-        assert target.verdict.level != "approve", "a change that nobody vouches for was approved"
+        assert target.verdict.level != "approve", "a change without a voucher was approved"
 
 
 for _form, (_, _how) in SILENT.items():
