@@ -32,10 +32,10 @@ from custody.cite.missing_names import (
 from custody.cite.opened_check import CHECKS, PageReading, Readings, WritingTimes
 from custody.cite.queries.registry import (
     RegistryTables,
+    find_newest_pull_requests,
     find_source_readings,
     find_source_url_readings,
     has_session_tool_calls,
-    newest_pull_requests,
 )
 from custody.cite.registry import collect_source_readings
 from custody.cite.rules import CiteRules
@@ -387,7 +387,7 @@ class ReportEvidence:
 
     def _tracker(self, sessions: frozenset[SessionId]) -> Tracker | str:
         """Return what records show about the issue tracker, or why they show nothing."""
-        observed = newest_pull_requests(self._store, FACTS_MAX)
+        observed = find_newest_pull_requests(self._store, FACTS_MAX)
         facts = [pull.view for pull in observed if pull.view.repository is not None]
         names = {fact.repository for fact in facts}
         if not facts:

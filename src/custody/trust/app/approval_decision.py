@@ -18,7 +18,7 @@ from custody.trust.app.acceptance import AcceptanceAccount
 from custody.trust.app.approval_case import (
     ApprovalQuery,
     digest_approval_chain_heads,
-    list_reservations,
+    list_approval_reservations,
     sort_approval_authors,
 )
 from custody.trust.app.authors import AuthorLines
@@ -140,7 +140,7 @@ def decide_change_approval(
     return _ChangeApproval(store, question).decide(reserved)
 
 
-def look_at_approval(workspace: Workspace, question: ApprovalQuestion) -> SpentApproval:
+def preview_approval(workspace: Workspace, question: ApprovalQuestion) -> SpentApproval:
     """Return the approvals of a change with the reservations of every place that counts; nothing is recorded."""
     ledger = _open_ledger(workspace, question)
     state = LedgerState() if ledger is None else ledger.read(_since_ns(question))
@@ -241,7 +241,7 @@ def _list_wanted_reservations(
 def _list_arrivals(
     workspace: Workspace, store: Store, question: ApprovalQuestion, result: ApprovalResult
 ) -> Iterator[Arrival]:
-    known = list_reservations(store, _since_ns(question), question.query.rules)
+    known = list_approval_reservations(store, _since_ns(question), question.query.rules)
     taken: set[tuple[str, str]] = set()
     for answer, reservation in _list_wanted_reservations(question, result):
         if any(each.covers(reservation) for each in known):

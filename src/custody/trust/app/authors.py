@@ -120,12 +120,12 @@ class Operators:
         if key not in self._known:
             observed = list_session_views(self._store, session)
             # Only generic events name operators. An operator gives no trust, so this one detail needs no hook.
-            views = (view.view for view in observed if claims or self._is_told_here(view.record))
+            views = (view.view for view in observed if claims or self._is_recorded_here(view.record))
             merged = merge_session_views(view for view in views if view.agent == agent)
             self._known[key] = None if merged is None else merged.operator
         return self._known[key]
 
-    def _is_told_here(self, record: Record) -> bool:
+    def _is_recorded_here(self, record: Record) -> bool:
         return record.entry.kind not in IMPORTED_KINDS and not is_imported_record(record, self._chains)
 
 
