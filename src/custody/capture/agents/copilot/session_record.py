@@ -180,13 +180,13 @@ def _read_session_cwd(data: bytes) -> str | None:
 
 def _has_work_tree_path(file: Path, trees: Sequence[str]) -> bool:
     marks = [f"{tree.rstrip('/')}/".encode("utf-8", "surrogateescape") for tree in trees]
-    looked_at = 0
+    searched_bytes = 0
     try:
         for line in read_jsonl_lines(file):
-            looked_at += line.size
+            searched_bytes += line.size
             if any(mark in line.data for mark in marks):
                 return True
-            if looked_at > SEARCHED_BYTES_MAX:
+            if searched_bytes > SEARCHED_BYTES_MAX:
                 return False
     except OSError:
         return True  # reported when it is read
