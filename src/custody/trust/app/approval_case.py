@@ -123,7 +123,7 @@ class ApprovalQuery:
         known = self.refresh_author_score(known)
         agent, folded = AgentName(author.agent), known.position.folded
         state = settle_score_state(agent, folded, self.query.now_ns, rules, running=running)
-        change = self.proposed_change()
+        change = self.make_proposed_change()
         newest_ns = max((change.newest_ns, *(reservation.at_ns for reservation in reserved)))
         return ApprovalCase(
             change=replace(change, newest_ns=newest_ns),
@@ -197,7 +197,7 @@ class ApprovalQuery:
         )
 
     def _make_level_case(self, author: ChangeAuthor) -> LevelCase:
-        change = self.proposed_change()
+        change = self.make_proposed_change()
         return LevelCase(author.agent, HERE, change.areas, author.operator, change.lines, self.query.now_ns)
 
     def _select_counting(self, agent: str, decisions: Sequence[ObservedView[Decision]]) -> CountingEntries:
@@ -279,7 +279,7 @@ class ApprovalQuery:
             last = next((patch for diff in diffs if (patch := compute_patch_identity(diff.files)) is not None), None)
         return tuple(dict.fromkeys(patch for patch in (whole, last) if patch is not None))
 
-    def proposed_change(self) -> ProposedChange:
+    def make_proposed_change(self) -> ProposedChange:
         """Return the change as trust judges it."""
         change, rules = self._change, self.query.rules
         last_ns = 0 if change.period is None else change.period.last_ns

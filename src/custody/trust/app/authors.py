@@ -114,7 +114,7 @@ class Operators:
         self._chains: frozenset[StoreId] = context.ratings.believed
         self._known: dict[tuple[str, str, bool], str | None] = {}
 
-    def of(self, agent: str, session: SessionId, *, claims: bool) -> str | None:
+    def find_operator(self, agent: str, session: SessionId, *, claims: bool) -> str | None:
         """Return the operator of a session, with ``claims`` also a claimed one; None where no record names one."""
         key = (agent, session, claims)
         if key not in self._known:
@@ -134,7 +134,7 @@ def trust_author_from_answer(answer: LineAnswer, operators: Operators) -> Change
     trace = answer.trace
     if trace is None or not answer.owner.is_agent:
         return None
-    operator = operators.of(trace.agent, trace.session, claims=_is_untrusted_claim(answer))
+    operator = operators.find_operator(trace.agent, trace.session, claims=_is_untrusted_claim(answer))
     return ChangeAuthor(trace.agent, answer.model, operator)
 
 
