@@ -18,7 +18,7 @@ from custody.capture.line_reader import LINE_BYTES_MAX, FileLine
 from custody.core.errors import InputError
 from custody.core.ids import AgentName
 from custody.core.views import View
-from custody.core.wire.body import excerpt_payload_texts
+from custody.core.wire.body import excerpt_long_texts
 from custody.core.wire.canonical import Json, parse_json_bytes
 from custody.core.wire.event import TranscriptEvent
 from custody.core.wire.time import parse_timestamp
@@ -247,7 +247,7 @@ def find_parent_call(starts: Starts, session: str, subagent: str | None) -> str 
 
 def excerpt_fields(fields: Mapping[str, Json], names: Iterable[str]) -> dict[str, Json]:
     """Return the fields with the long texts in those of these ``names`` cut."""
-    return {**fields, **{name: excerpt_payload_texts(fields[name]) for name in names if name in fields}}
+    return {**fields, **{name: excerpt_long_texts(fields[name]) for name in names if name in fields}}
 
 
 def check_agent_version(number: int, version: str, known_major: int) -> Iterator[LineProblem]:

@@ -171,16 +171,16 @@ def trim_event_output(event: dict[str, Json]) -> dict[str, Json]:
 
 
 def _excerpt_event_field(fields: dict[str, Json], name: str) -> dict[str, Json]:
-    return {**fields, name: excerpt_payload_texts(fields[name])} if name in fields else fields
+    return {**fields, name: excerpt_long_texts(fields[name])} if name in fields else fields
 
 
-def excerpt_payload_texts(value: Json) -> Json:
+def excerpt_long_texts(value: Json) -> Json:
     """Return ``value`` with each long text cut to its beginning and end."""
     if isinstance(value, str):
         return _excerpt_long_text(value)
     if isinstance(value, list):
-        return [excerpt_payload_texts(item) for item in value]
-    return {key: excerpt_payload_texts(item) for key, item in value.items()} if isinstance(value, dict) else value
+        return [excerpt_long_texts(item) for item in value]
+    return {key: excerpt_long_texts(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def _excerpt_long_text(text: str) -> str:

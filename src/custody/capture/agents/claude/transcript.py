@@ -46,7 +46,7 @@ from custody.capture.transcripts import (
 )
 from custody.capture.typed_field import Fields, first_payload_string, get_agent_model, get_fields, get_items, get_string
 from custody.core.ids import AgentName
-from custody.core.wire.body import EDITING, excerpt_payload_texts
+from custody.core.wire.body import EDITING, excerpt_long_texts
 from custody.core.wire.canonical import Json
 from custody.core.wire.time import format_timestamp
 
@@ -132,7 +132,7 @@ def trim_event_outputs(event: dict[str, Json]) -> dict[str, Json]:
     tools = {get_string(get_fields(call).get("name")) for call in get_items(event.get("calls"))}
     trimmed = dict(payload)
     if "toolUseResult" in trimmed and not tools & EDITING:
-        trimmed["toolUseResult"] = excerpt_payload_texts(trimmed["toolUseResult"])
+        trimmed["toolUseResult"] = excerpt_long_texts(trimmed["toolUseResult"])
     message = trimmed.get("message")
     if isinstance(message, dict) and isinstance(message.get("content"), list):
         blocks: list[Json] = [_trim_message_block(block) for block in get_items(message["content"])]
@@ -420,8 +420,8 @@ def _trim_message_block(block: Json) -> Json:
     if not isinstance(block, dict):
         return block
     if block.get("type") == "tool_result" and "content" in block:
-        return {**block, "content": excerpt_payload_texts(block["content"])}
-    return excerpt_payload_texts(block) if block.get("type") in ("image", "document") else block
+        return {**block, "content": excerpt_long_texts(block["content"])}
+    return excerpt_long_texts(block) if block.get("type") in ("image", "document") else block
 
 
 # --- subagents --------------------------------------------------------------------------------------------------------

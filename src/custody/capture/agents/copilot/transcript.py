@@ -44,7 +44,7 @@ from custody.capture.transcripts import (
 )
 from custody.capture.typed_field import Fields, get_agent_model, get_fields, get_items, get_string
 from custody.core.ids import AgentName
-from custody.core.wire.body import excerpt_payload_texts
+from custody.core.wire.body import excerpt_long_texts
 from custody.core.wire.canonical import Json
 from custody.core.wire.time import format_timestamp
 
@@ -315,7 +315,7 @@ def trim_event_outputs(event: dict[str, Json]) -> dict[str, Json]:
     payload = event.get("payload")
     if not isinstance(payload, dict) or "words" not in payload:
         return event
-    return {**event, "payload": {**payload, "words": excerpt_payload_texts(payload["words"])}}
+    return {**event, "payload": {**payload, "words": excerpt_long_texts(payload["words"])}}
 
 
 READER = TranscriptReader(

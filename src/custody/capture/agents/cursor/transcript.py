@@ -43,7 +43,7 @@ from custody.capture.transcripts import (
 from custody.capture.typed_field import Fields, get_fields, get_items, get_string, parse_payload_json
 from custody.core.errors import InputError
 from custody.core.ids import AgentName
-from custody.core.wire.body import excerpt_payload_texts
+from custody.core.wire.body import excerpt_long_texts
 from custody.core.wire.canonical import Json
 from custody.core.wire.time import format_timestamp, parse_timestamp
 
@@ -335,4 +335,4 @@ READER = TranscriptReader(
 def _trim_tool_result(result: Json) -> Json:
     """Return a result with its long texts cut, also if it is JSON in a text."""
     value = parse_payload_json(result, "surrogatepass") if isinstance(result, str) else None
-    return excerpt_payload_texts(value if isinstance(value, dict) else result)
+    return excerpt_long_texts(value if isinstance(value, dict) else result)
