@@ -66,7 +66,7 @@ class Readings:
 
     openings: Sequence[PageReading]
     _by_key: Mapping[str, list[PageReading]] = field(init=False)
-    _unknown_outcome_keys: Sequence[str] = field(init=False)
+    _untold: Sequence[str] = field(init=False)
 
     def __post_init__(self) -> None:
         by_key: dict[str, list[PageReading]] = {}
@@ -75,7 +75,7 @@ class Readings:
                 by_key.setdefault(key, []).append(opening)
         untold = {compute_loose_source_key(reading.locator) for reading in self.openings if reading.is_outcome_unknown}
         object.__setattr__(self, "_by_key", by_key)
-        object.__setattr__(self, "_unknown_outcome_keys", sorted(key for key in untold if key is not None))
+        object.__setattr__(self, "_untold", sorted(key for key in untold if key is not None))
 
     def list_page_readings(self, url: str) -> list[PageReading]:
         """Return the readings of a page, oldest first."""
@@ -87,9 +87,7 @@ class Readings:
     def is_doubtful(self, url: str) -> bool:
         """Return whether a program that was given the URL, or its site's, may have opened the page unrecorded."""
         key = compute_loose_source_key(url)
-        below = key is not None and any(
-            key == page or key.startswith(f"{page.rstrip('/')}/") for page in self._unknown_outcome_keys
-        )
+        below = key is not None and any(key == page or key.startswith(f"{page.rstrip('/')}/") for page in self._untold)
         return below or any(reading.is_outcome_unknown for reading in self.list_page_readings(url))
 
 

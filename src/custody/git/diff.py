@@ -23,7 +23,7 @@ from custody.git.failure import check_full_object_id, to_pathspec_arguments
 # Parsing of ``git diff-tree --raw -z``: the changed files of a commit. Pure.
 
 
-_HEAD = re.compile(rb":([0-7]{6}) ([0-7]{6}) ([0-9a-f]+) ([0-9a-f]+) ([AMDTRC])\d{0,3}")
+_HEAD = re.compile(rb":([0-7]{6}) ([0-7]{6}) ([0-9a-f]+) ([0-9a-f]+) ([AMDTRC])(\d{0,3})")
 
 
 class ChangeKind(Enum):
@@ -49,11 +49,12 @@ class DiffSide:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A file before and after; None if it did not exist."""
+    """A file before and after; None if it did not exist. ``similarity`` is git's percentage for renames and copies."""
 
     kind: ChangeKind
     old: DiffSide | None
     new: DiffSide | None
+    similarity: int | None = None
 
     @property
     def path(self) -> RepoPath:
@@ -105,7 +106,7 @@ def _parse_file_change(reader: ChunkReader) -> FileChange:
     old, new = _parse_diff_side(old_path, match[1], match[3]), _parse_diff_side(new_path, match[2], match[4])
     if old is None and new is None:
         raise make_git_output_error("expected a file on at least one side", head)
-    return FileChange(kind, old, new)
+    return FileChange(kind, old, new, int(match[6]) if match[6] else None)
 
 
 def _parse_diff_side(path: RepoPath, mode: bytes, blob: bytes) -> DiffSide | None:

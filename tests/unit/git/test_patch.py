@@ -105,6 +105,7 @@ def test_a_rename_keeps_both_names(tmp_path: Path) -> None:
     assert file.change.kind is ChangeKind.RENAMED
     assert file.change.old and file.change.old.path == RepoPath(b"old\tname")
     assert file.change.new and file.change.new.path == RepoPath(b"new\nname")
+    assert file.change.similarity and 50 <= file.change.similarity < 100
     assert [hunk.added for hunk in file.hunks] == [(b"more\n",)]
 
 
