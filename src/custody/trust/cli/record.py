@@ -97,7 +97,7 @@ sign_key_option = click.option(
 @sign_key_option
 @json_option
 @click.pass_context
-def record_decision_command(  # noqa: PLR0913 - one argument for each option
+def record(  # noqa: PLR0913 - one argument for each option
     ctx: click.Context,
     words: tuple[str, ...],
     *,
@@ -300,9 +300,7 @@ STATES = MappingProxyType(
 @click.option("--actor", help="With --record: who records them (default: you).")
 @json_option
 @click.pass_context
-def list_reverts_command(
-    ctx: click.Context, history: str | None, *, record: bool, actor: str | None, as_json: bool
-) -> int:
+def reverts(ctx: click.Context, history: str | None, *, record: bool, actor: str | None, as_json: bool) -> int:
     """List reverts in git history.
 
     RANGE is BASE..HEAD, or a commit with all of its history (default: HEAD). Messages of git and GitHub are parsed, but

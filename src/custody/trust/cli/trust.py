@@ -17,15 +17,15 @@ from custody.trust.app.verify import trust_verify
 from custody.trust.cli.record import (
     SHORT_DIGITS,
     STORED,
-    list_reverts_command,
     open_trust_workspace,
-    record_decision_command,
+    record,
     render_acceptance_probability,
     render_decision_time,
     render_record,
     render_score,
     render_score_step,
     require_trust_repository,
+    reverts,
     sign_key_option,
 )
 from custody.trust.cli.simulate import simulate_command
@@ -143,8 +143,8 @@ def trust_command(ctx: click.Context, storage: Path | None) -> None:
 
 
 trust_command.add_command(simulate_command)
-trust_command.add_command(record_decision_command)
-trust_command.add_command(list_reverts_command)
+trust_command.add_command(record)
+trust_command.add_command(reverts)
 
 
 @trust_command.command("list")
