@@ -88,6 +88,7 @@ METHODS_KEPT: Mapping[str, str] = MappingProxyType(
         "OpenVersion.closed": _OLDER,
         "Proposals.of": _OLDER,
         "RemovedLines.by": _OLDER,
+        "Setting.under": _OLDER,
         "_SegmentQuery.of": _OLDER,
     }
 )

@@ -232,7 +232,7 @@ class Setting:
     value: RuleValue
     origins: tuple[RuleOrigin, ...] = (DEFAULT,)
 
-    def overlay(self, stronger: Assignment) -> "Setting":
+    def under(self, stronger: Assignment) -> "Setting":
         """Return this setting with a stronger assignment applied."""
         if stronger.entry is None:
             return Setting(self.rule, stronger.value, (stronger.origin,))
@@ -269,7 +269,7 @@ def overlay_rule_assignments(tables: RuleTables, entries: Iterable[Assignment | 
         if isinstance(entry, IgnoredKey):
             ignored.append(entry)
         else:
-            settings[entry.rule] = settings[entry.rule].overlay(entry)
+            settings[entry.rule] = settings[entry.rule].under(entry)
     built = {table: _build_rule_table(tables, table, settings) for table in tables}
     return EffectiveRules(MappingProxyType(built), tuple(settings.values()), tuple(ignored))
 

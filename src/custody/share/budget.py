@@ -28,7 +28,7 @@ from custody.share.wire import (
     encode_reservation_body,
 )
 from custody.store import Store
-from custody.trust.app.approval_case import list_approval_reservations
+from custody.trust.app.approval_case import list_reservations
 from custody.trust.app.approval_decision import EXACT
 from custody.trust.app.decision_log import arrival_from_decision
 from custody.trust.app.decisions import append_decision
@@ -211,7 +211,7 @@ def accept_shared_reservations(workspace: Workspace, body: ReservationBody, acto
 
 
 def _list_stored_reservations(store: Store, since_ns: int) -> ReservationList:
-    lines = [_line_from_reservation(reservation) for reservation in list_approval_reservations(store, since_ns)]
+    lines = [_line_from_reservation(reservation) for reservation in list_reservations(store, since_ns)]
     lines.sort(key=encode_reservation)
     return ReservationList(reservations=lines, version=digest_reservation_lines(lines))
 

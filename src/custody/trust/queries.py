@@ -27,12 +27,12 @@ def list_decisions_after(store: Store, agent: str, chain: StoreId, seq: int) -> 
     return store.views.look_up(Decision, "agent = ? AND store_id = ? AND seq > ?", (agent, chain, seq))
 
 
-def list_decisions_on_commit(store: Store, name: str) -> list[ObservedView[Decision]]:
+def decisions_on_commit(store: Store, name: str) -> list[ObservedView[Decision]]:
     """Return the decisions about a commit, as the commit or as the head of a change."""
     return store.views.look_up(Decision, "commit_sha = ? OR head = ?", (name, name))
 
 
-def list_decisions_with_patch(store: Store, patch: str) -> list[ObservedView[Decision]]:
+def decisions_with_patch(store: Store, patch: str) -> list[ObservedView[Decision]]:
     """Return the decisions about changes with a patch identity."""
     return store.views.look_up(Decision, "patch = ?", (patch,))
 

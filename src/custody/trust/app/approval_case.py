@@ -37,10 +37,10 @@ from custody.trust.model import Approval, ChangeAuthor, CurrentModel, Trust
 from custody.trust.past_decisions import HERE, AcceptanceMemory
 from custody.trust.queries import (
     ScoreTables,
+    decisions_on_commit,
+    decisions_with_patch,
     list_all_decisions,
     list_decision_corrections,
-    list_decisions_on_commit,
-    list_decisions_with_patch,
     list_unreviewed_decisions,
 )
 from custody.trust.rules import TrustRules
@@ -308,11 +308,11 @@ def sum_budget_use(
     reserved: Iterable[Reservation] = (),
 ) -> BudgetUse:
     """Return the lines merged without review in the budget window, without this patch; ``reserved`` is counted too."""
-    here = list_approval_reservations(store, budget_since_ns(query.now_ns, query.rules), query.rules)
+    here = list_reservations(store, budget_since_ns(query.now_ns, query.rules), query.rules)
     return sum_reserved_lines((*here, *reserved), author, change.areas, frozenset((change.patch, HEAD + change.head)))
 
 
-def list_approval_reservations(store: Store, since_ns: int, rules: TrustRules | None = None) -> list[Reservation]:
+def list_reservations(store: Store, since_ns: int, rules: TrustRules | None = None) -> list[Reservation]:
     """Return the approvals without review after a time that this store knows of."""
     return [
         _reservation_from_view(decision.view, rules or TrustRules())
@@ -345,8 +345,8 @@ def _count_erased_decisions(store: Store, author: ChangeAuthor, head: str, since
 
 def _read_decisions_on_change(store: Store, head: str, patches: Sequence[str]) -> list[ObservedView[Decision]]:
     """Return the decisions about a head or the same patch elsewhere, and their overrides."""
-    found = [*list_decisions_on_commit(store, head)]
-    found += [decision for patch in patches for decision in list_decisions_with_patch(store, patch)]
+    found = [*decisions_on_commit(store, head)]
+    found += [decision for patch in patches for decision in decisions_with_patch(store, patch)]
     about = {decision.record.ref: decision for decision in found}
     for decision in tuple(about.values()):
         for correction in list_decision_corrections(store, decision.view.agent, decision.view.id):

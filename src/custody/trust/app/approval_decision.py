@@ -18,7 +18,7 @@ from custody.trust.app.acceptance import AcceptanceAccount
 from custody.trust.app.approval_case import (
     ApprovalQuery,
     digest_approval_chain_heads,
-    list_approval_reservations,
+    list_reservations,
     sort_approval_authors,
 )
 from custody.trust.app.authors import AuthorLines
@@ -241,7 +241,7 @@ def _list_wanted_reservations(
 def _list_arrivals(
     workspace: Workspace, store: Store, question: ApprovalQuestion, result: ApprovalResult
 ) -> Iterator[Arrival]:
-    known = list_approval_reservations(store, _since_ns(question), question.query.rules)
+    known = list_reservations(store, _since_ns(question), question.query.rules)
     taken: set[tuple[str, str]] = set()
     for answer, reservation in _list_wanted_reservations(question, result):
         if any(each.covers(reservation) for each in known):

@@ -9,7 +9,7 @@ from custody.store import ObservedView, Store
 from custody.trust.app.decisions import decision_entries_from_views
 from custody.trust.engine import decision_order_key, find_valid_overrides, is_unreviewed
 from custody.trust.model import DecisionEntry, DecisionType
-from custody.trust.queries import list_decision_corrections, list_decisions_on_commit
+from custody.trust.queries import decisions_on_commit, list_decision_corrections
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def summarize_agent_decisions(store: Store, agent: str, names: Sequence[CommitSh
 
 
 def _look_up_decisions(store: Store, names: Sequence[CommitSha]) -> list[ObservedView[Decision]]:
-    return [decision for name in names for decision in list_decisions_on_commit(store, name)]
+    return [decision for name in names for decision in decisions_on_commit(store, name)]
 
 
 def _read_decision_corrections(store: Store, agent: str, ids: Sequence[str]) -> list[ObservedView[Decision]]:

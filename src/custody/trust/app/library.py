@@ -33,7 +33,7 @@ from custody.trust.model import (
     TrustTier,
     UnknownAgent,
 )
-from custody.trust.queries import list_decision_corrections, list_decisions_on_commit
+from custody.trust.queries import decisions_on_commit, list_decision_corrections
 from custody.trust.rules import TrustRules
 from custody.trust.score import approve_change_lines
 from custody.workspace.machine import machine_user_name
@@ -211,7 +211,7 @@ class TrustLineageManager:
         """Return the step of the last decision about a commit if the request repeats it exactly."""
         assert request.commit is not None, "the document's call names a commit"
         with self._workspace.reading() as store, read_settled_decisions(store):
-            about = list(decision_entries_from_views(list_decisions_on_commit(store, request.commit)))
+            about = list(decision_entries_from_views(decisions_on_commit(store, request.commit)))
             last = max(about, key=decision_order_key, default=None)
             if not isinstance(last, DecisionEntry) or list_decision_corrections(store, request.agent, last.id):
                 return None
