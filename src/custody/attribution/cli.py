@@ -217,8 +217,8 @@ def _name_certainty(attribution: Attribution) -> str:
     """Return how certain the author is; a person whom only self-reports name is marked."""
     if attribution.kind == "none":
         return ""
-    is_told = attribution.kind == "person" and attribution.grade == "claimed"
-    return f"{attribution.certainty}, self-reported" if is_told else attribution.certainty
+    is_self_reported = attribution.kind == "person" and attribution.grade == "claimed"
+    return f"{attribution.certainty}, self-reported" if is_self_reported else attribution.certainty
 
 
 class _BlameLayout:
@@ -438,12 +438,12 @@ def _list_author_bars(report: StatsReport, screen: Screen) -> list[AuthorBar]:
             AuthorBar(screen.cut(report.agent, LABEL_COLUMNS_MAX), own, totals.share, "agent"),
             AuthorBar("other agents", others, others / totals.lines, "agent"),
         ]
-    told = f"{report.self_reported:,} self-reported" if report.self_reported else ""
+    self_reported = f"{report.self_reported:,} self-reported" if report.self_reported else ""
     unknown = totals.none / totals.lines
     most = f"so at most {format_percent_up(totals.share + unknown)}" if totals.none else ""
     return [
         *bars,
-        AuthorBar("people", totals.person, totals.person / totals.lines, "person", told),
+        AuthorBar("people", totals.person, totals.person / totals.lines, "person", self_reported),
         AuthorBar("unknown", totals.none, unknown, "unknown", most),
     ]
 

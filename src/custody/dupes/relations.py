@@ -83,7 +83,7 @@ def is_release_title(title: str) -> bool:
     return bool(_RELEASE_TITLE.match(title))
 
 
-def is_bot_author(author: str) -> bool:
+def is_bot_change_author(author: str) -> bool:
     """Return whether a name is that of a bot."""
     return bool(_BOT.search(author))
 

@@ -106,7 +106,7 @@ def test_audits_are_drawn_from_what_would_merge() -> None:
 
 def test_agents_are_counted_apart() -> None:
     pasts = [*a_record(), *a_record(agent="other"), a_past(12), a_past(12, REJECTED, agent="other")]
-    by_agent = simulate_policy(pasts, RULES, since(11.5)).by_agent()
+    by_agent = simulate_policy(pasts, RULES, since(11.5)).tally_by_agent()
     assert {agent: (tally.approved, tally.bad) for agent, tally in by_agent.items()} == {
         "other": (1, 1),
         "robot": (1, 0),

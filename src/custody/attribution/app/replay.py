@@ -48,7 +48,7 @@ CACHED_KEYS_MAX = 1 << 16
 """Maximum keys of lines in memory."""
 
 
-def lineage_version(rules: AttributeRules) -> str:
+def compute_lineage_version(rules: AttributeRules) -> str:
     """Return the version of stored states; with another engine or other rules of lineage they are replayed again."""
     return f"{ENGINE_VERSION}:{rules.carry_words_share_min},{_FORMER_RULES}"
 
@@ -61,7 +61,7 @@ class Lineage:
         self.tables = LineageTables(store)
         self.rules = rules
         self._objects = objects
-        self.version = f"{lineage_version(rules)}:{store.views.version}"
+        self.version = f"{compute_lineage_version(rules)}:{store.views.version}"
         self._texts: dict[int, list[str]] = {}
         # Consecutive states share most lines. The cache lives as long as this object, and so does the text in it.
         self._make_key = lru_cache(maxsize=CACHED_KEYS_MAX)(make_lineage_key)

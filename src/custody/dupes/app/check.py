@@ -16,7 +16,7 @@ from custody.dupes.app.index import IndexRequest, dupes_index
 from custody.dupes.app.labels import load_duplicate_model
 from custody.dupes.app.report import report_change, report_evidence
 from custody.dupes.app.search import ChangeMatch, ChangeSearch, DuplicateCheck, DuplicateMatch
-from custody.dupes.app.select import resolve_change_range
+from custody.dupes.app.select import resolve_change_ref
 from custody.dupes.evidence import compute_change_overlap
 from custody.dupes.model import ChangeDescription, DuplicateVerdict
 from custody.dupes.queries import DupesTables, EvidenceRow
@@ -204,7 +204,7 @@ def _open_change_to_compare(
     if worktree == (change is not None):
         raise InputError("name a change to check", hint="pass either BASE..HEAD, a commit or --worktree")
     if change is not None:
-        yield workspace.repository, resolve_change_range(workspace.repository, change)
+        yield workspace.repository, resolve_change_ref(workspace.repository, change)
         return
     with workspace.repository.with_work_tree() as work:
         for left_out in work.left_out:

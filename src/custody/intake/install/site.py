@@ -120,7 +120,7 @@ def find_disabled_hooks(places: SettingsPlaces) -> dict[str, tuple[Path, str]]:
     """Return the agents whose settings disable all hooks, with the file and the setting that decides."""
     disabled = {}
     for agent in AGENTS.values():
-        settings = ((file, find_hooks_off_setting(file, agent)) for file in places.all_files(agent))
+        settings = ((file, find_hooks_off_setting(file, agent)) for file in places.list_files(agent))
         first = next(((file, key) for file, key in settings if key is not None), None)
         if first is not None and first[1]:
             disabled[agent.name] = (first[0], first[1])

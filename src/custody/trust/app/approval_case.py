@@ -37,11 +37,11 @@ from custody.trust.model import Approval, ChangeAuthor, CurrentModel, Trust
 from custody.trust.past_decisions import HERE, AcceptanceMemory
 from custody.trust.queries import (
     ScoreTables,
-    all_decisions,
-    corrections_of_decision,
     decisions_on_commit,
     decisions_with_patch,
-    unreviewed_decisions,
+    list_all_decisions,
+    list_decision_corrections,
+    list_unreviewed_decisions,
 )
 from custody.trust.rules import TrustRules
 from custody.workspace.change import ChangeRange
@@ -123,7 +123,7 @@ class ApprovalQuery:
         known = self.refresh_author_score(known)
         agent, folded = AgentName(author.agent), known.position.folded
         state = settle_score_state(agent, folded, self.query.now_ns, rules, running=running)
-        change = self.proposed_change()
+        change = self.make_proposed_change()
         newest_ns = max((change.newest_ns, *(reservation.at_ns for reservation in reserved)))
         return ApprovalCase(
             change=replace(change, newest_ns=newest_ns),
@@ -197,7 +197,7 @@ class ApprovalQuery:
         )
 
     def _make_level_case(self, author: ChangeAuthor) -> LevelCase:
-        change = self.proposed_change()
+        change = self.make_proposed_change()
         return LevelCase(author.agent, HERE, change.areas, author.operator, change.lines, self.query.now_ns)
 
     def _select_counting(self, agent: str, decisions: Sequence[ObservedView[Decision]]) -> CountingEntries:
@@ -242,7 +242,7 @@ class ApprovalQuery:
     @cached_property
     def _decisions(self) -> list[ObservedView[Decision]]:
         """Return all decisions, read once with the first author."""
-        return all_decisions(self._store)
+        return list_all_decisions(self._store)
 
     def _decisions_about_agent(self, agent: str) -> list[ObservedView[Decision]]:
         return [decision for decision in self._decisions if decision.view.agent == agent]
@@ -280,7 +280,7 @@ class ApprovalQuery:
             each = [compute_patch_identity(diff.files) for diff in diffs]
         return tuple(dict.fromkeys(patch for patch in (whole, *each) if patch is not None))
 
-    def proposed_change(self) -> ProposedChange:
+    def make_proposed_change(self) -> ProposedChange:
         """Return the change as trust judges it."""
         change, rules = self._change, self.query.rules
         last_ns = 0 if change.period is None else change.period.last_ns
@@ -317,7 +317,7 @@ def list_reservations(store: Store, since_ns: int, rules: TrustRules | None = No
     """Return the approvals without review after a time that this store knows of."""
     return [
         _reservation_from_view(decision.view, rules or TrustRules())
-        for decision in unreviewed_decisions(store, since_ns)
+        for decision in list_unreviewed_decisions(store, since_ns)
     ]
 
 
@@ -352,7 +352,7 @@ def _read_decisions_on_change(
     found += [decision for patch in patches for decision in decisions_with_patch(store, patch)]
     about = {decision.record.ref: decision for decision in found}
     for decision in tuple(about.values()):
-        for correction in corrections_of_decision(store, decision.view.agent, decision.view.id):
+        for correction in list_decision_corrections(store, decision.view.agent, decision.view.id):
             about.setdefault(correction.record.ref, correction)
     return list(about.values())
 

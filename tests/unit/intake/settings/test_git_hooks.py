@@ -65,7 +65,7 @@ def take_out(built: Built, name: str = "post-commit") -> Edit:
     path = built.path / ".git/hooks" / name
     edit = make_git_unhook_edit(path, manifest.notes.get(str(path)))
     apply_settings_edits([edit])
-    manifest.without([str(path)]).keep()
+    manifest.drop_files([str(path)]).keep()
     return edit
 
 
@@ -156,7 +156,7 @@ def test_uninstall_brings_every_byte_and_mode_back(built: Built, name: str) -> N
 def test_without_notes_ours_goes_and_theirs_stays(built: Built, name: str) -> None:
     path = a_hook(built, SHAPES[name])
     set_up(built)
-    Manifest.of(built.path / ".git/custody").without([str(path)]).keep()
+    Manifest.of(built.path / ".git/custody").drop_files([str(path)]).keep()
     take_out(built)
     assert b"custody" not in path.read_bytes()
     assert path.read_bytes().rstrip(b"\n") == SHAPES[name].data.rstrip(b"\n")

@@ -233,7 +233,7 @@ def test_notes_come_back_as_they_were_kept(tmp_path: Path) -> None:
     )  # fmt: skip
     Manifest.of(tmp_path).with_notes([note]).keep()
     assert Manifest.of(tmp_path).notes == {note.path: note}
-    Manifest.of(tmp_path).without([note.path]).keep()
+    Manifest.of(tmp_path).drop_files([note.path]).keep()
     assert list(tmp_path.iterdir()) == []
 
 
