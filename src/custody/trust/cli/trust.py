@@ -253,6 +253,7 @@ def render_trust_list(report: TrustListReport, screen: Screen) -> Iterator[TextL
     """Yield a table of the agents with their trust, their reviews and the lines that they may merge without review."""
     if not report.agents:
         yield "no decisions recorded yet"
+        yield StyledText("hint: custody trust record AGENT accepted COMMIT records a review", "muted")
         return
     yield from _render_trust_table(report.agents, screen)
     yield ""

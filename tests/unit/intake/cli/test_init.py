@@ -255,6 +255,15 @@ def test_no_git_hooks(repository: Path) -> None:
     assert not (repository / ".git/hooks/post-commit").exists()
 
 
+def test_a_dry_run_needs_no_terminal_to_show_what_would_be_set_up(repository: Path) -> None:
+    (repository / ".claude").mkdir()
+    before = tree(repository, home())
+    ran = custody(repository, "init", "--dry-run")
+    assert (ran.status, ran.err) == (0, "")
+    assert ran.out == custody(repository, "init", "--yes", "--dry-run").out
+    assert tree(repository, home()) == before
+
+
 def test_a_dry_run_shows_the_change_and_writes_nothing(repository: Path) -> None:
     (repository / ".claude").mkdir()
     (repository / LOCAL).write_text('{\n\t"model": "opus"\n}\n')
