@@ -132,7 +132,6 @@ def gate_command(  # noqa: PLR0913 - one for each option
       custody gate origin/main
       custody gate --worktree
       custody gate v1.2..v1.3 --json
-      custody gate origin/main --description pull-request.md
       custody gate origin/main --format markdown > comment.md
       custody gate origin/main --format statement --sign-key ci --out v.json
     """

@@ -223,7 +223,7 @@ def recover_(  # noqa: PLR0913 - one argument for each option
 
     \b
     Examples:
-      custody trust recover claude-code --actor ana --reason "new model, same task passed"
+      custody trust recover codex --actor ana --reason "new model, passed"
     """
     workspace = open_trust_workspace(ctx)
     receipt = record_recovery(workspace, agent, boost=boost, actor=actor, reason=reason, sign_key=sign_key)
