@@ -112,7 +112,7 @@ def blame_command(  # noqa: PLR0913 - one argument for each option
         return print_command_report(
             result.report, "\n".join(_render_blame_porcelain(result.blocks)), as_json=False, tabs=True
         )
-    lines = render_blame(result, current_screen(), workspace.now_ns(), verbose=verbose)
+    lines = render_blame(result, current_screen(workspace), workspace.now_ns(), verbose=verbose)
     return print_command_report(result.report, lines, as_json=as_json)
 
 
@@ -165,7 +165,7 @@ def render_blame(result: BlameResult, screen: Screen, now_ns: int, *, verbose: b
     labels = [_label_block(block, result, now_ns) for block in result.blocks]
     layout = _BlameLayout(screen, len(str(report.attributions[-1].end_line)), labels)
     explained = {attribution.start_line for attribution in report.attributions}
-    yield _render_blame_title(result)
+    yield _render_blame_title(result, screen)
     yield ""
     before: BlockLabel | None = None
     for block, label in zip(result.blocks, labels, strict=True):
@@ -182,12 +182,12 @@ def render_blame(result: BlameResult, screen: Screen, now_ns: int, *, verbose: b
     yield from (f"note: {note}" for note in report.notes)
 
 
-def _render_blame_title(result: BlameResult) -> TextLine:
+def _render_blame_title(result: BlameResult, screen: Screen) -> TextLine:
     report = result.report
     shown = _join_blame_ranges(report.attributions)
     part = "" if shown == [Lines(1, len(result.texts))] else f" {format_lines(shown)}"
     at = " (work tree)" if report.revision is None else f" at {report.revision[:SHA_DIGITS]}"
-    return (StyledText(report.path, "strong"), part, at)
+    return (screen.link_file(report.path, report.path, "strong"), part, at)
 
 
 def _join_blame_ranges(blocks: Sequence[Attribution]) -> list[Lines]:

@@ -40,7 +40,7 @@ def is_public_source_page(locator: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PageReading:
-    """A recorded reading of a page; an attempt that did not clearly fail may have returned anything."""
+    """A recorded reading of a page, or a recorded attempt to read it."""
 
     locator: str
     reading: Reading

@@ -162,7 +162,7 @@ def add_remote_command(name: str, url: str, *, token_file: str | None, as_json: 
     \b
     Examples:
       custody remote add team https://custody.example.org --token-file token.txt
-      pass custody/team | custody remote add team https://custody.example.org --token-file -
+      custody remote add team https://team.example.org --token-file - < token.txt
     """
     report = add_remote(name, url, None if token_file is None else _read_remote_token(token_file))
     return print_command_report(report, _render_remotes(report), as_json=as_json)

@@ -80,7 +80,7 @@ def test_modified_counts_apart_and_is_not_bad() -> None:
     assert (tally.modified, tally.bad) == (1, 0)
 
 
-def test_a_size_that_nobody_recorded_never_merges() -> None:
+def test_a_change_without_a_recorded_size_never_merges() -> None:
     (one,) = judged([*a_record(), a_past(12, lines=None)])
     assert one.reasons == (NO_SIZE,)
     assert one.lines == 0

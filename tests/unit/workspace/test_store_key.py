@@ -27,7 +27,7 @@ def test_processes_at_once_get_the_same_key(tmp_path: Path) -> None:
     assert keys == {read_store_public_key(tmp_path / "custody")}
 
 
-def test_it_signs_without_a_passphrase(tmp_path: Path) -> None:
+def test_it_makes_signatures_without_a_passphrase(tmp_path: Path) -> None:
     key = ensure_store_key(tmp_path)
     signature = sign_message(b"a head", tmp_path / KEY_FILE, "custody-head")
     assert find_signer(b"a head", signature, "custody-head", f"me {key}\n".encode()) == "me"

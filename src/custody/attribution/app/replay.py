@@ -101,7 +101,7 @@ class Lineage:
                 self.tables.read_until(store, until, self.version)
 
     def known(self, state: StateRow, beside: Sequence[str] = ()) -> TracedText:
-        """Return a state's lines with their origins; for a withheld text only those lines that ``beside`` has too."""
+        """Return a state's lines with their origins; of a withheld text, only the lines that are in ``beside`` too."""
         if state.ref.store not in self._adopted.stores:
             return TracedText(self.text_of_state(state), unpack_line_origins(state.origins))
         texts = dict(zip(self.make_keys(beside), beside, strict=True))

@@ -364,7 +364,7 @@ _OTHER_TAILS = frozenset(
 
 _NAME = _ALNUM + "_-."
 _BACK = "\\\0"
-"""A backslash; a zero byte for an escaped one in JSON."""
+"""A backslash, and the zero byte that replaces an escaped backslash of JSON."""
 _QUOTES = "\"'`"
 _CLOSING = _QUOTES + _BACK + "])*"
 _QUOTED_BY = frozenset(_QUOTES)

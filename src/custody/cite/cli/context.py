@@ -50,7 +50,7 @@ def build_context_command(
 
     \b
     Examples:
-      custody cite context --budget 8000 --objective "how shared caches revalidate" > prompt.txt
+      custody cite context --budget 8000 --objective "how caches revalidate"
       custody cite context --json | jq '.sources[] | select(.level == 0) | .id'
       custody cite context --restore S3
     """

@@ -60,8 +60,8 @@ def add_source_command(  # noqa: PLR0913 - one argument for each option
 
     \b
     Examples:
-      custody cite add https://www.rfc-editor.org/rfc/rfc9110 --title "HTTP Semantics" --year 2022
-      custody cite add --title "Interview with the maintainers" --author ana --json
+      custody cite add https://www.rfc-editor.org/rfc/rfc9110 --year 2022
+      custody cite add --title "Interview with the team" --author ana --json
     """
     fields = {
         "url": url,

@@ -248,7 +248,7 @@ def _encode_duplicate_evidence(evidence: DupesEvidence) -> bytes:
 
 
 def _list_comparison_caveats(change: ChangeDescription) -> Iterator[str]:
-    """Yield what could be compared in part only."""
+    """Yield what limits the comparison: an empty change, files compared only by content or by words."""
     if not change.pieces:
         yield "the change is empty"
     opaque = [piece for piece in change.pieces if piece.opaque is not None]

@@ -26,7 +26,8 @@ def record_command(ctx: click.Context, *, agent: str, event: str | None, receipt
     \b
     Examples:
       custody record --agent claude-code < event.json
-      echo '{"custody":1,"kind":"prompt","session":"s1","text":"hello"}' | custody record --agent mine --receipt
+      echo '{"custody": 1, "kind": "prompt", "session": "s1", "text": "hello"}' |
+        custody record --agent mine --receipt
     """
     if sys.stdin is None:
         print_terminal_notice("not recorded: standard input is closed")

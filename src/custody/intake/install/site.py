@@ -33,7 +33,10 @@ WHERE_SET_UP = "--where-set-up"
 
 @dataclass(frozen=True)
 class InstallSite:
-    """Where hooks are installed: a repository, or (None) the user's level; ``state`` is our folder of the user."""
+    """Where hooks are installed: in a repository, or for the user if it is None.
+
+    ``state`` is custody's folder of the user.
+    """
 
     repository: Repository | None
     places: SettingsPlaces

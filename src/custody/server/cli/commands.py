@@ -200,7 +200,7 @@ def reads_command(ctx: click.Context, name: str, *, limit: int, as_json: bool) -
     \b
     Examples:
       custody project reads web-shop
-      custody project reads web-shop --json | jq -r '.reads[].token' | sort | uniq -c
+      custody project reads web-shop --json | jq -r '.reads[].token'
     """
     report = list_project_reads(open_command_workspace(ctx), name, limit)
     lines = [f"{read.at}  token {read.token}  {read.what}" for read in report.reads]
@@ -252,7 +252,7 @@ def init_database_command(ctx: click.Context, *, login: str | None, as_json: boo
 
     \b
     Examples:
-      custody --database postgresql://owner@db/custody project init-database --login custody_web
+      custody --database postgresql://owner@db/x project init-database --login web
     """
     report = init_team_database(open_command_workspace(ctx), login)
     text = f"Initialized for the role {report.role}; projects: {', '.join(report.projects)}"
@@ -291,7 +291,7 @@ def create_token_command(
     \b
     Examples:
       custody token create --name laptop
-      custody token create --project web-shop --scope read --scope write --expires 30d --name ci
+      custody token create --scope read --scope write --expires 30d --name ci
     """
     request = TokenRequest(project, [TokenScope(scope) for scope in scopes], expires, name)
     report = create_token(open_command_workspace(ctx), request)
@@ -311,7 +311,7 @@ def list_tokens_command(ctx: click.Context, *, project: str | None, as_json: boo
     \b
     Examples:
       custody token list
-      custody token list --project web-shop --json | jq '.tokens[] | select(.state == "active")'
+      custody token list --project web-shop --json | jq '.tokens[].state'
     """
     report = list_tokens(open_command_workspace(ctx), project)
     text = "\n".join(_render_token_line(token) for token in report.tokens) or "No tokens"

@@ -81,8 +81,8 @@ def serve_command(  # noqa: PLR0913 - one argument for each option
       custody serve --port 0 --json
       custody serve --open overview
       custody serve --open src/app.py:12
-      custody serve --database postgresql://custody@db.example/custody --host 0.0.0.0
-      custody serve --database postgresql://custody@db.example/custody --public-url https://custody.example
+      custody serve --database postgresql://db.example/custody --host 0.0.0.0
+      custody serve --public-url https://custody.example
     """
     from custody.server.auth import TlsSettings
     from custody.server.listener import serve

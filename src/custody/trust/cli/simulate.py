@@ -49,7 +49,7 @@ def simulate_command(
     \b
     Examples:
       custody trust simulate --since 90d
-      custody trust simulate --policy stricter.toml --since 30d --json | jq '.policies[].landing'
+      custody trust simulate --policy stricter.toml --since 30d --json
     """
     if ctx.meta[STORED] is not None and source == "git":
         raise InputError("a storage folder has no git history", hint="leave out --storage, or pass --source records")

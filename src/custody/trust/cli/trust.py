@@ -223,7 +223,7 @@ def recover_trust_score_command(  # noqa: PLR0913 - one argument for each option
 
     \b
     Examples:
-      custody trust recover claude-code --actor ana --reason "new model, same task passed"
+      custody trust recover codex --actor ana --reason "new model, passed"
     """
     workspace = open_trust_workspace(ctx)
     receipt = record_recovery(workspace, agent, boost=boost, actor=actor, reason=reason, sign_key=sign_key)
@@ -253,6 +253,7 @@ def render_trust_list(report: TrustListReport, screen: Screen) -> Iterator[TextL
     """Yield a table of the agents with their trust, their reviews and the lines that they may merge without review."""
     if not report.agents:
         yield "no decisions recorded yet"
+        yield StyledText("hint: custody trust record AGENT accepted COMMIT records a review", "muted")
         return
     yield from _render_trust_table(report.agents, screen)
     yield ""

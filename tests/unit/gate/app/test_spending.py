@@ -161,7 +161,7 @@ class TestLocal:
         assert (report.trust[0].approved, report.trust[0].budget_left, report.level) == (True, None, "review")
 
     @pytest.mark.parametrize(("share", "drawn"), [(1.0, True), (0.0, False)])
-    def test_the_audit_draw_is_told(self, world: TrustWorld, share: float, drawn: bool) -> None:
+    def test_the_audit_draw_is_reported(self, world: TrustWorld, share: float, drawn: bool) -> None:
         world.rules(f"[trust]\naudit_share = {share}\n")
         report = asked(world, world.agent_wrote(4))
         assert report.local is not None

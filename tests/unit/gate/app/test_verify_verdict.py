@@ -51,7 +51,7 @@ def test_who_signed_is_reported(court: Court, key: Key, tmp_path: Path) -> None:
     assert by_list.signature.keyid is not None and by_list.signature.keyid.startswith("SHA256:")
 
 
-def test_a_signer_whom_nobody_named_does_not_do_where_one_was_named(court: Court, key: Key, tmp_path: Path) -> None:
+def test_another_signer_than_the_named_one_is_rejected(court: Court, key: Key, tmp_path: Path) -> None:
     other = a_key(tmp_path / "keys", "other")
     signed = encode_verdict_statement(court.said(), key.private)
     assert found(court.checked(signed, key=other.public)) == ["signer_unknown"]

@@ -221,7 +221,7 @@ def test_amend_tells_us_alone_too(built: Built) -> None:
     assert lines("OURS") == ["ours post-rewrite", f"{old} {built.head()}"]
 
 
-def test_a_merge_is_told(built: Built) -> None:
+def test_a_merge_is_reported(built: Built) -> None:
     a_hook(built, SHAPES["ends in exec"], "post-merge")
     commit(built)
     built.git("checkout", "--quiet", "-b", "other")
@@ -247,7 +247,7 @@ def test_lines_that_others_added_to_our_hook_are_kept(built: Built) -> None:
     assert len(lines("THEIRS")) == 1, "the hook beside it still runs"
 
 
-def test_a_tool_that_writes_its_hook_anew_is_chained_again(built: Built) -> None:
+def test_a_tool_that_rewrites_its_hook_is_chained_again(built: Built) -> None:
     path = a_hook(built, SHAPES["pre-commit's"])
     set_up(built)
     newer = SHAPES["pre-commit's"].data.replace(b"138fd", b"ffffff")

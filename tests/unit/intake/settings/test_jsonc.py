@@ -90,6 +90,6 @@ def test_by_hand(data: bytes, value: Any) -> None:
         (b'{"a": 1', "line 1, column 8"),
     ],
 )
-def test_the_place_is_told(data: bytes, place: str) -> None:
+def test_the_place_is_reported(data: bytes, place: str) -> None:
     with pytest.raises(JsoncError, match=place):
         parse_jsonc_settings(data)

@@ -157,7 +157,7 @@ class TestSignatures:
         assert len(checks) == 1
 
     @pytest.mark.parametrize("text", ["", "rubbish", "-----\n!\n-----", "-----\nU1NIU0lHAAAAAf////8=\n-----"])
-    def test_what_is_no_signature_shows_no_presence(self, text: str) -> None:
+    def test_an_invalid_signature_shows_no_presence(self, text: str) -> None:
         assert not has_presence_flag(text)
 
 
@@ -173,7 +173,7 @@ class TestHost:
         assert rated(world, TeamPolicy(), ratings=witness) == [WITNESSED]
         assert rated(world, a_team(None, "github:ana", "tester@example.invalid"), ratings=witness) == [ENROLLED]
 
-    def test_a_generic_event_is_no_decision_of_its_store(self, world: TrustWorld) -> None:
+    def test_a_generic_event_is_not_a_decision_of_its_store(self, world: TrustWorld) -> None:
         append(world, a_decision_event(world, witness={"kind": "host", "by": "github:ana"}), "spooled-1")
         chain = frozenset((own_chain(world),))
         assert rated(world, TeamPolicy(), ratings=ChainRatings(chain, chain, chain)) == [SELF]

@@ -54,7 +54,7 @@ def test_what_a_hook_acknowledged_is_ingested_without_it(world: TrustWorld) -> N
     assert (decision.view.id, decision.view.witness) == ("1", None)
 
 
-def test_the_verb_signs_as_the_actor(world: TrustWorld, tmp_path: Path) -> None:
+def test_the_signature_of_the_verb_is_the_actors(world: TrustWorld, tmp_path: Path) -> None:
     key = a_key(tmp_path / "keys")
     words = ("trust", "record", "robot", "accepted", "HEAD", "--actor", "ana", "--sign-key", str(key.private))
     assert custody(world.built.path, *words).status == 0
