@@ -207,7 +207,7 @@ def test_an_event_that_another_store_knew_and_erased_is_not_lost(store: Store) -
     assert list(store.views.find_mismatched_records()) == []
 
 
-def test_nobody_else_continues_our_own_chain(store: Store) -> None:
+def test_no_other_store_continues_our_own_chain(store: Store) -> None:
     (record,) = store.append([an_arrival("edit")]).made
     forged = record_from_draft(chain_tip_from_record(record), replace(record.entry, key=NaturalKey("event:forged")))
     (copied,) = store.copy([record, forged])

@@ -119,7 +119,7 @@ def blame_command(  # noqa: PLR0913 - one argument for each option
         return print_command_report(
             result.report, "\n".join(_render_blame_porcelain(result.blocks)), as_json=False, tabs=True
         )
-    lines = render_blame(result, current_screen(), workspace.now_ns(), verbose=verbose)
+    lines = render_blame(result, current_screen(workspace), workspace.now_ns(), verbose=verbose)
     return print_command_report(result.report, lines, as_json=as_json)
 
 
@@ -171,7 +171,7 @@ def render_blame(result: BlameResult, screen: Screen, now_ns: int, *, verbose: b
     labels = [_label_block(block, result, now_ns) for block in result.blocks]
     layout = _BlameLayout(screen, len(str(report.attributions[-1].end_line)), labels)
     explained = {attribution.start_line for attribution in report.attributions}
-    yield _render_blame_title(result)
+    yield _render_blame_title(result, screen)
     yield ""
     before: BlockLabel | None = None
     for block, label in zip(result.blocks, labels, strict=True):
@@ -188,14 +188,14 @@ def render_blame(result: BlameResult, screen: Screen, now_ns: int, *, verbose: b
     yield from (f"note: {note}" for note in report.notes)
 
 
-def _render_blame_title(result: BlameResult) -> TextLine:
+def _render_blame_title(result: BlameResult, screen: Screen) -> TextLine:
     from custody.core.paths import Lines, format_lines
 
     report = result.report
     shown = _join_blame_ranges(report.attributions)
     part = "" if shown == [Lines(1, len(result.texts))] else f" {format_lines(shown)}"
     at = " (work tree)" if report.revision is None else f" at {report.revision[:SHA_DIGITS]}"
-    return (StyledText(report.path, "strong"), part, at)
+    return (screen.link_file(report.path, report.path, "strong"), part, at)
 
 
 def _join_blame_ranges(blocks: Sequence[Attribution]) -> list[Lines]:
@@ -227,8 +227,8 @@ def _name_certainty(attribution: Attribution) -> str:
     """Return how certain the author is; a person whom only self-reports name is marked."""
     if attribution.kind == "none":
         return ""
-    is_told = attribution.kind == "person" and attribution.grade == "claimed"
-    return f"{attribution.certainty}, self-reported" if is_told else attribution.certainty
+    is_self_reported = attribution.kind == "person" and attribution.grade == "claimed"
+    return f"{attribution.certainty}, self-reported" if is_self_reported else attribution.certainty
 
 
 class _BlameLayout:
@@ -449,12 +449,12 @@ def _list_author_bars(report: StatsReport, screen: Screen) -> list[AuthorBar]:
             AuthorBar(screen.cut(report.agent, LABEL_COLUMNS_MAX), own, totals.share, "agent"),
             AuthorBar("other agents", others, others / totals.lines, "agent"),
         ]
-    told = f"{report.self_reported:,} self-reported" if report.self_reported else ""
+    self_reported = f"{report.self_reported:,} self-reported" if report.self_reported else ""
     unknown = totals.none / totals.lines
     most = f"so at most {format_percent_up(totals.share + unknown)}" if totals.none else ""
     return [
         *bars,
-        AuthorBar("people", totals.person, totals.person / totals.lines, "person", told),
+        AuthorBar("people", totals.person, totals.person / totals.lines, "person", self_reported),
         AuthorBar("unknown", totals.none, unknown, "unknown", most),
     ]
 

@@ -54,7 +54,7 @@ class LineSpec(Struct, frozen=True):
 
 
 def resolve_line_specs(specs: Iterable[LineSpec], texts: Sequence[str], path: str) -> list[Lines]:
-    """Return the lines that each spec names in a file; an ``InputError`` names the one that names none."""
+    """Return the lines that each spec names in a file; raises ``InputError`` for a spec without a match."""
     found: list[Lines] = []
     for spec in specs:
         after = found[-1].last if found else 0

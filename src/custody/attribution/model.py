@@ -32,15 +32,17 @@ CERTAINTIES = (CERTAIN, STRONG, LIKELY, WEAK, UNKNOWN)
 _CERTAIN_TIER_MAX, _STRONG_TIER_MAX = 2, 4
 
 
-def certainty_word(tier: int | None, grade: "Grade | None", *, is_person: bool = False) -> str:
+def format_certainty(tier: int | None, grade: "Grade | None", *, is_person: bool = False) -> str:
     """Return how certain an attribution is: by its tier, and by whether it was recorded live.
 
     What is imported or known only from a person's own account is likely at most.
 
-    >>> certainty_word(1, Grade.RECORDED), certainty_word(3, Grade.RECORDED), certainty_word(1, Grade.CLAIMED)
+    >>> format_certainty(1, Grade.RECORDED), format_certainty(3, Grade.RECORDED), format_certainty(1, Grade.CLAIMED)
     ('certain', 'strong', 'likely')
-    >>> certainty_word(5, Grade.RECORDED), certainty_word(None, None), certainty_word(1, Grade.RECORDED, is_person=True)
-    ('weak', 'unknown', 'likely')
+    >>> format_certainty(5, Grade.RECORDED), format_certainty(None, None)
+    ('weak', 'unknown')
+    >>> format_certainty(1, Grade.RECORDED, is_person=True)
+    'likely'
     """
     if grade is None and not is_person:
         return UNKNOWN

@@ -105,7 +105,7 @@ def peek_transcript_lines(file: Path) -> Iterator[bytes]:
         return
 
 
-def read_small_file(file: Path) -> bytes:
+def read_small_agent_file(file: Path) -> bytes:
     """Return the content of a small file; empty for a large or unreadable file."""
     try:
         return file.read_bytes() if file.is_file() and file.stat().st_size <= BYTES_MAX else b""

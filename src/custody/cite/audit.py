@@ -180,14 +180,14 @@ class RecordFindings(Struct, frozen=True):
     found: tuple[CheckFinding, ...] = ()
     sessions: tuple[str, ...] = ()
     lines: int = 0
-    not_looked: Mapping[CitationCode, str] = field(default_factory=dict)
+    skipped: Mapping[CitationCode, str] = field(default_factory=dict)
 
     @property
-    def looked(self) -> list[CitationCode]:
+    def checked(self) -> list[CitationCode]:
         """Return the codes that were checked."""
-        return [code for code in RECORD_CODES if code not in self.not_looked]
+        return [code for code in RECORD_CODES if code not in self.skipped]
 
 
 def skip_citation_record_checks(why: str) -> RecordFindings:
     """Return findings where all codes are skipped for one reason."""
-    return RecordFindings(not_looked=dict.fromkeys(RECORD_CODES, why))
+    return RecordFindings(skipped=dict.fromkeys(RECORD_CODES, why))

@@ -72,14 +72,14 @@ def score_source_accesses(candidates: Sequence[ContextCandidate], decay: float) 
     >>> score_source_accesses([first, ContextCandidate(source=Source(title="b", source_id="S2"), accesses=(30,))], 0.5)
     {'S1': 0.75, 'S2': 1.0}
     """
-    moments = [
+    accesses = [
         (at_ns, source_number_from_id(candidate.source_id), candidate.source_id)
         for candidate in candidates
         for at_ns in candidate.accesses
     ]
     scores = {candidate.source_id: 0.0 for candidate in candidates}
     weight = 1.0
-    for _, _, source_id in sorted(moments, reverse=True):
+    for _, _, source_id in sorted(accesses, reverse=True):
         scores[source_id] += weight
         weight *= decay
     highest = max(scores.values(), default=0.0)

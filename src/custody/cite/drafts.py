@@ -214,10 +214,10 @@ def _source_list_ranges(data: bytes, listing: SourceListing) -> list[tuple[int, 
     return [*listing.cut, *headings]
 
 
-def _blank_source_list(data: bytes, stretches: Sequence[tuple[int, int]]) -> bytes:
+def _blank_source_list(data: bytes, spans: Sequence[tuple[int, int]]) -> bytes:
     """Return the text with spaces in these byte ranges, except for line ends."""
     body = bytearray(data)
-    for start, end in stretches:
+    for start, end in spans:
         body[start:end] = _NOT_LINE_END.sub(b" ", data[start:end])
     return bytes(body)
 

@@ -227,11 +227,11 @@ def _describe_link_hop(hop: Hop, hops: int) -> str:
     return f"status {hop.status}{after}"
 
 
-def _thin_link_failures(moments: tuple[int, ...]) -> tuple[int, ...]:
-    if len(moments) <= FAILURES_KEPT_MAX:
-        return moments
-    closest = min(range(1, len(moments) - 1), key=lambda n: moments[n] - moments[n - 1])
-    return moments[:closest] + moments[closest + 1 :]
+def _thin_link_failures(failures_ns: tuple[int, ...]) -> tuple[int, ...]:
+    if len(failures_ns) <= FAILURES_KEPT_MAX:
+        return failures_ns
+    closest = min(range(1, len(failures_ns) - 1), key=lambda n: failures_ns[n] - failures_ns[n - 1])
+    return failures_ns[:closest] + failures_ns[closest + 1 :]
 
 
 # A circuit breaker: a host that fails repeatedly is skipped for a while, then tried exactly once. Times are passed in,

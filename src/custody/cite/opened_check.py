@@ -42,7 +42,7 @@ def is_public_source_page(locator: str) -> bool:
 
 
 class PageReading(Struct, frozen=True):
-    """A recorded reading of a page; an attempt that did not clearly fail may have returned anything."""
+    """A recorded reading of a page, or a recorded attempt to read it."""
 
     locator: str
     reading: Reading

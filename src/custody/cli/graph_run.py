@@ -39,7 +39,7 @@ DEPTH_MAX = 64
 )
 @json_option
 @click.pass_context
-def run(
+def run_traced_script_command(
     ctx: click.Context,
     script: Path,
     *,

@@ -38,6 +38,7 @@ _FULL_SHA = lazy_pattern(r"[0-9a-f]{40}|[0-9a-f]{64}")
 )
 @click.option("--key", type=click.File("rb"), metavar="PUBFILE", help="Require a signature of this key.")
 @click.option("--head", metavar="SHA", help="Require that the verdict is about this commit.")
+@click.option("--base", metavar="BRANCH", help="Require that the verdict is about the change since this branch.")
 @click.option("--min-level", type=click.Choice(LEVELS), help="Require this level or a milder one.")
 @click.option(
     "--min-assurance", type=click.Choice([each.value for each in Assurance]), help="Require this assurance or more."
@@ -115,6 +116,7 @@ def _run_verdict_verification(
         allowed=_read_optional_file(options["allowed_signers"], KEYS_BYTES_MAX),
         key=_read_optional_file(options["key"], KEYS_BYTES_MAX),
         head=None if options["head"] is None else _resolve_expected_head(workspace, options["head"]),
+        base=options["base"],
         level=options["min_level"],
         assurance=None if options["min_assurance"] is None else Assurance(options["min_assurance"]),
         signature_only=options["signature_only"],

@@ -108,7 +108,7 @@ def dupes_command() -> None:
 @click.option("--anew", is_flag=True, help="Delete the index and rebuild it.")
 @json_option
 @click.pass_context
-def index(  # noqa: PLR0913 - one argument for each option
+def index_changes_command(  # noqa: PLR0913 - one argument for each option
     ctx: click.Context,
     ranges: tuple[str, ...],
     *,
@@ -152,7 +152,7 @@ def index(  # noqa: PLR0913 - one argument for each option
 @repo_option
 @json_option
 @click.pass_context
-def check(  # noqa: PLR0913 - one argument for each option
+def check_duplicates_command(  # noqa: PLR0913 - one argument for each option
     ctx: click.Context,
     change: str | None,
     *,
@@ -185,7 +185,7 @@ def check(  # noqa: PLR0913 - one argument for each option
 @repo_option
 @json_option
 @click.pass_context
-def show(ctx: click.Context, evidence: str, *, repo: Path | None, as_json: bool) -> int:
+def show_duplicate_evidence_command(ctx: click.Context, evidence: str, *, repo: Path | None, as_json: bool) -> int:
     """Show the evidence of a suggestion, and check it against the index.
 
     ID is the id of the evidence or the head commit of the checked change; its first digits are enough.
@@ -207,7 +207,7 @@ def show(ctx: click.Context, evidence: str, *, repo: Path | None, as_json: bool)
 @repo_option
 @json_option
 @click.pass_context
-def cluster(
+def cluster_changes_command(
     ctx: click.Context, changes: tuple[str, ...], *, with_landed: bool, repo: Path | None, as_json: bool
 ) -> int:
     """Group indexed changes that duplicate each other.
@@ -235,7 +235,7 @@ def cluster(
 @repo_option
 @json_option
 @click.pass_context
-def label(  # noqa: PLR0913 - one argument for each option
+def label_duplicates_command(  # noqa: PLR0913 - one argument for each option
     ctx: click.Context,
     change: str,
     other: str,

@@ -14,7 +14,7 @@ from custody.sketch.hashing import estimate_sketch_containment
 
 
 MESSAGE_CHARS_MAX = 20_000
-"""Characters read of all messages together."""
+"""Maximum characters read from all messages of a change together."""
 
 _NUMBER = r"(?:[\w.-]{1,64}/[\w.-]{1,64})?(?:#|gh-|GH-)(\d{1,7})\b"
 _CLOSING = lazy_pattern(
@@ -86,7 +86,7 @@ def is_release_title(title: str) -> bool:
     return bool(_RELEASE_TITLE.match(title))
 
 
-def is_bot_author(author: str) -> bool:
+def is_bot_change_author(author: str) -> bool:
     """Return whether a name is that of a bot."""
     return bool(_BOT.search(author))
 
@@ -141,7 +141,7 @@ def _find_revert_relation(title: str, this: Signature, other: Signature, git: Gi
 
 
 def _find_repeat_relation(title: str, this: Signature, other: Signature, git: GitRelations) -> Iterator[RelationReason]:
-    """Yield how the same change is repeated: relanded, backported, or already merged."""
+    """Yield how the same change is repeated: merged again, backported, or already merged."""
     picked = bool(this.picked & other.commits)
     if is_reland_title(title) or (git.other_reverted and not picked):
         yield Relation.RELAND_OF, "the other was reverted since" if git.other_reverted else "its title says so"

@@ -23,7 +23,7 @@ from custody.dupes.model import (
 from custody.dupes.relations import (
     MessageReferences,
     find_message_references,
-    is_bot_author,
+    is_bot_change_author,
     is_release_title,
     strip_commit_pointers,
 )
@@ -157,7 +157,7 @@ class _SketchInput:
             commits=frozenset(map(commit_sha_to_number, change.commits[:COMMITS_MAX])),
             picked=frozenset(map(commit_sha_to_number, self._references.picked)),
             reverted=frozenset(map(commit_sha_to_number, self._references.reverted)),
-            is_bot=is_bot_author(change.author),
+            is_bot=is_bot_change_author(change.author),
             is_release=is_release_title(change.title),
         )
 

@@ -127,7 +127,6 @@ def gate_command(  # noqa: PLR0913 - one for each option
       custody gate origin/main
       custody gate --worktree
       custody gate v1.2..v1.3 --json
-      custody gate origin/main --description pull-request.md
       custody gate origin/main --format markdown > comment.md
       custody gate origin/main --format statement --sign-key ci --out v.json
     """
@@ -147,7 +146,7 @@ def gate_command(  # noqa: PLR0913 - one for each option
     workspace = open_command_workspace(ctx)
     request = GateRequest(change=change, description=text, budget="look" if no_reserve or worktree else "reserve")
     report = gate(workspace, request)
-    lines = render_verdict(report, current_screen(), _name_change(change), verbose=verbose)
+    lines = render_verdict(report, current_screen(workspace), _name_change(change), verbose=verbose)
     if form is None and out is None:
         return print_command_report(report, lines, as_json=as_json)
     data = (
@@ -241,8 +240,9 @@ def _wrap_for_screen(text: str, screen: Screen) -> list[str]:
 def _render_places(reasons: Sequence[ReasonReport], screen: Screen) -> Iterator[TextLine]:
     """Yield the first places of each reason that has some; codes are shown on a wide screen."""
     rows = [row for reason in reasons for row in _list_reason_places(reason)]
-    places = [screen.cut(place, max(PLACE_COLUMNS_MIN, screen.columns // 2 - NUMBER_COLUMNS)) for place, _, _ in rows]
-    taken = NUMBER_COLUMNS + max(map(text_columns, places), default=0) + 2
+    room = max(PLACE_COLUMNS_MIN, screen.columns // 2 - NUMBER_COLUMNS)
+    places = [screen.link_file(screen.cut_start(_name_place(place), room), place.path) for place, _, _ in rows]
+    taken = NUMBER_COLUMNS + max((text_columns(place.text) for place in places), default=0) + 2
     if screen.is_wide:
         taken += max((len(code) for _, _, code in rows), default=0) + 2
     table: list[list[Piece]] = []
@@ -252,13 +252,13 @@ def _render_places(reasons: Sequence[ReasonReport], screen: Screen) -> Iterator[
     yield from table_lines(table, screen)
 
 
-def _list_reason_places(reason: ReasonReport) -> Iterator[tuple[str, str, str]]:
+def _list_reason_places(reason: ReasonReport) -> Iterator[tuple[PlaceReport, str, str]]:
     """Yield the place, the words and the code of each row; the last row of a reason counts the places left out."""
     shown = reason.places[:PLACES_SHOWN_MAX]
     more = len(reason.places) - len(shown)
     for at, place in enumerate(shown, 1):
         rest = f", and {count_noun(more, 'more place')}" if more and at == len(shown) else ""
-        yield _name_place(place), f"{PLACE_WORDS.get(reason.code, reason.sentence)}{rest}", reason.code
+        yield place, f"{PLACE_WORDS.get(reason.code, reason.sentence)}{rest}", reason.code
 
 
 def _name_place(place: PlaceReport) -> str:

@@ -347,7 +347,8 @@ class GateEvidence(Struct, frozen=True):
     A change without ``files`` adds nothing. ``period`` is None where its time is unknown, ``recorded`` where nothing
     has been recorded. ``trust`` has an answer for every agent that wrote added lines. ``duplicates`` and ``calls`` are
     None if their check is off; ``texts``, those that cite or should, are then empty. ``policy`` lists edited rules,
-    ``guarded`` the edited files that decide what may merge.
+    ``guarded`` the edited files that decide what may merge. ``unattributed`` lists the files of a change that adds no
+    lines: only added lines have an author. ``rejected_by`` says who rejected a change that no agent wrote lines of.
     """
 
     files: tuple[FileAdditions, ...]
@@ -359,14 +360,16 @@ class GateEvidence(Struct, frozen=True):
     calls: tuple[CallsBeforeEdit, ...] | MissingEvidence | None = None
     policy: tuple[str, ...] = ()
     guarded: tuple[str, ...] = ()
+    unattributed: tuple[str, ...] = ()
+    rejected_by: str | None = None
 
     @property
     def assurance(self) -> Assurance:
-        """Return the lowest assurance of the evidence that speaks for the change; for unknown lines, self-reported.
+        """Return the lowest assurance of the evidence that speaks for the change; for unknown authors, self-reported.
 
-        A change without added lines rests on nothing that was reported.
+        A change without files rests on nothing that was reported.
         """
-        if any(isinstance(file.authorship, MissingEvidence) for file in self.files):
+        if self.unattributed or any(isinstance(file.authorship, MissingEvidence) for file in self.files):
             return Assurance.SELF_REPORTED
         trust = () if isinstance(self.trust, MissingEvidence) else self.trust
         favorable = [added.rated for _, added in self.ranges]

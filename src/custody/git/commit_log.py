@@ -246,7 +246,7 @@ def read_root_commits(git: Git, commits: Iterable[CommitSha]) -> list[CommitSha]
 def find_ancestries(
     git: Git, pairs: Collection[Ancestry], shared: ObjectConnections | None = None
 ) -> frozenset[Ancestry]:
-    """Return the true ``pairs``, by three processes and one walk."""
+    """Return the ``pairs`` with an ancestor and its descendant. Starts at most three git processes."""
     ids = sorted({check_full_object_id(sha) for pair in pairs for sha in (pair.ancestor, pair.descendant)})
     present = {sha for sha, info in zip(ids, look_up_objects(git, ids, shared), strict=True) if _is_commit_object(info)}
     known = [pair for pair in pairs if pair.ancestor in present and pair.descendant in present]

@@ -98,7 +98,6 @@ class Book:
         self.before: dict[str, dict[str, int]] = {}
         """The same, by end and start."""
         self.aside: dict[EdgeKey, int] = {}
-        self.edge_count = 0
         self.version = 0
         """Grows with every change, so that values derived from an older version can be recognized."""
         self._orders = {
@@ -218,7 +217,6 @@ class Book:
         if aside or (kind in self._orders and not self._orders[kind].allows(start, end)):
             self.aside[start, end, kind] = row
             return row
-        self.edge_count += 1
         head = self.after.setdefault(start, {}).setdefault(end, row)
         self.before.setdefault(end, {}).setdefault(start, row)
         if head != row:

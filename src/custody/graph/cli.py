@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 PARTS: CommandTable = MappingProxyType(
     {
-        "show": ("custody.graph.cli:show", "Show the learned graph, or the calls of one session."),
-        "path": ("custody.graph.cli:path", "Find the cheapest path between two nodes."),
-        "related": ("custody.graph.cli:find_related", "Find the nodes most similar to a node."),
-        "next": ("custody.graph.cli:next_", "Show which calls are likely to come next."),
-        "dag": ("custody.graph.cli:dag", "Order the graph so that every edge points forward."),
-        "diff": ("custody.graph.cli:diff", "Compare two periods or two agents."),
-        "run": ("custody.cli.graph_run:run", "Run a script in a worker and record its calls."),
+        "show": ("custody.graph.cli:show_graph_command", "Show the learned graph, or the calls of one session."),
+        "path": ("custody.graph.cli:find_graph_path_command", "Find the cheapest path between two nodes."),
+        "related": ("custody.graph.cli:find_related_nodes_command", "Find the nodes most similar to a node."),
+        "next": ("custody.graph.cli:suggest_next_calls_command", "Show which calls are likely to come next."),
+        "dag": ("custody.graph.cli:order_graph_command", "Order the graph so that every edge points forward."),
+        "diff": ("custody.graph.cli:compare_graphs_command", "Compare two periods or two agents."),
+        "run": ("custody.cli.graph_run:run_traced_script_command", "Run a script in a worker and record its calls."),
     }
 )
 
@@ -74,7 +74,9 @@ theme_option = click.option("--theme", type=click.Choice(["dark", "light"]), def
 @theme_option
 @json_option
 @click.pass_context
-def show(ctx: click.Context, session: str | None, *, lanes: bool, palette: str, theme: str, as_json: bool) -> int:
+def show_graph_command(
+    ctx: click.Context, session: str | None, *, lanes: bool, palette: str, theme: str, as_json: bool
+) -> int:
     """Show the graph learned from all sessions and executions, or the calls of one SESSION.
 
     With --json, 'elements' has the picture for Cytoscape: positions, colors by type, lines by source, a legend, and a
@@ -108,7 +110,7 @@ def show(ctx: click.Context, session: str | None, *, lanes: bool, palette: str, 
 )
 @json_option
 @click.pass_context
-def path(ctx: click.Context, start: str, end: str, *, measure: str, as_json: bool) -> int:
+def find_graph_path_command(ctx: click.Context, start: str, end: str, *, measure: str, as_json: bool) -> int:
     """Find the cheapest path between two nodes.
 
     Name a node as in 'custody graph show', or by the end of its name if that is unique. Exit status: 0 a path exists, 1
@@ -137,7 +139,7 @@ def path(ctx: click.Context, start: str, end: str, *, measure: str, as_json: boo
 @click.option("--limit", type=click.IntRange(min=1), help="Maximum number of nodes.")
 @json_option
 @click.pass_context
-def find_related(ctx: click.Context, node: str, *, formula: str, limit: int | None, as_json: bool) -> int:
+def find_related_nodes_command(ctx: click.Context, node: str, *, formula: str, limit: int | None, as_json: bool) -> int:
     """Find the nodes most similar to a node, by the neighbors they share.
 
     \b
@@ -159,7 +161,9 @@ def find_related(ctx: click.Context, node: str, *, formula: str, limit: int | No
 @click.option("--limit", type=click.IntRange(min=1), help="Maximum number of calls.")
 @json_option
 @click.pass_context
-def next_(ctx: click.Context, session: str | None, *, after: Sequence[str], limit: int | None, as_json: bool) -> int:
+def suggest_next_calls_command(
+    ctx: click.Context, session: str | None, *, after: Sequence[str], limit: int | None, as_json: bool
+) -> int:
     """Show which calls are likely to come next in SESSION or after given calls, and the evidence.
 
     A detailed name is the tool's name with a shell command's program, a file's extension or a subagent's type.
@@ -181,7 +185,7 @@ def next_(ctx: click.Context, session: str | None, *, after: Sequence[str], limi
 @click.argument("nodes", nargs=-1)
 @json_option
 @click.pass_context
-def dag(ctx: click.Context, nodes: Sequence[str], *, as_json: bool) -> int:
+def order_graph_command(ctx: click.Context, nodes: Sequence[str], *, as_json: bool) -> int:
     """Order the graph, or the part with NODES, so that every edge points forward; list the removed edges.
 
     \b
@@ -202,7 +206,9 @@ def dag(ctx: click.Context, nodes: Sequence[str], *, as_json: bool) -> int:
 @theme_option
 @json_option
 @click.pass_context
-def diff(ctx: click.Context, before: str, after: str, *, palette: str, theme: str, as_json: bool) -> int:
+def compare_graphs_command(
+    ctx: click.Context, before: str, after: str, *, palette: str, theme: str, as_json: bool
+) -> int:
     """Compare the graphs of two periods (FROM..TO, either end is optional) or of two agents.
 
     \b

@@ -165,8 +165,8 @@ class EdgeCounts(Struct):
         self.count += other.count
         self.successes += other.successes
         self.failures += other.failures
-        self.first_ns = earlier_edge_time(self.first_ns, other.first_ns)
-        self.last_ns = later_edge_time(self.last_ns, other.last_ns)
+        self.first_ns = choose_earlier_edge_time(self.first_ns, other.first_ns)
+        self.last_ns = choose_later_edge_time(self.last_ns, other.last_ns)
         self.evidence = merge_edge_witnesses(self.evidence, other.evidence)
 
 
@@ -178,12 +178,12 @@ class Lesson(Struct, frozen=True):
     edges: dict[EdgeKey, EdgeCounts] = field(default_factory=dict)
 
 
-def earlier_edge_time(time_ns: int | None, other_ns: int | None) -> int | None:
+def choose_earlier_edge_time(time_ns: int | None, other_ns: int | None) -> int | None:
     """Return the smaller of two times; None is unknown."""
     return other_ns if time_ns is None else time_ns if other_ns is None else min(time_ns, other_ns)
 
 
-def later_edge_time(time_ns: int | None, other_ns: int | None) -> int | None:
+def choose_later_edge_time(time_ns: int | None, other_ns: int | None) -> int | None:
     """Return the larger of two times; None is unknown."""
     return other_ns if time_ns is None else time_ns if other_ns is None else max(time_ns, other_ns)
 

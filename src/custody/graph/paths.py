@@ -60,25 +60,25 @@ def find_cheapest_path(book: Book, start: str, end: str, cost: Cost = "document"
     return None if nodes is None else _make_graph_path(book, nodes, prices)
 
 
-def document_edge_cost(weight: float) -> float:
+def compute_document_edge_cost(weight: float) -> float:
     """Return the document's cost for an edge of this weight.
 
-    >>> document_edge_cost(0.8), document_edge_cost(0.01)
+    >>> compute_document_edge_cost(0.8), compute_document_edge_cost(0.01)
     (1.25, 10.0)
     """
     return 1 / max(weight, WEIGHT_MIN)
 
 
-def reliability_edge_cost(weight: float) -> float:
+def compute_reliability_edge_cost(weight: float) -> float:
     """Return the logarithmic cost for an edge of this weight, so that the weights of a path multiply.
 
-    >>> round(reliability_edge_cost(0.5), 4)
+    >>> round(compute_reliability_edge_cost(0.5), 4)
     0.7931
     """
     return STEP_COST - math.log(max(weight, WEIGHT_MIN))
 
 
-_COSTS = MappingProxyType({"document": document_edge_cost, "reliability": reliability_edge_cost})
+_COSTS = MappingProxyType({"document": compute_document_edge_cost, "reliability": compute_reliability_edge_cost})
 
 
 class _StyleCosts:

@@ -207,7 +207,7 @@ class NextModel:
         contexts = session.contexts(place)
         parts = [self._grams[name].chances(contexts[name], self._places) for name in PARTS[:4]]
         names = list(self._places)
-        parts += [[call_cache_probability(session, part, name) for name in names] for part in PARTS[4:]]
+        parts += [[compute_call_cache_probability(session, part, name) for name in names] for part in PARTS[4:]]
         mixture = self._mixture(session)
         chances = [_mix_call_probabilities(mixture, [part[number] for part in parts]) for number in range(len(names))]
         best = sorted(range(len(names)), key=lambda number: (-chances[number], names[number]))
@@ -233,7 +233,7 @@ class NextModel:
         contexts = session.contexts(call.place)
         known = len(self._places)
         probabilities = [self._grams[name].chance(contexts[name], call.name, known) for name in PARTS[:4]]
-        return probabilities + [call_cache_probability(session, part, call.name) for part in PARTS[4:]]
+        return probabilities + [compute_call_cache_probability(session, part, call.name) for part in PARTS[4:]]
 
     @staticmethod
     def _list_active_parts(session: SessionState) -> tuple[bool, ...]:
@@ -248,7 +248,7 @@ class NextModel:
         return self._mixtures[active]
 
 
-def call_cache_probability(session: SessionState, part: str, name: str) -> float:
+def compute_call_cache_probability(session: SessionState, part: str, name: str) -> float:
     """Return the probability of a call by one of the session's caches."""
     if session.last is None:
         return 0.0

@@ -103,10 +103,10 @@ def import_entire_checkpoints(
     repository = workspace.repository if place is None else discover_repository(place)
     with repository.objects(TRANSCRIPT_BYTES_MAX) as objects, tempfile.TemporaryDirectory() as name:
         layout = _TranscriptLayout(workspace, objects, Path(name), result, LAYOUT_BYTES_MAX)
-        layout.all(_find_checkpoint_folders(repository, ref, result))
+        layout.write_transcripts(_find_checkpoint_folders(repository, ref, result))
         for reader in layout.readers():
             report = import_transcripts(workspace, reader, Path(name), layout.files[reader.agent])
-            result.transcripts.append(layout.named(report))
+            result.transcripts.append(layout.name_checkpoints(report))
     _link_checkpoint_commits(workspace, result)
     return result.report
 
@@ -167,7 +167,7 @@ class _TranscriptLayout(Struct):
     files: dict[str, list[Path]] = field(default_factory=dict)
     """Files by agent."""
 
-    def all(self, folders: Iterable[Folder]) -> None:
+    def write_transcripts(self, folders: Iterable[Folder]) -> None:
         """Write the transcripts that add something, session by session."""
         by_session: dict[str, list[_Copy]] = {}
         for folder in folders:
@@ -271,7 +271,7 @@ class _TranscriptLayout(Struct):
             files.sort(key=lambda file: (file.stat().st_mtime_ns, file))
         return [reader for name, reader in TRANSCRIPT_READERS.items() if name in self.files]
 
-    def named(self, report: ImportTranscriptsReport) -> ImportTranscriptsReport:
+    def name_checkpoints(self, report: ImportTranscriptsReport) -> ImportTranscriptsReport:
         """Return the report with the names of checkpoints instead of temporary files."""
         problems = [replace(problem, file=self.names.get(problem.file, problem.file)) for problem in report.problems]
         return replace(report, place=self.result.place, problems=problems)

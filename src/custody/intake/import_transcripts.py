@@ -73,7 +73,7 @@ def import_transcripts(
     paths = Paths(trees, lambda: list_history_paths(workspace.repository))
     with workspace.writing() as store:
         transcript_import = _TranscriptImport(workspace, reader, store, paths)
-        transcript_import.all(files)
+        transcript_import.import_files(files)
     return transcript_import.report(str(home if place is None else place))
 
 
@@ -101,7 +101,7 @@ class _TranscriptImport(Struct):
     fresh: bool = False
     """Whether the current file had a line that was not known."""
 
-    def all(self, files: list[Path]) -> None:
+    def import_files(self, files: list[Path]) -> None:
         """Find subagents in all files first, since the call that started one may be in a later file; then import."""
         sizes = {file: _transcript_file_size(file) for file in files}
         self.workspace.progress.start_bytes("finding subagents", sum(sizes.values()))

@@ -4,7 +4,6 @@ May touch the open store of its caller, and ssh-keygen through ``signing``.
 """
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -53,12 +52,6 @@ class ChainRatings(Struct, frozen=True):
         if chain in self.witnesses:
             return self.witnesses
         return self.enrolled if chain in self.enrolled else self.believed
-
-
-def rate_chains(store: Store, own_key: str | None, policy: TeamPolicy, now_ns: int) -> Mapping[StoreId, Assurance]:
-    """Return the assurance of every chain of a store under a policy."""
-    ratings = rate_store_chains(store, own_key, policy, now_ns)
-    return MappingProxyType({head.store: ratings.rate_chain(head.store) for head in store.tables.chains()})
 
 
 def rate_store_chains(

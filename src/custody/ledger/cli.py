@@ -112,7 +112,9 @@ DATE_WIDTH = len("2026-03-03")
 PROMPT_TITLE = StyledText("FIRST PROMPT", "muted")
 PROMPT_COLUMNS_MIN = 20
 PROMPT_COLUMNS_PIPED = 55
-"""The width of the column of prompts where nothing is cut; longer prompts move the rest of their row."""
+"""The width of the column of prompts where no terminal is; longer prompts move the rest of their row."""
+PROMPT_CHARACTERS_PIPED_MAX = 200
+"""Characters of a listed prompt where no terminal is; ``--json`` has all of them."""
 SESSION_TITLES = ("SESSION", "STARTED", "AGENT", "TIME", "FILES")
 AGENT_COLUMNS_MAX = 20
 STACKED_INDENT = 2
@@ -237,7 +239,7 @@ def _render_session_table(entries: Sequence[_SessionEntry], screen: Screen) -> I
     facts = [(e.id, e.started, name, e.duration, e.files) for e, name in zip(entries, names, strict=True)]
     widths = [max(map(text_columns, column)) for column in zip(SESSION_TITLES, *facts, strict=True)]
     room = max(screen.columns - sum(widths) - 2 * len(widths), PROMPT_COLUMNS_MIN)
-    prompts = [StyledText(screen.cut(entry.prompt.text, room), entry.prompt.role) for entry in entries]
+    prompts = [StyledText(_cut_listed_prompt(entry.prompt.text, room, screen), entry.prompt.role) for entry in entries]
     longest = max(text_columns(prompt.text) for prompt in (PROMPT_TITLE, *prompts))
     prompt_width = min(longest, room if screen.is_terminal else PROMPT_COLUMNS_PIPED)
     titles = [StyledText(title, "muted") for title in SESSION_TITLES]
@@ -247,6 +249,13 @@ def _render_session_table(entries: Sequence[_SessionEntry], screen: Screen) -> I
         who = agent if row is titles else (StyledText(agent[0].text, "agent"), agent[1])
         text = _pad_session_cell(prompt, prompt_width)
         yield (*id_, "  ", *started, "  ", *who, "  ", *text, "  ", *duration, "  ", *reversed(files))
+
+
+def _cut_listed_prompt(prompt: str, room: int, screen: Screen) -> str:
+    """Return as much of a prompt as fits: a pasted plan has many screens, on a pipe too."""
+    if screen.is_terminal or len(prompt) <= PROMPT_CHARACTERS_PIPED_MAX:
+        return screen.cut(prompt, room)
+    return prompt[:PROMPT_CHARACTERS_PIPED_MAX].rstrip() + ("…" if screen.has_unicode else "...")
 
 
 def _pad_session_cell(cell: StyledText, width: int) -> tuple[StyledText, str]:

@@ -66,7 +66,7 @@ class ConversationTables:
         digests = {digest for ref in old for digest in self._bodies_of(ref)}
         return sorted(d for d in digests if all(record.ref in old for record in self._tables.records_holding(d)))
 
-    def erased(self, after_ns: int, until_ns: int) -> list[tuple[NaturalKey, RecordRef]]:
+    def list_erased(self, after_ns: int, until_ns: int) -> list[tuple[NaturalKey, RecordRef]]:
         """Return the erased records of a period by their keys, the latest first."""
         rows = self._db.rows(
             "SELECT natural_key, store_id, seq FROM record WHERE at_ns > ? AND at_ns <= ? AND digest IN"

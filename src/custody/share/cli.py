@@ -173,7 +173,7 @@ def add_remote_command(name: str, url: str, *, token_file: str | None, as_json: 
     \b
     Examples:
       custody remote add team https://custody.example.org --token-file token.txt
-      pass custody/team | custody remote add team https://custody.example.org --token-file -
+      custody remote add team https://team.example.org --token-file - < token.txt
     """
     from custody.share.sync import add_remote
 

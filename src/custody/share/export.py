@@ -78,7 +78,7 @@ from custody.workspace.workspace import Workspace
 
 
 def export_chains(workspace: Workspace, out: BinaryIO, path: str) -> ExportReport:
-    """Write every chain with its bodies, forks and pending events to ``out``; the report calls it ``path``."""
+    """Write every chain with its bodies, forks and pending events to ``out``; ``path`` is its name in the report."""
     signed = _sign_exported_heads(workspace)
     with workspace.reading() as store, store.reading():
         heads = [head for head in store.tables.chains() if head.store != PENDING]

@@ -115,7 +115,7 @@ def sign_chain_head(
     named: SigningKey | None = None,
     repository: tuple[str, ...] = (),
 ) -> OfferedHead:
-    """Return the head of an own chain, signed by the store's key or the ``named`` one; unsigned without a key.
+    """Return the head of one of our chains, signed with the ``named`` key or the store's; unsigned if neither exists.
 
     The same head is signed once: sharing it again returns the same statement.
     """

@@ -54,7 +54,7 @@ class RemoteBook:
             base = os.path.join(environment.get("HOME", ""), ".config")
         self.path = Path(base) / REMOTES_FILE
 
-    def all(self) -> dict[str, NamedRemote]:
+    def read_all(self) -> dict[str, NamedRemote]:
         """Return every service by name."""
         try:
             with self.path.open("rb") as file:
@@ -80,12 +80,12 @@ class RemoteBook:
         if token is not None and (not _TOKEN.fullmatch(token) or len(token) > TOKEN_CHARS_MAX):
             raise InputError("invalid token", hint="a token is one word of printable characters")
         remote = NamedRemote(name, check_remote_url(url), token)
-        self._write({**self.all(), name: remote})
+        self._write({**self.read_all(), name: remote})
         return remote
 
     def remove(self, name: str) -> None:
         """Remove a service and its token."""
-        known = self.all()
+        known = self.read_all()
         if name not in known:
             raise InputError(f"unknown remote '{name}'", hint="list them with 'custody remote list'")
         del known[name]

@@ -90,7 +90,7 @@ def pull_chains(
 
 def find_remote_service(name: str | None) -> NamedRemote:
     """Return the service of that name, or the only service if ``name`` is None."""
-    known = RemoteBook(os.environ).all()
+    known = RemoteBook(os.environ).read_all()
     if name is None and len(known) == 1:
         (name,) = known
     service = None if name is None else _find_service_remote(name)
@@ -115,14 +115,14 @@ def remove_remote(name: str) -> RemoteReport:
 
 def list_remotes() -> RemoteReport:
     """List the services that the user added."""
-    known = RemoteBook(os.environ).all()
+    known = RemoteBook(os.environ).read_all()
     return RemoteReport(
         remotes=[RemoteInfo(remote.name, remote.url, remote.token is not None) for _, remote in sorted(known.items())]
     )
 
 
 def _find_service_remote(name: str | None) -> NamedRemote | None:
-    stored = None if name is None else RemoteBook(os.environ).all().get(name)
+    stored = None if name is None else RemoteBook(os.environ).read_all().get(name)
     if stored is None:
         return None
     return NamedRemote(stored.name, stored.url, os.environ.get(TOKEN_VARIABLE) or stored.token)

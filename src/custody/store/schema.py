@@ -83,7 +83,7 @@ def read_schema(db: Db) -> Schema:
 
 
 @cache
-def expected_schema() -> Schema:
+def load_expected_schema() -> Schema:
     """Return the schema that the migrations make, the same for both databases."""
     return make_migrated_schema(load_schema_migrations())
 

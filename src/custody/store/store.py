@@ -19,7 +19,7 @@ from custody.core.wire.canonical import Json, parse_json_bytes
 from custody.store.db import Db, migrate_store_schema
 from custody.store.heads import Heads
 from custody.store.projection import DerivedTables, Projection, ProjectionProgress, RecordReader
-from custody.store.schema import compare_schemas, expected_schema, read_schema
+from custody.store.schema import compare_schemas, load_expected_schema, read_schema
 from custody.store.sqlite import SqliteDb, is_temporary_db, open_sqlite_overlay
 from custody.store.tables import (
     Body,
@@ -138,7 +138,7 @@ class Store:
 
     def compare_schema(self) -> list[str]:
         """Return the differences between the database's real schema and the expected one."""
-        return list(compare_schemas(read_schema(self.db), expected_schema()))
+        return list(compare_schemas(read_schema(self.db), load_expected_schema()))
 
     def check_files(self) -> list[str]:
         """Return the problems that the database reports in its own files."""

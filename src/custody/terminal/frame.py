@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
+from msgspec.structs import replace
 
 from custody.core.errors import EXIT, InputError, Outcome
 from custody.terminal.screen import ColorChoice, Screen, TextLine, detect_screen, escape_controls
@@ -144,11 +145,17 @@ def print_answer(text: str | Iterable[TextLine], *, tabs: bool = False) -> None:
     click.echo(shown, color=True)
 
 
-def current_screen() -> Screen:
-    """Return what standard output can show, by the terminal, the environment and ``--color``."""
+def current_screen(workspace: Workspace | None = None) -> Screen:
+    """Return what standard output can show, by the terminal, the environment and ``--color``.
+
+    With a workspace, paths can be links to its files.
+    """
     context = click.get_current_context(silent=True)
     color: ColorChoice = context.meta.get(COLOR, "auto") if context else "auto"
-    return detect_screen(color=color)
+    screen = detect_screen(color=color)
+    if workspace is None or not screen.has_links or (folder := workspace.repository.work_tree) is None:
+        return screen
+    return replace(screen, folder=str(folder))
 
 
 def wants_pager(context: click.Context | None) -> bool:

@@ -286,12 +286,12 @@ def trust_author_from_commit(name: str, email: str, message: str) -> tuple[str, 
     if by_aider := _AIDER.fullmatch(person):
         return "aider", by_aider[1]
     own = _trust_agent_from_email(email)
-    if own is not None or is_bot_author(person):
+    if own is not None or is_bot_committer(person):
         return own or person, None
     return next(((agent, person) for agent in _parse_trust_agent_trailers(message)), (person, None))
 
 
-def is_bot_author(name: str) -> bool:
+def is_bot_committer(name: str) -> bool:
     """Return whether a name is a bot's."""
     return bool(_BOT.search(name))
 

@@ -56,7 +56,7 @@ class Levels:
     def __init__(self) -> None:
         self._counts: dict[LevelKey, tuple[float, float, int]] = {}
 
-    def of(self, case: LevelCase, now_ns: int) -> list[LevelRate]:
+    def list_rates(self, case: LevelCase, now_ns: int) -> list[LevelRate]:
         """Return the levels of a change, the widest first; of several areas the one with the lowest rate."""
         levels = [self._level(("everyone",), now_ns, NO_RATE, EVERYONE_PRIOR_SAMPLES)]
         above = levels[0].rate

@@ -103,7 +103,7 @@ class SimulationResult(Struct, frozen=True):
         """Return the counts of all changes."""
         return tally_simulated_changes(self.judged)
 
-    def by_agent(self) -> dict[str, PolicyTally]:
+    def tally_by_agent(self) -> dict[str, PolicyTally]:
         """Return the counts of each agent, by name."""
         by_agent: dict[str, list[SimulatedChange]] = {}
         for change in self.judged:

@@ -204,7 +204,7 @@ def why_command(  # noqa: PLR0913 - one for each argument and option
         )
         return 0
     ids = {} if as_json else shorten_session_ids(workspace, [link.session for link in _links(report, SessionLink)])
-    lines = render_why(report, ids, current_screen(), workspace.now_ns(), verbose=verbose)
+    lines = render_why(report, ids, current_screen(workspace), workspace.now_ns(), verbose=verbose)
     return print_command_report(report, lines, as_json=as_json)
 
 
@@ -225,7 +225,7 @@ def render_why(
     from custody.why.report import LineLink
 
     (line,) = _links(report, LineLink)
-    yield StyledText(f"{line.path}:{line.line}", "strong")
+    yield screen.link_file(f"{line.path}:{line.line}", line.path, "strong")
     yield f"    {screen.cut(escape_controls(line.text.strip()), screen.columns - 4)}"
     yield ""
     yield from _render_why_author(report, line.attribution, screen, now_ns)

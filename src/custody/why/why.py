@@ -288,7 +288,7 @@ def _find_prompt_before_call(store: Store, trace: Trace, at_ns: int) -> Observed
 
 def _explain_erased_prompt(store: Store, trace: Trace, after_ns: int, until_ns: int) -> EndLink | None:
     """Return a gap if a later prompt of the session was erased; only the keys of erased records are left."""
-    for key, ref in ConversationTables(store).erased(after_ns, until_ns):
+    for key, ref in ConversationTables(store).list_erased(after_ns, until_ns):
         erased = parse_event_key(key)
         if erased is None or (erased.agent, erased.session) != (trace.agent, trace.session):
             continue

@@ -120,7 +120,7 @@ def test_a_deleted_record_is_missed_at_its_place(records: list[Record], data: st
 
 
 @given(chains(min_size=2), st.data())
-def test_a_deleted_stretch_is_missed_from_its_first_to_its_last(records: list[Record], data: st.DataObject) -> None:
+def test_deleted_records_are_missed_from_the_first_to_the_last(records: list[Record], data: st.DataObject) -> None:
     first = data.draw(st.integers(1, len(records) - 1))
     last = data.draw(st.integers(first, len(records) - 1))
     (damage,) = found(records[: first - 1] + records[last:])

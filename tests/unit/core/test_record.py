@@ -69,7 +69,7 @@ def test_every_field_matters(entry: RecordDraft, other: RecordDraft, seq: Seq, b
 
 
 @given(st.text("ab1", min_size=2, max_size=8), st.data())
-def test_a_byte_cannot_move_from_one_field_into_its_neighbour(text: str, data: st.DataObject) -> None:
+def test_a_byte_cannot_move_from_one_field_into_the_next(text: str, data: st.DataObject) -> None:
     cuts = st.integers(0, len(text))
     one, other = data.draw(cuts), data.draw(cuts)
     assume(one != other)

@@ -113,7 +113,7 @@ def test_retries_are_bounded_by_the_rule(retries: int) -> None:
     assert len(writer.prompts) == retries + 1 == report.audit_failures
 
 
-def test_without_sources_there_are_no_retries() -> None:
+def test_without_sources_nothing_is_retried() -> None:
     writer = Scripted("Prices rose by 12%.")
     with pytest.warns(CitationWarning):
         report = written(writer, ResearchResults())

@@ -12,7 +12,7 @@ from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.findings import LineAttributor
 from custody.attribution.line_spec import LineSpec as LineSpec
 from custody.attribution.line_spec import resolve_line_specs
-from custody.attribution.model import Grade, LineOwner, NoAttribution, Trace, TraceAttribution, certainty_word
+from custody.attribution.model import Grade, LineOwner, NoAttribution, Trace, TraceAttribution, format_certainty
 from custody.attribution.rules import Profile as Profile
 from custody.attribution.text import (
     is_informative_lineage_line,
@@ -176,7 +176,7 @@ class BlameReporter:
             reason=finding.reason if isinstance(finding, NoAttribution) else None,
             searched=self._report_search_scope(finding.segment.path) if owner is LineOwner.NONE else None,
             claims=[_report_competing_claim(claim) for claim in answer.others],
-            certainty=certainty_word(answer.tier, answer.grade, is_person=owner is LineOwner.PERSON),
+            certainty=format_certainty(answer.tier, answer.grade, is_person=owner is LineOwner.PERSON),
         )
 
     def _report_search_scope(self, path: RepoPath) -> SearchScope:

@@ -9,7 +9,7 @@ from msgspec import Struct, field, structs
 from custody.attribution.app.answers import LineAnswer
 from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.findings import LineAttributor
-from custody.attribution.model import CERTAINTIES, Grade, LineOwner, TraceAttribution, certainty_word
+from custody.attribution.model import CERTAINTIES, Grade, LineOwner, TraceAttribution, format_certainty
 from custody.attribution.text import is_informative_lineage_line, make_lineage_keys
 from custody.attribution.wire import AgentModelShare, LineShare, StatsPeriod, StatsReport, UncountedFile
 from custody.core.errors import InputError
@@ -96,7 +96,7 @@ class LineStatistics:
                 if count:
                     self.by_agent_model[names["agent"], names["model"]].add(owner, count, share)
                 names["tier"] = str(answer.finding.tier)
-                names["certainty"] = certainty_word(answer.tier, answer.grade)
+                names["certainty"] = format_certainty(answer.tier, answer.grade)
                 names["month"] = UNKNOWN if day == BEFORE else day[:MONTH_CHARACTERS]
             else:
                 share = 0.0

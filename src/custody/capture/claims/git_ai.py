@@ -179,15 +179,15 @@ _AGENTS = MappingProxyType(
 def parse_legacy_git_ai_note(data: bytes) -> GitAiNote:
     """Return the content of a JSON log; raise ``InputError`` if it cannot be read."""
     value = parse_json_bytes(data, bytes_max=NOTE_BYTES_MAX)
-    told_of = value.get("files") if isinstance(value, dict) else None
-    if not isinstance(value, dict) or not isinstance(told_of, dict):
+    listed = value.get("files") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(listed, dict):
         raise InputError("not an authorship log: it has no files")
     version = value.get("schema_version", FIRST)
     if not isinstance(version, str):
         raise InputError("its version is not a text")
     files, authors, problems = dict[str, tuple[NoteEntry, ...]](), dict[str, LineClaim](), list[str]()
     read = _read_author_entries if parse_note_major_version(version) == 0 else _read_key_entries
-    for path, entry in told_of.items():
+    for path, entry in listed.items():
         try:
             entries = tuple(read(entry, value, authors))
         except InputError as error:

@@ -83,7 +83,7 @@ def count_odd_letter_pairs(word: str) -> int:
     return max(0, len(low) - 1) - sum(map(_ORDINARY.__contains__, zip(low, low[1:])))  # noqa: B905, RUF007 - itertools is one more import
 
 
-def is_odd_word(word: str, share: float) -> bool:
+def has_odd_letter_pairs(word: str, share: float) -> bool:
     """Return whether at least ``share`` of the pairs in ``word`` are odd."""
     return count_odd_letter_pairs(word) >= share * max(1, len(word) - 1)
 
@@ -130,7 +130,7 @@ def _scan_random_parts(word: str) -> list[tuple[int, int]]:
 def _is_hex_token_half(piece: str, before: str) -> bool:
     """Return whether ``piece`` is the hexadecimal half of a token whose first half is random."""
     is_hex = len(before) >= HALF_MIN and len(piece) >= HEX_MIN and not piece.strip(_HEX) and not piece.isalpha()
-    return is_hex and not (before.islower() or before.isupper()) and is_odd_word(before, ODD_MIXED_MIN)
+    return is_hex and not (before.islower() or before.isupper()) and has_odd_letter_pairs(before, ODD_MIXED_MIN)
 
 
 def _find_random_segments(piece: str) -> list[tuple[int, int]]:
@@ -364,7 +364,7 @@ _OTHER_TAILS = frozenset(
 
 _NAME = _ALNUM + "_-."
 _BACK = "\\\0"
-"""A backslash; a zero byte for an escaped one in JSON."""
+"""A backslash, and the zero byte that replaces an escaped backslash of JSON."""
 _QUOTES = "\"'`"
 _CLOSING = _QUOTES + _BACK + "])*"
 _QUOTED_BY = frozenset(_QUOTES)
@@ -824,7 +824,7 @@ def _is_random_looking(value: str) -> bool:
         return True
     digits = sum([value.count(digit) for digit in _DIGITS])
     if digits < 2:
-        return any(len(part) >= 8 and is_odd_word(part, _minimum_odd_share(part)) for part in parts)
+        return any(len(part) >= 8 and has_odd_letter_pairs(part, _minimum_odd_share(part)) for part in parts)
     if digits > 3 and not value.strip(_ALNUM + "_-"):
         return True
     return compute_odd_pair_share(value) >= (VALUE_ODD_MIN if digits == 2 else DIGITS_ODD_MIN)

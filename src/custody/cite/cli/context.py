@@ -40,7 +40,7 @@ SHOWN_MAX = 20
 @click.option("--restore", metavar="ID", help="Print the whole stored text of one source instead.")
 @json_option
 @click.pass_context
-def context(
+def build_context_command(
     ctx: click.Context, *, budget: int | None, objectives: tuple[str, ...], restore: str | None, as_json: bool
 ) -> int:
     """Print the sources for an agent's prompt, within a token budget.
@@ -53,7 +53,7 @@ def context(
 
     \b
     Examples:
-      custody cite context --budget 8000 --objective "how shared caches revalidate" > prompt.txt
+      custody cite context --budget 8000 --objective "how caches revalidate"
       custody cite context --json | jq '.sources[] | select(.level == 0) | .id'
       custody cite context --restore S3
     """
@@ -91,7 +91,7 @@ def context(
 )
 @json_option
 @click.pass_context
-def find_near_copies(
+def find_near_copies_command(
     ctx: click.Context,
     source_id: str | None,
     *,
@@ -125,7 +125,7 @@ def find_near_copies(
 @click.option("--most", type=click.IntRange(min=1), default=HITS, help=f"Maximum number of results; default {HITS}.")
 @json_option
 @click.pass_context
-def search(ctx: click.Context, words: tuple[str, ...], *, most: int, as_json: bool) -> int:
+def search_sources_command(ctx: click.Context, words: tuple[str, ...], *, most: int, as_json: bool) -> int:
     """Search sources by topic.
 
     The words are compared with the title and stored text of every source. Other forms of a word match, synonyms do not.
@@ -185,7 +185,7 @@ VERDICT_WIDTH = 11
 @click.option("--network", is_flag=True, help="Send requests. Without it, only list what would be checked.")
 @json_option
 @click.pass_context
-def check_links(  # noqa: PLR0913 - one argument for each option
+def check_links_command(  # noqa: PLR0913 - one argument for each option
     ctx: click.Context,
     sources: tuple[str, ...],
     *,

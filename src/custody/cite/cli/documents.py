@@ -51,7 +51,7 @@ STDIN = "-"
 @click.option("--sarif", is_flag=True, help="Print the findings as SARIF 2.1.0, for code hosts and editors.")
 @json_option
 @click.pass_context
-def audit(
+def audit_documents_command(
     ctx: click.Context,
     files: tuple[str, ...],
     *,
@@ -133,7 +133,9 @@ SHOWN_MAX = 10
 @click.option("-i", "--in-place", is_flag=True, help="Overwrite the file.")
 @json_option
 @click.pass_context
-def convert(ctx: click.Context, file: str, *, to: TargetName, output: str | None, in_place: bool, as_json: bool) -> int:
+def convert_citations_command(
+    ctx: click.Context, file: str, *, to: TargetName, output: str | None, in_place: bool, as_json: bool
+) -> int:
     """Convert the markers and the source list of a report.
 
     Understands every common form of marker. Sources are numbered by first use; if no marker is used, the heading of the
@@ -167,7 +169,7 @@ def convert(ctx: click.Context, file: str, *, to: TargetName, output: str | None
 @click.option("--csl", is_flag=True, required=True, help="Write CSL-JSON, the format of reference managers.")
 @click.option("-o", "--output", metavar="OUTPUT", help="Write to OUTPUT instead of stdout, atomically.")
 @click.pass_context
-def export(ctx: click.Context, file: str, *, csl: bool, output: str | None) -> int:
+def export_sources_command(ctx: click.Context, file: str, *, csl: bool, output: str | None) -> int:
     """Export the sources of a report for other programs.
 
     \b
@@ -211,7 +213,7 @@ TITLE_CHARACTERS_MAX = 80
 @click.argument("file")
 @json_option
 @click.pass_context
-def report(ctx: click.Context, file: str, *, as_json: bool) -> int:
+def render_cited_report_command(ctx: click.Context, file: str, *, as_json: bool) -> int:
     """Show a report and a table of its sources.
 
     The text is rendered for the terminal; control sequences in it are escaped. The table has the marker, the id, the
@@ -244,7 +246,7 @@ def report(ctx: click.Context, file: str, *, as_json: bool) -> int:
 @click.option("--context", is_flag=True, help="Print the instructions for agents that gather findings instead.")
 @json_option
 @click.pass_context
-def contract(ctx: click.Context, ids: tuple[str, ...], *, context: bool, as_json: bool) -> int:
+def render_citation_contract_command(ctx: click.Context, ids: tuple[str, ...], *, context: bool, as_json: bool) -> int:
     """Print the citation contract for an agent's instructions.
 
     It has a row for every source of this store's registry (or for each ID), the citation rules and a checklist. The

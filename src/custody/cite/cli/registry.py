@@ -43,7 +43,7 @@ YEAR_MAX = 9999
 @click.option("--isbn", help="Its ISBN; sources with the same ISBN are the same work.")
 @json_option
 @click.pass_context
-def add(  # noqa: PLR0913 - one argument for each option
+def add_source_command(  # noqa: PLR0913 - one argument for each option
     ctx: click.Context,
     url: str | None,
     *,
@@ -65,8 +65,8 @@ def add(  # noqa: PLR0913 - one argument for each option
 
     \b
     Examples:
-      custody cite add https://www.rfc-editor.org/rfc/rfc9110 --title "HTTP Semantics" --year 2022
-      custody cite add --title "Interview with the maintainers" --author ana --json
+      custody cite add https://www.rfc-editor.org/rfc/rfc9110 --year 2022
+      custody cite add --title "Interview with the team" --author ana --json
     """
     from custody.cite.app.registry import cite_add
 
@@ -89,7 +89,7 @@ def add(  # noqa: PLR0913 - one argument for each option
 @click.command("list")
 @json_option
 @click.pass_context
-def list_(ctx: click.Context, *, as_json: bool) -> int:
+def list_sources_command(ctx: click.Context, *, as_json: bool) -> int:
     """List every source with its id.
 
     \b
@@ -107,7 +107,7 @@ def list_(ctx: click.Context, *, as_json: bool) -> int:
 @click.argument("source_id", metavar="ID")
 @json_option
 @click.pass_context
-def show(ctx: click.Context, source_id: str, *, as_json: bool) -> int:
+def show_source_command(ctx: click.Context, source_id: str, *, as_json: bool) -> int:
     """Show everything about one source.
 
     Accepts any of its ids. Shows its fields, its URLs, its merges, who read it and what cites it.
@@ -129,7 +129,7 @@ def show(ctx: click.Context, source_id: str, *, as_json: bool) -> int:
 @click.option("--reason", help="Why both are the same source.")
 @json_option
 @click.pass_context
-def merge(ctx: click.Context, kept: str, absorbed: str, *, reason: str | None, as_json: bool) -> int:
+def merge_sources_command(ctx: click.Context, kept: str, absorbed: str, *, reason: str | None, as_json: bool) -> int:
     """Merge two ids into one source.
 
     The source is shown as ID, and OTHER remains its alias. Nothing is lost: 'custody cite unmerge OTHER' restores both.
@@ -150,7 +150,9 @@ def merge(ctx: click.Context, kept: str, absorbed: str, *, reason: str | None, a
 @click.option("--reason", help="Why they are different sources.")
 @json_option
 @click.pass_context
-def unmerge(ctx: click.Context, source_id: str, *, url: str | None, reason: str | None, as_json: bool) -> int:
+def unmerge_sources_command(
+    ctx: click.Context, source_id: str, *, url: str | None, reason: str | None, as_json: bool
+) -> int:
     """Undo a merge.
 
     ID is the absorbed id. It becomes a source of its own again, and the two are not merged automatically a second time.

@@ -433,6 +433,6 @@ def has_session_tool_calls(store: Store, session: SessionId) -> bool:
     return bool(store.views.distinct(ToolCall, "session", "session = ?", (session,)))
 
 
-def newest_pull_requests(store: Store, limit: int) -> list[ObservedView[PullRequestFact]]:
+def find_newest_pull_requests(store: Store, limit: int) -> list[ObservedView[PullRequestFact]]:
     """Return the pull requests that sessions reported, those with the highest numbers."""
     return store.views.look_up(PullRequestFact, f"number > ? ORDER BY number DESC LIMIT {int(limit)}", (0,))

@@ -14,7 +14,7 @@ from custody.core.wire.canonical import digest_rule_tables, dump_canonical_json
 from custody.dupes.app.change_reader import NO_COMMIT, OWN, ChangeRef, UnreadableChange, read_changes
 from custody.dupes.app.report import report_change, report_evidence
 from custody.dupes.app.search import ChangeMatch, ChangeSearch, DuplicateCheck, DuplicateMatch
-from custody.dupes.app.select import resolve_change_range
+from custody.dupes.app.select import resolve_change_ref
 from custody.dupes.evidence import compute_change_overlap
 from custody.dupes.model import ChangeDescription, DuplicateVerdict
 from custody.dupes.queries import DupesTables, EvidenceRow
@@ -206,7 +206,7 @@ def _open_change_to_compare(
     if worktree == (change is not None):
         raise InputError("name a change to check", hint="pass either BASE..HEAD, a commit or --worktree")
     if change is not None:
-        yield workspace.repository, resolve_change_range(workspace.repository, change)
+        yield workspace.repository, resolve_change_ref(workspace.repository, change)
         return
     with workspace.repository.with_work_tree() as work:
         for left_out in work.left_out:
@@ -250,7 +250,7 @@ def _encode_duplicate_evidence(evidence: DupesEvidence) -> bytes:
 
 
 def _list_comparison_caveats(change: ChangeDescription) -> Iterator[str]:
-    """Yield what could be compared in part only."""
+    """Yield what limits the comparison: an empty change, files compared only by content or by words."""
     if not change.pieces:
         yield "the change is empty"
     opaque = [piece for piece in change.pieces if piece.opaque is not None]

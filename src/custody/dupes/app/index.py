@@ -19,7 +19,7 @@ from custody.dupes.app.change_reader import (
     sketch_change_batch,
 )
 from custody.dupes.app.search import index_rows_from_sketch
-from custody.dupes.app.select import REFS, resolve_change_ranges, select_changes
+from custody.dupes.app.select import REFS, resolve_change_refs, select_changes
 from custody.dupes.model import ChangeRow
 from custody.dupes.packing import pack_signature
 from custody.dupes.queries import DupesTables
@@ -56,7 +56,7 @@ def dupes_index(workspace: Workspace, request: IndexRequest) -> DupesIndexReport
     """Index the requested changes that are not indexed yet."""
     rules = load_workspace_rules(workspace)[0].of(DedupeRules)
     repository = workspace.repository
-    ranges = resolve_change_ranges(repository, request.ranges)
+    ranges = resolve_change_refs(repository, request.ranges)
     patterns = request.refs or (() if ranges else REFS)
     selection = (
         select_changes(repository, patterns, rules, commits=request.commits and not ranges) if patterns else None

@@ -139,12 +139,12 @@ def select_changes(
     return ChangeSelection((*merged, *branches), tuple(unread))
 
 
-def resolve_change_ranges(repository: Repository, ranges: Iterable[str]) -> tuple[ChangeRef, ...]:
+def resolve_change_refs(repository: Repository, ranges: Iterable[str]) -> tuple[ChangeRef, ...]:
     """Resolve changes given as ``BASE..HEAD``, or as a commit, which is compared with its parent."""
-    return tuple(resolve_change_range(repository, typed) for typed in ranges)
+    return tuple(resolve_change_ref(repository, typed) for typed in ranges)
 
 
-def resolve_change_range(repository: Repository, typed: str) -> ChangeRef:
+def resolve_change_ref(repository: Repository, typed: str) -> ChangeRef:
     """Resolve a change; two dots mean the same as three, so later commits of the base do not count."""
     base, dots, head = typed.partition("..")
     if not dots:

@@ -31,10 +31,12 @@ from custody.gate.model import (
     TrustAnswer,
 )
 from custody.gate.rules import GateRules
+from custody.ledger.assurance import rate_workspace_chains
 from custody.ledger.records import list_recording_gaps
 from custody.ledger.verify import check_ledger_integrity
 from custody.store import Store
 from custody.trust import ChangeAuthor
+from custody.trust.app.approval_case import ApprovalQuery
 from custody.trust.app.approval_decision import (
     ApprovalQuestion,
     ApprovalResult,
@@ -45,6 +47,7 @@ from custody.trust.app.approval_decision import (
 )
 from custody.trust.app.authors import AuthorLines, Operators, trust_author_from_answer
 from custody.trust.app.decision_assurance import DecisionPolicy
+from custody.trust.app.decisions import read_settled_decisions
 from custody.trust.wire import AgentApproval
 from custody.workspace.change import Addition
 from custody.workspace.workspace import Workspace
@@ -98,6 +101,8 @@ def gather_evidence(
         calls = _gather_risky_calls(workspace, gathered, policy)
     evidence = replace(
         gathered.evidence,
+        unattributed=_list_unattributed_files(review),
+        rejected_by=None if gathered.question is not None else _find_rejecting_reviewer(workspace, review, policy),
         duplicates=duplicates,
         texts=texts,
         calls=calls,
@@ -150,6 +155,30 @@ def _gather_attribution_evidence(workspace: Workspace, review: ChangeUnderReview
         unknown = MissingEvidence(f"was not checked: {error.message}", error.hint or ASK_DOCTOR)
         nothing = tuple(FileAdditions(addition.path.display, unknown) for addition in change.additions)
         return GatheredEvidence(GateEvidence((*nothing, *left_out), change.period, recorded, unknown))
+
+
+def _list_unattributed_files(review: ChangeUnderReview) -> tuple[str, ...]:
+    """Return the files of a change that adds no lines."""
+    if review.change.additions or review.left_out:
+        return ()
+    sides = (file.change.new or file.change.old for file in review.change.files)
+    return tuple(sorted({side.path.display for side in sides if side is not None}))
+
+
+def _find_rejecting_reviewer(workspace: Workspace, review: ChangeUnderReview, policy: Policy) -> str | None:
+    """Return who rejected or reverted a change without lines of agents; trust answers for others."""
+    if not review.change.files:
+        return None
+    try:
+        with workspace.reading() as store:
+            ratings = rate_workspace_chains(workspace, store, policy.team)
+            least = Assurance(policy.rules.of(GateRules).assurance_min)
+            decisions = DecisionPolicy(policy.team, least, ratings, review.repository)
+            query = make_approval_query(policy.rules, workspace.now_ns())
+            with read_settled_decisions(store):
+                return ApprovalQuery(store, query, review.change, policy=decisions).find_rejecting_reviewer()
+    except StoreError:
+        return None  # the integrity check reports a store that cannot be read
 
 
 def _read_gate_record_state(workspace: Workspace) -> RecordState | MissingEvidence | None:

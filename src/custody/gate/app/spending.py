@@ -22,7 +22,7 @@ from custody.trust.app.approval_decision import (
     BudgetOutcome,
     SpentApproval,
     compute_agent_budgets,
-    look_at_approval,
+    preview_approval,
     refuse_unverifiable_budget,
     reserve_approval,
 )
@@ -78,7 +78,7 @@ class VerdictBudget(Struct, frozen=True):
     def _spend(self, gathered: GatheredEvidence) -> SpentApproval:
         assert gathered.question is not None, "the caller checked it"
         if self.mode == "look":
-            return look_at_approval(self.workspace, gathered.question)
+            return preview_approval(self.workspace, gathered.question)
 
         def accept(result: ApprovalResult) -> bool:
             evidence = replace(gathered.evidence, trust=list_trust_answers(result))

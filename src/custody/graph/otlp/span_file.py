@@ -153,7 +153,7 @@ def _read_otlp_json_lines(plain: BinaryIO) -> Iterator[Part]:
 
 
 def _read_span_file_lines(plain: BinaryIO) -> Iterator[bytes]:
-    """Yield lines without their ends; of a line that is too long only the start, which is over the limit too."""
+    """Yield lines without their ends. A line over the limit is cut just above it, for the caller to reject."""
     while data := plain.readline(OBJECT_BYTES_MAX + 2):
         yield data.removesuffix(b"\n")
         long = len(data) > OBJECT_BYTES_MAX

@@ -25,7 +25,8 @@ def record_command(ctx: click.Context, *, agent: str, event: str | None, receipt
     \b
     Examples:
       custody record --agent claude-code < event.json
-      echo '{"custody":1,"kind":"prompt","session":"s1","text":"hello"}' | custody record --agent mine --receipt
+      echo '{"custody": 1, "kind": "prompt", "session": "s1", "text": "hello"}' |
+        custody record --agent mine --receipt
     """
     from custody.intake.record import record_agent_hook_event
 

@@ -73,7 +73,9 @@ def init_command(
             raise InputError("--team sets up no agent", hint="run 'custody init' for the agents")
         policy = write_team_policy(workspace, dry_run=level["dry_run"])
         return print_command_report(policy, "\n".join(_render_team_policy(policy)), as_json=as_json)
-    requested = tuple(dict.fromkeys(agents)) or _choose_setup_agents(workspace, yes=yes, user=level["user"])
+    requested = tuple(dict.fromkeys(agents)) or _choose_setup_agents(
+        workspace, yes=yes or (level["dry_run"] and not sys.stdin.isatty()), user=level["user"]
+    )
     report = install_agent_hooks(workspace, InitRequest(agents=requested, **level))
     machine = find_installed_agents(workspace, user=True)
     lines = [_render_agent_setup(report, machine, show_missing=not agents)]

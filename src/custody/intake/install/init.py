@@ -283,10 +283,10 @@ def uninstall_agent_hooks(
     edits = [*_undo_manifest_edits(site, [*own.notes.values(), *unused]), *_undo_unlisted_edits(site, own)]
     apply_settings_edits(edits)
     by_hand = {str(edit.path) for edit in edits if edit.by_hand is not None}
-    own.without(set(own.notes) - by_hand).keep()
+    own.drop_files(set(own.notes) - by_hand).keep()
     homes = [site.home] if recorder.remove(site.home) else []
     if not user:
-        shared = _remove_manifest_user(shared, site.home).without(note.path for note in unused)
+        shared = _remove_manifest_user(shared, site.home).drop_files(note.path for note in unused)
         shared.keep()
         if unused and not shared.notes and recorder.remove(site.state):
             homes.append(site.state)

@@ -34,7 +34,10 @@ WHERE_SET_UP = "--where-set-up"
 
 
 class InstallSite(Struct, frozen=True, dict=True):
-    """Where hooks are installed: a repository, or (None) the user's level; ``state`` is our folder of the user."""
+    """Where hooks are installed: in a repository, or for the user if it is None.
+
+    ``state`` is custody's folder of the user.
+    """
 
     repository: Repository | None
     places: SettingsPlaces
@@ -120,7 +123,7 @@ def find_disabled_hooks(places: SettingsPlaces) -> dict[str, tuple[Path, str]]:
     """Return the agents whose settings disable all hooks, with the file and the setting that decides."""
     disabled = {}
     for agent in AGENTS.values():
-        settings = ((file, find_hooks_off_setting(file, agent)) for file in places.all_files(agent))
+        settings = ((file, find_hooks_off_setting(file, agent)) for file in places.list_files(agent))
         first = next(((file, key) for file, key in settings if key is not None), None)
         if first is not None and first[1]:
             disabled[agent.name] = (first[0], first[1])

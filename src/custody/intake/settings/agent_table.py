@@ -267,7 +267,7 @@ class SettingsPlaces(Struct, frozen=True):
         """Return every file that the agent reads for this user's settings."""
         return [self.user_folder(agent) / name for name in agent.user]
 
-    def all_files(self, agent: Agent) -> list[Path]:
+    def list_files(self, agent: Agent) -> list[Path]:
         """Return every file with settings for the agent's hooks, the strongest first."""
         project = self.project_file(agent)
         beside = [] if project is None else [project.parent / name for name in agent.more]

@@ -121,7 +121,7 @@ class Manifest(Struct, frozen=True):
         """Return a manifest with these notes added."""
         return replace(self, notes={**self.notes, **{note.path: note for note in notes}})
 
-    def without(self, paths: Iterable[str]) -> "Manifest":
+    def drop_files(self, paths: Iterable[str]) -> "Manifest":
         """Return a manifest without the notes on ``paths``."""
         gone = set(paths)
         return replace(self, notes={path: note for path, note in self.notes.items() if path not in gone})

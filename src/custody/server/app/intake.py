@@ -25,7 +25,7 @@ from custody.graph.otlp.protobuf import parse_otlp_protobuf
 from custody.graph.wire.otlp_span import OBJECT_BYTES_MAX, OtlpProblem
 from custody.intake.record import redact_event_payload
 from custody.server.queries import PageTables
-from custody.server.wire.service import conversation_from_json
+from custody.server.wire.service import parse_conversation_body
 from custody.store import Store
 from custody.workspace.workspace import Workspace
 
@@ -123,7 +123,7 @@ class Intake(Struct, frozen=True, dict=True):
 
     def conversation(self, value: Json) -> Item:
         """Parse a session and its prompts."""
-        conversation = conversation_from_json(value)
+        conversation = parse_conversation_body(value)
         bound: dict[str, Json] = {"custody": 1, "agent": conversation.agent, "session": conversation.session}
         about: dict[str, Json] = {
             "at": conversation.at,

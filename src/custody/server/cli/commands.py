@@ -200,7 +200,7 @@ def reads_command(ctx: click.Context, name: str, *, limit: int, as_json: bool) -
     \b
     Examples:
       custody project reads web-shop
-      custody project reads web-shop --json | jq -r '.reads[].token' | sort | uniq -c
+      custody project reads web-shop --json | jq -r '.reads[].token'
     """
     from custody.server.app.tenancy import list_project_reads
 
@@ -256,7 +256,7 @@ def init_database_command(ctx: click.Context, *, login: str | None, as_json: boo
 
     \b
     Examples:
-      custody --database postgresql://owner@db/custody project init-database --login custody_web
+      custody --database postgresql://owner@db/x project init-database --login web
     """
     from custody.server.app.tenancy import init_team_database
 
@@ -297,7 +297,7 @@ def create_token_command(
     \b
     Examples:
       custody token create --name laptop
-      custody token create --project web-shop --scope read --scope write --expires 30d --name ci
+      custody token create --scope read --scope write --expires 30d --name ci
     """
     from custody.server.app.tenancy import TokenRequest, create_token
 
@@ -319,7 +319,7 @@ def list_tokens_command(ctx: click.Context, *, project: str | None, as_json: boo
     \b
     Examples:
       custody token list
-      custody token list --project web-shop --json | jq '.tokens[] | select(.state == "active")'
+      custody token list --project web-shop --json | jq '.tokens[].state'
     """
     from custody.server.app.tenancy import list_tokens
 

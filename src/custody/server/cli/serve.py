@@ -80,8 +80,8 @@ def serve_command(  # noqa: PLR0913 - one argument for each option
       custody serve --port 0 --json
       custody serve --open overview
       custody serve --open src/app.py:12
-      custody serve --database postgresql://custody@db.example/custody --host 0.0.0.0
-      custody serve --database postgresql://custody@db.example/custody --public-url https://custody.example
+      custody serve --database postgresql://db.example/custody --host 0.0.0.0
+      custody serve --public-url https://custody.example
     """
     from custody.server.app.questions import find_page_file, find_record_page
     from custody.server.auth import TlsSettings

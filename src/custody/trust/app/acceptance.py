@@ -20,7 +20,7 @@ from custody.trust.past_decisions import (
     past_decisions_from_account,
     replay_past_decisions,
 )
-from custody.trust.queries import all_decisions
+from custody.trust.queries import list_all_decisions
 from custody.trust.risk import RiskControl
 from custody.trust.rules import TrustRules
 from custody.trust.wire import ChancePart, ChanceReport
@@ -109,7 +109,7 @@ def list_counted_decisions(
     ``select`` returns the entries about an agent that are replayed.
     """
     by_agent: dict[str, list[ObservedView[Decision]]] = {}
-    for decision in all_decisions(store) if decisions is None else decisions:
+    for decision in list_all_decisions(store) if decisions is None else decisions:
         if decision.view.at_ns <= until_ns:
             by_agent.setdefault(decision.view.agent, []).append(decision)
     entries = {AgentName(agent): list(decision_entries_from_views(about)) for agent, about in by_agent.items()}

@@ -136,7 +136,7 @@ def decide_change_approval(
     return _ChangeApproval(store, question).decide(reserved)
 
 
-def look_at_approval(workspace: Workspace, question: ApprovalQuestion) -> SpentApproval:
+def preview_approval(workspace: Workspace, question: ApprovalQuestion) -> SpentApproval:
     """Return the approvals of a change with the reservations of every place that counts; nothing is recorded."""
     ledger = _open_ledger(workspace, question)
     state = LedgerState() if ledger is None else ledger.read(_since_ns(question))
@@ -315,7 +315,7 @@ class _ChangeApproval:
             case = self._approvals.case(known, approver=question.approver, damage=question.damage, reserved=reserved)
             approval = self._approvals.decide_author_approval(case)
             answers.append(AuthorApproval(case, approval, known.counting, known.acceptance))
-        change = self._approvals.proposed_change()
+        change = self._approvals.make_proposed_change()
         no_author = Approval() if answers else refuse_unknown_author(change, persons=question.by.persons)
         heads = digest_approval_chain_heads(self._store.tables.chains())
         return ApprovalResult(change, tuple(answers), no_author, format_digest(Digest(heads)))

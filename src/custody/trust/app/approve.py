@@ -13,8 +13,8 @@ from custody.trust.app.approval_decision import (
     SpentApproval,
     budget_place_from_rules,
     decide_change_approval,
-    look_at_approval,
     make_approval_query,
+    preview_approval,
     refuse_unverifiable_budget,
     report_agent_approval,
     report_review_reasons,
@@ -74,7 +74,7 @@ def _ask(
 ) -> tuple[SpentApproval, Sequence[ReviewReason]]:
     """Return the answer, and the reason against it if a shared budget cannot be verified."""
     try:
-        return (look_at_approval if dry_run else reserve_approval)(workspace, question), ()
+        return (preview_approval if dry_run else reserve_approval)(workspace, question), ()
     except CustodyError as error:
         if question.place is STORE or isinstance(error, StoreError):
             raise

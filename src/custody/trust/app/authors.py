@@ -114,18 +114,18 @@ class Operators:
         self._chains: frozenset[StoreId] = context.ratings.believed
         self._known: dict[tuple[str, str, bool], str | None] = {}
 
-    def of(self, agent: str, session: SessionId, *, claims: bool) -> str | None:
+    def find_operator(self, agent: str, session: SessionId, *, claims: bool) -> str | None:
         """Return the operator of a session, with ``claims`` also a claimed one; None where no record names one."""
         key = (agent, session, claims)
         if key not in self._known:
             observed = list_session_views(self._store, session)
             # Only generic events name operators. An operator gives no trust, so this one detail needs no hook.
-            views = (view.view for view in observed if claims or self._is_told_here(view.record))
+            views = (view.view for view in observed if claims or self._is_recorded_here(view.record))
             merged = merge_session_views(view for view in views if view.agent == agent)
             self._known[key] = None if merged is None else merged.operator
         return self._known[key]
 
-    def _is_told_here(self, record: Record) -> bool:
+    def _is_recorded_here(self, record: Record) -> bool:
         return record.entry.kind not in IMPORTED_KINDS and not is_imported_record(record, self._chains)
 
 
@@ -134,7 +134,7 @@ def trust_author_from_answer(answer: LineAnswer, operators: Operators) -> Change
     trace = answer.trace
     if trace is None or not answer.owner.is_agent:
         return None
-    operator = operators.of(trace.agent, trace.session, claims=_is_untrusted_claim(answer))
+    operator = operators.find_operator(trace.agent, trace.session, claims=_is_untrusted_claim(answer))
     return ChangeAuthor(trace.agent, answer.model, operator)
 
 

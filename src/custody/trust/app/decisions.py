@@ -35,7 +35,7 @@ from custody.trust.model import (
     RecoveryEntry,
     UnknownAgent,
 )
-from custody.trust.queries import ScoreTables, decisions_of_agent
+from custody.trust.queries import ScoreTables, list_agent_decisions
 from custody.trust.rules import TrustRules
 from custody.workspace.rules_in_force import load_workspace_rules, resolve_rules_in_force
 from custody.workspace.workspace import Workspace
@@ -174,7 +174,7 @@ def read_decision_entries(store: Store, agent: str, until_ns: int | None = None)
     """Return all entries about ``agent``, optionally only until a time."""
     return [
         entry
-        for entry in decision_entries_from_views(decisions_of_agent(store, agent))
+        for entry in decision_entries_from_views(list_agent_decisions(store, agent))
         if until_ns is None or entry.at_ns <= until_ns
     ]
 

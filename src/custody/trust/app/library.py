@@ -35,7 +35,7 @@ from custody.trust.model import (
     TrustTier,
     UnknownAgent,
 )
-from custody.trust.queries import corrections_of_decision, decisions_on_commit
+from custody.trust.queries import decisions_on_commit, list_decision_corrections
 from custody.trust.rules import TrustRules
 from custody.trust.score import approve_change_lines
 from custody.workspace.machine import machine_user_name
@@ -212,7 +212,7 @@ class TrustLineageManager:
         with self._workspace.reading() as store, read_settled_decisions(store):
             about = list(decision_entries_from_views(decisions_on_commit(store, request.commit)))
             last = max(about, key=decision_order_key, default=None)
-            if not isinstance(last, DecisionEntry) or corrections_of_decision(store, request.agent, last.id):
+            if not isinstance(last, DecisionEntry) or list_decision_corrections(store, request.agent, last.id):
                 return None
         steps = [step for step in self._account(request.agent).steps if step.entry == last]
         return steps[0] if steps and _is_repeat(request, last) else None

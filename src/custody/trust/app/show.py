@@ -17,7 +17,7 @@ from custody.trust.app.score_cache import read_score_state
 from custody.trust.approval import compute_merge_budget
 from custody.trust.engine import compute_trust
 from custody.trust.model import ChangeStakes, DecisionEntry, DecisionOverride, Entry, ScoreState, ScoreStep
-from custody.trust.queries import decisions_of_agent
+from custody.trust.queries import list_agent_decisions
 from custody.trust.score import NS_PER_DAY, count_missing_reviews, has_decayed_tier, read_tier_lines_max
 from custody.trust.wire import EntryKind, ScoreStepReport, TrustLine, TrustListReport, TrustShowReport, TrustWhyReport
 from custody.workspace.workspace import Workspace
@@ -80,7 +80,7 @@ def rate_score_steps(
     with workspace.reading() as store:
         rater = DecisionRater(store, load_decision_policy(workspace, store), now_ns)
         with read_settled_decisions(store):
-            about = decisions_of_agent(store, agent)
+            about = list_agent_decisions(store, agent)
         return {decision.record.ref: rater.rate(decision) for decision in about if decision.record.ref in shown}
 
 

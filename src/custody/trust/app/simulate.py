@@ -181,7 +181,9 @@ def _report_simulated_policy(name: str, simulated: SimulationResult) -> Simulate
         reasons=simulated.reasons(),
         agents=[
             AgentMergeShare(agent=agent, landing=_report_merge_share(agent_tally))
-            for agent, agent_tally in sorted(simulated.by_agent().items(), key=lambda row: (-row[1].approved, row[0]))
+            for agent, agent_tally in sorted(
+                simulated.tally_by_agent().items(), key=lambda row: (-row[1].approved, row[0])
+            )
         ],
     )
 

@@ -132,9 +132,7 @@ def record(  # noqa: PLR0913 - one argument for each option
     \b
     Examples:
       custody trust record claude-code accepted HEAD --review-seconds 300
-      custody trust record claude-code rejected --overrides 1a2b3c4 --actor ana --reason "broke the build"
       custody trust record --outcome merged main..topic
-      custody trust record claude-code accepted HEAD --sign-key ~/.ssh/id_ed25519_sk
       custody trust record --outcome reverted 1a2b3c4 --actor ana --reason slow
     """
     from custody.trust import ChangeComplexity, DecisionType

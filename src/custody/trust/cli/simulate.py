@@ -52,7 +52,7 @@ def simulate_command(
     \b
     Examples:
       custody trust simulate --since 90d
-      custody trust simulate --policy stricter.toml --since 30d --json | jq '.policies[].landing'
+      custody trust simulate --policy stricter.toml --since 30d --json
     """
     from custody.trust.app.simulate import trust_simulate
     from custody.trust.cli.record import STORED, open_trust_workspace

@@ -42,7 +42,7 @@ TIER_ROLES: Mapping[str, Role | None] = MappingProxyType(
 @click.option("--dry-run", is_flag=True, help="Record nothing.")
 @json_option
 @click.pass_context
-def approve(
+def approve_change_command(
     ctx: click.Context, change: str, *, agent: str | None, approver: str | None, dry_run: bool, as_json: bool
 ) -> int:
     """Check whether a change may merge without review, and record the approval.
@@ -136,7 +136,7 @@ def trust_command(ctx: click.Context, storage: Path | None) -> None:
 
     ctx.meta[STORED] = storage
     if ctx.invoked_subcommand is None:
-        ctx.exit(ctx.invoke(list_, as_json=False))
+        ctx.exit(ctx.invoke(list_trust_scores_command, as_json=False))
 
 
 trust_command.add_command(simulate_command)
@@ -147,7 +147,7 @@ trust_command.add_command(reverts)
 @trust_command.command("list")
 @json_option
 @click.pass_context
-def list_(ctx: click.Context, *, as_json: bool) -> int:
+def list_trust_scores_command(ctx: click.Context, *, as_json: bool) -> int:
     """List every agent with its score and tier.
 
     \b
@@ -167,7 +167,7 @@ def list_(ctx: click.Context, *, as_json: bool) -> int:
 @click.option("-n", "--limit", type=click.IntRange(min=0), default=10, help="Number of decisions to list.")
 @json_option
 @click.pass_context
-def show(ctx: click.Context, agent: str, *, limit: int, as_json: bool) -> int:
+def show_trust_score_command(ctx: click.Context, agent: str, *, limit: int, as_json: bool) -> int:
     """Show one agent's score and the newest decisions about it.
 
     \b
@@ -187,7 +187,7 @@ def show(ctx: click.Context, agent: str, *, limit: int, as_json: bool) -> int:
 @click.option("--at", metavar="TIME", help="Explain the score at a past time, such as 2026-01-31T12:00:00Z.")
 @json_option
 @click.pass_context
-def show_account(ctx: click.Context, agent: str, *, at: str | None, as_json: bool) -> int:
+def explain_trust_score_command(ctx: click.Context, agent: str, *, at: str | None, as_json: bool) -> int:
     """Explain an agent's score: every record and its effect.
 
     With --at only records until that time count, and the score decays until then.
@@ -212,7 +212,7 @@ def show_account(ctx: click.Context, agent: str, *, at: str | None, as_json: boo
 @sign_key_option
 @json_option
 @click.pass_context
-def recover_(  # noqa: PLR0913 - one argument for each option
+def recover_trust_score_command(  # noqa: PLR0913 - one argument for each option
     ctx: click.Context,
     agent: str,
     *,
@@ -229,7 +229,7 @@ def recover_(  # noqa: PLR0913 - one argument for each option
 
     \b
     Examples:
-      custody trust recover claude-code --actor ana --reason "new model, same task passed"
+      custody trust recover codex --actor ana --reason "new model, passed"
     """
     from custody.trust.app.record import record_recovery
     from custody.trust.cli.record import open_trust_workspace, render_record
@@ -243,7 +243,7 @@ def recover_(  # noqa: PLR0913 - one argument for each option
 @trust_command.command("verify")
 @json_option
 @click.pass_context
-def verify(ctx: click.Context, *, as_json: bool) -> int:
+def verify_trust_scores_command(ctx: click.Context, *, as_json: bool) -> int:
     """Verify the log of decisions and all scores.
 
     Runs the checks of 'custody verify', then computes every score again from the records and compares it, bit for bit,
@@ -265,6 +265,7 @@ def render_trust_list(report: TrustListReport, screen: Screen) -> Iterator[TextL
     """Yield a table of the agents with their trust, their reviews and the lines that they may merge without review."""
     if not report.agents:
         yield "no decisions recorded yet"
+        yield StyledText("hint: custody trust record AGENT accepted COMMIT records a review", "muted")
         return
     yield from _render_trust_table(report.agents, screen)
     yield ""
@@ -346,4 +347,4 @@ def _render_verification(report: TrustVerifyReport) -> Iterator[str]:
         yield f"OK: {replayed} verified"
 
 
-trust_command.add_command(approve)
+trust_command.add_command(approve_change_command)

@@ -111,7 +111,7 @@ def test_what_an_agents_own_events_are_called_never_makes_two_of_them_or_one_of_
     assert a_hooks(*one) != key_of(*one)
 
 
-def test_a_snapshot_is_no_event_of_that_name() -> None:
+def test_a_snapshot_is_not_an_event_of_that_name() -> None:
     value: Json = {
         "custody": 1, "kind": "snapshot", "at": "2026-01-31T12:00:00Z", "agent": "a", "session": "b", "id": "1",
         "phase": "after", "files": [],
@@ -216,7 +216,7 @@ def test_no_event_can_speak_for_the_store(kind: str) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"[]", b"null", b"\xff", an_event("edit")[:-1], an_event("edit") + b"{}"])
-def test_what_is_no_event_does_not_arrive(data: bytes) -> None:
+def test_an_invalid_event_does_not_arrive(data: bytes) -> None:
     with pytest.raises(InputError):
         arrival_from_bytes(EventId("e"), data)
 

@@ -255,6 +255,6 @@ def test_what_our_own_hook_says_is_not_read_here(kind: str) -> None:
 
 
 @pytest.mark.parametrize("payload", [None, [], {}, {"kind": "erased"}, {"custody": 1, "kind": "continues"}])
-def test_what_is_no_event_has_no_view(payload: Json) -> None:
+def test_an_invalid_event_has_no_view(payload: Json) -> None:
     with pytest.raises(InputError):
         views_from_event_payload(payload)

@@ -67,6 +67,6 @@ def test_the_bytes_and_the_digest_by_hand() -> None:
     assert digest_rule_tables({"small": SmallRules()}) == hashlib.sha256(data).digest()
 
 
-def test_what_is_no_rule_is_refused() -> None:
+def test_an_unknown_rule_is_refused() -> None:
     with pytest.raises(TypeError, match="a rule cannot be a NoneType"):
         rule_value_to_json(None)

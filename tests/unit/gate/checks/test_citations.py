@@ -14,7 +14,7 @@ def with_texts(*texts: ChangeText) -> list[str]:
     return codes(replace(a_change(agents()), texts=texts))
 
 
-def test_a_text_without_a_lack_is_no_reason() -> None:
+def test_a_text_that_lacks_nothing_gives_no_reason() -> None:
     assert with_texts(ChangeText("report.md", ())) == []
 
 

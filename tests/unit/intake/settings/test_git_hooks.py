@@ -65,7 +65,7 @@ def take_out(built: Built, name: str = "post-commit") -> Edit:
     path = built.path / ".git/hooks" / name
     edit = make_git_unhook_edit(path, manifest.notes.get(str(path)))
     apply_settings_edits([edit])
-    manifest.without([str(path)]).keep()
+    manifest.drop_files([str(path)]).keep()
     return edit
 
 
@@ -156,7 +156,7 @@ def test_uninstall_brings_every_byte_and_mode_back(built: Built, name: str) -> N
 def test_without_notes_ours_goes_and_theirs_stays(built: Built, name: str) -> None:
     path = a_hook(built, SHAPES[name])
     set_up(built)
-    Manifest.of(built.path / ".git/custody").without([str(path)]).keep()
+    Manifest.of(built.path / ".git/custody").drop_files([str(path)]).keep()
     take_out(built)
     assert b"custody" not in path.read_bytes()
     assert path.read_bytes().rstrip(b"\n") == SHAPES[name].data.rstrip(b"\n")
@@ -221,7 +221,7 @@ def test_amend_tells_us_alone_too(built: Built) -> None:
     assert lines("OURS") == ["ours post-rewrite", f"{old} {built.head()}"]
 
 
-def test_a_merge_is_told(built: Built) -> None:
+def test_a_merge_is_reported(built: Built) -> None:
     a_hook(built, SHAPES["ends in exec"], "post-merge")
     commit(built)
     built.git("checkout", "--quiet", "-b", "other")
@@ -247,7 +247,7 @@ def test_lines_that_others_added_to_our_hook_are_kept(built: Built) -> None:
     assert len(lines("THEIRS")) == 1, "the hook beside it still runs"
 
 
-def test_a_tool_that_writes_its_hook_anew_is_chained_again(built: Built) -> None:
+def test_a_tool_that_rewrites_its_hook_is_chained_again(built: Built) -> None:
     path = a_hook(built, SHAPES["pre-commit's"])
     set_up(built)
     newer = SHAPES["pre-commit's"].data.replace(b"138fd", b"ffffff")

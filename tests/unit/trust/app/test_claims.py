@@ -115,7 +115,7 @@ def test_a_claim_may_speak_against_a_change(world: TrustWorld) -> None:
 
 
 @pytest.mark.parametrize("outcome", ["merged", "changed"])
-def test_nobody_gets_credit_by_a_claim(world: TrustWorld, outcome: OutcomeWord) -> None:
+def test_a_claim_gives_no_credit(world: TrustWorld, outcome: OutcomeWord) -> None:
     change = somebody_wrote(world)
     noted(world)
     report = told(world, outcome, change)

@@ -28,7 +28,7 @@ from custody.capture.line_reader import (
     list_transcript_files,
     locate_agent_folder,
     read_json_object,
-    read_small_file,
+    read_small_agent_file,
 )
 from custody.capture.transcripts import (
     ChangedFile,
@@ -460,7 +460,7 @@ def _read_subagent_metadata(file: Path) -> Iterator[SubagentLaunch]:
     """Yield the launch from the metadata file beside a subagent's transcript, in versions that write one."""
     meta = file.with_name(file.name.removesuffix(SUFFIX) + ".meta.json")
     # Optional: the transcripts usually contain the same.
-    fields = read_json_object(read_small_file(meta)) if file.name.startswith("agent-") else {}
+    fields = read_json_object(read_small_agent_file(meta)) if file.name.startswith("agent-") else {}
     names = ("toolUseId", "toolUseID", "tool_use_id", "parentToolUseId", "parentToolUseID")
     call = first_payload_string(fields, names)
     if call is not None:

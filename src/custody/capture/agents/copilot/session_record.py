@@ -24,7 +24,7 @@ from custody.capture.line_reader import (
     peek_transcript_lines,
     read_json_object,
     read_jsonl_lines,
-    read_small_file,
+    read_small_agent_file,
     resolve_work_trees,
 )
 from custody.capture.transcripts import ChangedFile, OpenedSessions, TranscriptLine, is_transcript_id, to_transcript_id
@@ -143,7 +143,7 @@ def find_vscode_folder(file: Path) -> str | None:
 
 def read_vscode_storage_folder(workspace: Path) -> str | None:
     """Return the folder of a workspace's storage; None without exactly one folder."""
-    text = get_string(read_json_object(read_small_file(workspace / WORKSPACE)).get("folder"))
+    text = get_string(read_json_object(read_small_agent_file(workspace / WORKSPACE)).get("folder"))
     parts = urlsplit(text or "")
     folder = unquote(parts.path)
     return folder if parts.scheme in SCHEMES and folder.startswith("/") and "\0" not in folder else None
@@ -182,13 +182,13 @@ def _read_session_cwd(data: bytes) -> str | None:
 
 def _has_work_tree_path(file: Path, trees: Sequence[str]) -> bool:
     marks = [f"{tree.rstrip('/')}/".encode("utf-8", "surrogateescape") for tree in trees]
-    looked_at = 0
+    searched_bytes = 0
     try:
         for line in read_jsonl_lines(file):
-            looked_at += line.size
+            searched_bytes += line.size
             if any(mark in line.data for mark in marks):
                 return True
-            if looked_at > SEARCHED_BYTES_MAX:
+            if searched_bytes > SEARCHED_BYTES_MAX:
                 return False
     except OSError:
         return True  # reported when it is read

@@ -35,7 +35,7 @@ from custody.capture.line_reader import (
     list_transcript_files,
     locate_agent_folder,
     read_json_object,
-    read_small_file,
+    read_small_agent_file,
     resolve_work_trees,
 )
 from custody.capture.typed_field import Fields, get_fields, get_int, get_items, get_milliseconds, get_string
@@ -141,7 +141,7 @@ def _list_workspace_conversations(user: Path, roots: set[str]) -> set[str]:
     for file in sorted(user.glob("workspaceStorage/*/workspace.json")):
         database = file.with_name(DATABASE)
         if not is_path_in_trees(
-            path_from_file_uri(read_json_object(read_small_file(file)).get("folder")), roots
+            path_from_file_uri(read_json_object(read_small_agent_file(file)).get("folder")), roots
         ) or not is_sqlite_transcript(database):
             continue
         try:

@@ -28,7 +28,7 @@ from custody.capture.line_reader import (
     locate_agent_folder,
     peek_transcript_lines,
     read_json_object,
-    read_small_file,
+    read_small_agent_file,
 )
 from custody.capture.transcripts import (
     ChangedFile,
@@ -138,7 +138,7 @@ def find_chat_project_root(file: Path) -> str | None:
 
 def read_chat_project_root(folder: Path) -> str | None:
     """Return the path that a project's folder is mapped to."""
-    text = read_small_file(folder / MARKER).decode("utf-8", "surrogateescape").strip()
+    text = read_small_agent_file(folder / MARKER).decode("utf-8", "surrogateescape").strip()
     return text if posixpath.isabs(text) and "\0" not in text else None
 
 
@@ -166,7 +166,7 @@ def _parse_project_hash(data: bytes) -> str | None:
 
 
 def _read_gemini_projects(home: Path) -> Fields:
-    return get_fields(read_json_object(read_small_file(home.parent / REGISTRY)).get("projects"))
+    return get_fields(read_json_object(read_small_agent_file(home.parent / REGISTRY)).get("projects"))
 
 
 # Gemini CLI's chats, message by message, as in ``packages/core/src/services/chatRecordingService.ts``. Until April 2026

@@ -114,12 +114,12 @@ def find_project_sessions(home: Path, trees: Sequence[str]) -> list[Path]:
     for file in sorted(home.glob(DATABASES)):
         try:
             with open_agent_database(file) as database:
-                kept_in = list(_read_session_infos(database))
+                sessions = list(_read_session_infos(database))
         except OSError:
             matches.append((0, file / UNREAD))
             continue
         matches += [
-            (session.created, file / session.id) for session in kept_in if is_path_in_trees(session.directory, roots)
+            (session.created, file / session.id) for session in sessions if is_path_in_trees(session.directory, roots)
         ]
     return [file for _, file in sorted(matches, key=lambda pair: pair[0])]
 

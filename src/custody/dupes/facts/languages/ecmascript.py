@@ -239,7 +239,7 @@ def _get_entry_key(walk: SyntaxWalk, entry: "Node") -> str:
 
 def extract_module_call(walk: SyntaxWalk, node: "Node") -> None:
     """Add the module of ``require`` or ``import()``, or the test of a call to a test framework."""
-    callee = tests.match_callee(walk.content, node.start_byte)
+    callee = tests.match_script_callee(walk.content, node.start_byte)
     if callee is None:
         return
     if callee.head in ("require", "import"):

@@ -44,7 +44,7 @@ def is_test_framework(module: str) -> bool:
     return module in FRAMEWORKS or (module.startswith(FRAMEWORK_HEADS) and module not in CONFIGURATIONS)
 
 
-def has_relevant_calls(content: bytes) -> bool:
+def has_test_or_import_calls(content: bytes) -> bool:
     """Return whether the file may have tests, or import modules by a call."""
     return _RELEVANT.search(content) is not None
 
@@ -57,7 +57,7 @@ class Callee(Struct, frozen=True):
     chars: int
 
 
-def match_callee(content: bytes, start: int) -> Callee | None:
+def match_script_callee(content: bytes, start: int) -> Callee | None:
     """Return the name called at ``start``, if it is relevant for tests or imports."""
     match = _CALLEE.match(content, start)
     return None if match is None else _parse_callee(match.group())

@@ -32,7 +32,7 @@ JAVASCRIPT_READER = LanguageReader(
     grammar=Grammar("javascript", _load_javascript_grammar),
     handlers=MappingProxyType({**ecmascript.HANDLERS, "field_definition": ecmascript.extract_class_field}),
     calls=ecmascript.CALLS,
-    wants_calls=ecmascript_tests.has_relevant_calls,
+    wants_calls=ecmascript_tests.has_test_or_import_calls,
     finish=ecmascript.collect_script_facts,
 )
 TYPESCRIPT_READER = replace(
