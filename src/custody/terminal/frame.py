@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -16,6 +15,8 @@ from custody.core.errors import EXIT, InputError, Outcome
 from custody.terminal.screen import ColorChoice, Screen, TextLine, detect_screen, escape_controls
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from custody.core.wire.report import Report
     from custody.workspace.workspace import CommandResources, Progress, Workspace
 
@@ -62,6 +63,8 @@ def open_command_workspace(ctx: click.Context, at: Path | None = None, *, is_ser
 
     It opens its store once, until the verb ends; with ``is_service`` it opens one for each request.
     """
+    from pathlib import Path
+
     from custody.core.ids import DEFAULT_PROJECT, check_project_name
     from custody.workspace.workspace import Workspace
 

@@ -68,7 +68,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-# Modules of custody, git processes, store openings. The goal is 60 modules for ``blame`` and 5 git processes for ``gate``.
+# Modules of custody, git processes, store openings. The goals: 60 modules for ``blame``, 5 git processes for ``gate``.
 BUDGETS = {
     ("blame", "src/app.py"): (116, 3, 1),
     ("log",): (77, 1, 1),
