@@ -2,12 +2,12 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
 import psycopg
 import pytest
+from msgspec.structs import replace
 
 from custody.core.errors import InputError, StoreError
 from custody.core.wire.canonical import Json

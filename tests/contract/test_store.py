@@ -1,9 +1,9 @@
 """The contract of every store, on every database."""
 
-from dataclasses import replace
 from typing import get_args
 
 import pytest
+from msgspec.structs import replace
 
 from custody.attribution.queries.traces import find_candidate_edits_in_window, find_commit_session_links
 from custody.core.errors import StoreError

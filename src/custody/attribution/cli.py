@@ -1,18 +1,17 @@
 """The commands ``blame`` and ``stats``: arguments in, rendered reports out."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import click
+from msgspec import Struct
 
 from custody import __version__
-from custody.attribution.app.blame import BlameResult, LineSpec, Profile, blame
-from custody.attribution.app.stats import compute_line_stats
-from custody.attribution.wire import Attribution, BlameReport, LineShare, StatsReport
 from custody.core.errors import InputError
-from custody.core.paths import Lines, format_lines
 from custody.core.plural import count_noun
 from custody.terminal.dates import format_when
 from custody.terminal.frame import (
@@ -26,6 +25,12 @@ from custody.terminal.frame import (
     revision_argument,
 )
 from custody.terminal.screen import Piece, Role, Screen, StyledText, TextLine, table_lines, text_columns
+
+if TYPE_CHECKING:
+    from custody.attribution.app.blame import BlameResult, Profile
+    from custody.attribution.wire import Attribution, BlameReport, LineShare, StatsReport
+    from custody.core.paths import Lines
+
 
 MARKS: Mapping[str, str] = MappingProxyType({"agent": "A", "mixed": "M", "person": "P", "none": "?"})
 ROLES: Mapping[str, Role] = MappingProxyType({"A": "agent", "M": "agent", "P": "person", "?": "unknown"})
@@ -93,6 +98,8 @@ def blame_command(  # noqa: PLR0913 - one argument for each option
       custody blame src/app.py --remote
       custody blame src/app.py --format sarif > lines.sarif
     """
+    from custody.attribution.app.blame import LineSpec, blame
+
     if sum((as_json, porcelain, form is not None)) > 1:
         raise InputError("--json, --porcelain and --format are mutually exclusive", hint="pass one of them")
     ranges = [LineSpec(text) for text in line_ranges]
@@ -144,8 +151,7 @@ def _format_blame_field(value: object) -> str:
     return str(value).replace("\t", " ").replace("\n", " ")
 
 
-@dataclass(frozen=True, slots=True)
-class BlockLabel:
+class BlockLabel(Struct, frozen=True):
     """Facts shown once for neighboring lines: their author, how certain that is, and their commit."""
 
     mark: str
@@ -183,6 +189,8 @@ def render_blame(result: BlameResult, screen: Screen, now_ns: int, *, verbose: b
 
 
 def _render_blame_title(result: BlameResult, screen: Screen) -> TextLine:
+    from custody.core.paths import Lines, format_lines
+
     report = result.report
     shown = _join_blame_ranges(report.attributions)
     part = "" if shown == [Lines(1, len(result.texts))] else f" {format_lines(shown)}"
@@ -192,6 +200,8 @@ def _render_blame_title(result: BlameResult, screen: Screen) -> TextLine:
 
 def _join_blame_ranges(blocks: Sequence[Attribution]) -> list[Lines]:
     """Return the lines of the blocks; adjacent blocks are joined."""
+    from custody.core.paths import Lines
+
     joined: list[Lines] = []
     for block in blocks:
         is_adjacent = bool(joined) and joined[-1].last + 1 == block.start_line
@@ -343,6 +353,8 @@ def stats_command(  # noqa: PLR0913 - one for each argument and option
       custody stats --agent cursor
       custody stats --json | jq .totals.share
     """
+    from custody.attribution.app.stats import compute_line_stats
+
     report = compute_line_stats(open_command_workspace(ctx), path, revision=choose_revision(revision, rev), agent=agent)
     return print_command_report(report, render_line_stats(report, current_screen(), verbose=verbose), as_json=as_json)
 
@@ -400,8 +412,7 @@ def format_percent_up(value: float) -> str:
     return f"{min(100, -int(-round(value * 100, 4) // 1))} %"
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorBar:
+class AuthorBar(Struct, frozen=True):
     """One kind of author: its lines, its share of all lines, and a remark beside them."""
 
     label: str

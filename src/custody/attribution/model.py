@@ -1,7 +1,8 @@
 """Segments of lines, the traces that may have written them, and findings."""
 
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from custody.core.evidence import Evidence
 from custody.core.ids import AgentName, CommitSha, ContentHash, RecordRef, SessionId
@@ -69,8 +70,7 @@ class LineOwner(Enum):
         return self in (LineOwner.AGENT, LineOwner.MIXED)
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(Struct, frozen=True):
     """Adjacent lines of one file that one commit introduced; ``commit`` is None while they are not committed.
 
     ``parent`` is the commit's first parent, ``at_ns`` its author time, ``hash`` the hash of the lines' text.
@@ -84,8 +84,7 @@ class Segment:
     hash: ContentHash
 
 
-@dataclass(frozen=True, slots=True)
-class TraceEntry:
+class TraceEntry(Struct, frozen=True):
     """One line range or hash in a trace; ``level`` is its level in the trace: conversation, change or file."""
 
     level: str
@@ -93,8 +92,7 @@ class TraceEntry:
     hash: ContentHash | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(Struct, frozen=True):
     """A possible author of lines: one agent's session, under the id that answers use."""
 
     id: str
@@ -102,8 +100,7 @@ class Trace:
     session: SessionId
 
 
-@dataclass(frozen=True, slots=True)
-class TraceCandidate:
+class TraceCandidate(Struct, frozen=True):
     """A trace that touched the segment's file, with the input of all signals.
 
     ``linked``: a record states that this trace made the segment's commit. ``precedes``: its revision is an ancestor of
@@ -126,8 +123,7 @@ class TraceCandidate:
     link_records: tuple[RecordRef, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TraceAttribution:
+class TraceAttribution(Struct, frozen=True):
     """The finding that ``candidate``'s trace wrote the segment, with its tier and evidence."""
 
     segment: Segment
@@ -137,8 +133,7 @@ class TraceAttribution:
     evidence: Evidence
 
 
-@dataclass(frozen=True, slots=True)
-class NoAttribution:
+class NoAttribution(Struct, frozen=True):
     """The finding that no trace is shown to have written the segment, with the reason."""
 
     segment: Segment

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from custody.core.errors import InputError
 from custody.core.ids import AgentName, CallId, CommitSha, SessionId
 from custody.core.paths import RepoPath
+from custody.core.patterns import lazy_pattern
 from custody.core.views import FileState, ObservedCommit, View
 from custody.core.wire.canonical import Json
 from custody.core.wire.event import HookEvent, SnapshotEvent, event_from_json
@@ -20,7 +21,7 @@ from custody.core.wire.time import parse_timestamp
 COMMITTING = frozenset(("post-commit", "post-merge"))
 REWRITTEN = "post-rewrite"
 
-_REWRITE = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64}) ([0-9a-f]{40}|[0-9a-f]{64})(?: .*)?", re.ASCII)
+_REWRITE = lazy_pattern(r"([0-9a-f]{40}|[0-9a-f]{64}) ([0-9a-f]{40}|[0-9a-f]{64})(?: .*)?", re.ASCII)
 
 
 def views_from_hook_event(event: HookEvent) -> tuple[View, ...]:

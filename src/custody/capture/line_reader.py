@@ -4,10 +4,11 @@ import errno
 import importlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from msgspec import Struct
 
 from custody.capture.typed_field import Fields, get_fields
 from custody.core.errors import InputError
@@ -21,8 +22,7 @@ DECOMPRESSORS = ("compression.zstd", "backports.zstd")
 """Modules that read zstd: Python from 3.14 on, and a package for older versions."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileLine:
+class FileLine(Struct, frozen=True):
     """A line without its end; ``data`` is empty if ``size`` is over the limit. ``whole``: the line had an end."""
 
     number: int

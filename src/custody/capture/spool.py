@@ -7,9 +7,10 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from custody.capture.hook.durable import (
     UNFINISHED,
@@ -25,6 +26,7 @@ from custody.capture.hook.secret_removal import REDACTION_FAILURES
 from custody.capture.hook.secret_scan import has_possible_secret
 from custody.core.errors import InputError, SpoolError
 from custody.core.ids import EventId
+from custody.core.patterns import lazy_pattern
 from custody.core.platform import CLOEXEC, NOFOLLOW, NONBLOCK
 from custody.core.wire.arrival import Arrival, arrival_from_bytes, arrival_from_json, drop_host_witness
 from custody.core.wire.canonical import EVENT_BYTES_MAX, dump_canonical_json, parse_json_bytes
@@ -40,18 +42,16 @@ _BATCH_HEADER = b"several\n"
 """First line of a file with several events, one per line; an event itself begins with a brace."""
 _NUMBER_SEPARATOR = "."
 """Separates a file's name from an event's number in it."""
-_SPOOL_NAME = re.compile(r"\d{20}-\d{1,10}-[0-9a-f]{16}", re.ASCII)
+_SPOOL_NAME = lazy_pattern(r"\d{20}-\d{1,10}-[0-9a-f]{16}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class SpoolReceipt:
+class SpoolReceipt(Struct, frozen=True):
     """Proof that an event is durable: its name."""
 
     event: EventId
 
 
-@dataclass(frozen=True, slots=True)
-class RejectedFile:
+class RejectedFile(Struct, frozen=True):
     """A spool file that cannot be ingested, where it is, and why.
 
     ``is_damaged``: its bytes are not those that were acknowledged. Otherwise they are, but they are not a valid event.
@@ -70,8 +70,7 @@ def format_rejected_gap(file: RejectedFile) -> str:
     return f"{at} {text}" if at.isascii() and at.isdigit() else text
 
 
-@dataclass(frozen=True, slots=True)
-class SpoolContent:
+class SpoolContent(Struct, frozen=True):
     """The result of reading the spool: events that can be ingested, rejected files, and the number of files read."""
 
     arrivals: tuple[Arrival, ...]

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
+
+from msgspec import Struct, field
 
 from custody.cite import checks as listed
 from custody.cite import checks as numbering
@@ -18,8 +19,7 @@ from custody.cite.subject import AuditSubject, CheckFinding
 # Coverage: the cited sentences among those that need evidence.
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
+class Coverage(Struct, frozen=True):
     """How many of the sentences with evidence are cited; ``missing`` are the positions of the others.
 
     A cited sentence always counts as one with evidence.
@@ -77,8 +77,7 @@ CHECKS: MappingProxyType[CitationCode, AuditCheck] = MappingProxyType(
 _ORDER = {code: at for at, code in enumerate(CitationCode)}
 
 
-@dataclass(frozen=True, slots=True)
-class Audit:
+class Audit(Struct, frozen=True):
     """The audit of one report; it passes without findings."""
 
     findings: tuple[Finding, ...]
@@ -175,8 +174,7 @@ RECORD_CODES = (
 """Codes that need records."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordFindings:
+class RecordFindings(Struct, frozen=True):
     """The findings from records about one report, the sessions and lines checked, and the skipped codes."""
 
     found: tuple[CheckFinding, ...] = ()

@@ -11,8 +11,9 @@ changes no earlier line while the levels stay. Objectives and the count of omitt
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
+
+from msgspec import Struct, field
 
 from custody.cite.compression import Compressed, Level, compress_source
 from custody.cite.model import ResearchSource, SourceID, source_number_from_id
@@ -32,8 +33,7 @@ WEIGHTS: Mapping[str, float] = MappingProxyType({"objective": 4.0, "access": 2.0
 """Weights of the parts; the objectives count as much as all other parts together."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attention:
+class Attention(Struct, frozen=True, kw_only=True):
     """The objectives of an agent, and its weights of single sources (default 1)."""
 
     objectives: tuple[str, ...] = ()
@@ -46,8 +46,7 @@ class Attention:
                 raise InputError(f"invalid weight {weight} for '{source_id}'", hint="a weight is 0 or more")
 
 
-@dataclass(frozen=True, slots=True)
-class SourceRank:
+class SourceRank(Struct, frozen=True):
     """The rank of a source: the weighted sum of its parts, each from 0 to 1."""
 
     source_id: SourceID
@@ -115,8 +114,7 @@ TokenCounter = Callable[[str], int]
 Compress = Callable[[ResearchSource, str | None, int], Compressed]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class Context(Struct, frozen=True, kw_only=True):
     """A context for an agent; ``tokens`` never exceeds ``budget``."""
 
     text: str
@@ -131,8 +129,7 @@ class Context:
     standings: tuple[SourceRank, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextRequest:
+class ContextRequest(Struct, frozen=True, kw_only=True):
     """A request for a context."""
 
     rules: CiteRules = field(default_factory=CiteRules)

@@ -1,6 +1,7 @@
 """``custody verify``."""
 
-import re
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,20 +11,20 @@ import click
 
 from custody.core.assurance import Assurance
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
 from custody.core.plural import count_noun
-from custody.core.wire.report import VerifyReport
-from custody.ledger.verify import verify_ledger
 from custody.terminal.frame import json_option, open_command_workspace, print_command_report
-from custody.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
+    from custody.core.wire.report import VerifyReport
     from custody.gate.wire.report import VerdictReport
+    from custody.workspace.workspace import Workspace
 
 LEVELS = ("approve", "review", "block")
 SHA_DIGITS = 12
 VERDICT_BYTES_MAX = 128 * 1024 * 1024
 KEYS_BYTES_MAX = 1024 * 1024
-_FULL_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_FULL_SHA = lazy_pattern(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 @click.command("verify")
@@ -71,6 +72,8 @@ def verify_command(ctx: click.Context, /, *, verdict: BinaryIO | None, as_json: 
       custody verify --verdict verdict.json --bundle verdict.bundle
       custody verify --verdict verdict.json --key ci.pub --signature-only
     """
+    from custody.ledger.verify import verify_ledger
+
     workspace = open_command_workspace(ctx)
     if verdict is not None:
         return _run_verdict_verification(workspace, verdict, options, as_json=as_json)
@@ -153,7 +156,7 @@ def _read_option_file(file: BinaryIO, bytes_max: int) -> bytes:
     return data
 
 
-def _render_verdict_check(report: "VerdictReport") -> Iterator[str]:
+def _render_verdict_check(report: VerdictReport) -> Iterator[str]:
     yield from (f"{finding.code}  {finding.what}" for finding in report.findings)
     signature = report.signature
     signed = {

@@ -5,8 +5,9 @@ hide what is tested.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
+
+from msgspec import Struct, field
 
 from custody.dupes.exact_hash import compute_exact_hashes
 from custody.dupes.facts.model import FACTS_VERSION, Channel
@@ -95,8 +96,7 @@ def key_from_exact_hash(digest: str) -> int:
     return int.from_bytes(bytes.fromhex(digest[:16]), "big", signed=True)
 
 
-@dataclass(slots=True)
-class _LineFeatures:
+class _LineFeatures(Struct):
     """Shingles, lines and identifiers of changed lines."""
 
     shingles: list[str] = field(default_factory=list)

@@ -3,10 +3,12 @@
 May touch the terminal. Calls use cases and renders their reports.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 from msgspec import Struct
@@ -14,22 +16,15 @@ from msgspec import Struct
 from custody import __version__
 from custody.core.errors import InputError
 from custody.core.plural import count_noun
-from custody.core.wire.report import encode_report
-from custody.gate.app.gate import GateRequest, encode_verdict_form, find_first_added_place, gate
-from custody.gate.wire.report import (
-    GateReport,
-    PlaceReport,
-    ReasonReport,
-    count_lines_by_author,
-    render_assurance_note,
-    render_skipped_check,
-)
 from custody.terminal.frame import current_screen, json_option, open_command_workspace, print_command_report
 from custody.terminal.screen import Piece, Role, Screen, StyledText, TextLine, table_lines, text_columns, wrap_text
-from custody.trust.cli.trust import render_agent_approval
-from custody.trust.wire import AgentApproval
-from custody.workspace.machine import open_atomic_file
-from custody.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from custody.gate.app.gate import GateRequest
+    from custody.gate.wire.report import GateReport, PlaceReport, ReasonReport
+    from custody.trust.wire import AgentApproval
+    from custody.workspace.workspace import Workspace
+
 
 SHA_DIGITS = 7
 STRONGEST_SHOWN_MAX = 2
@@ -135,6 +130,10 @@ def gate_command(  # noqa: PLR0913 - one for each option
       custody gate origin/main --format markdown > comment.md
       custody gate origin/main --format statement --sign-key ci --out v.json
     """
+    from custody.core.wire.report import encode_report
+    from custody.gate.app.gate import GateRequest, gate
+    from custody.workspace.machine import open_atomic_file
+
     if worktree == (change is not None):
         raise InputError("pass either a change or --worktree", hint="for example 'custody gate main..HEAD'")
     if form is not None and as_json:
@@ -173,6 +172,8 @@ def _name_change(change: str | None) -> str:
 def _encode_verdict_output(
     report: GateReport, form: str, key: Path | None, workspace: Workspace, request: GateRequest
 ) -> bytes:
+    from custody.gate.app.gate import encode_verdict_form, find_first_added_place
+
     if form != "statement":
         return encode_verdict_form(
             report, form, __version__, find_first_added_place(workspace, request) if form == "sarif" else None
@@ -212,6 +213,8 @@ def render_verdict(report: GateReport, screen: Screen, change: str, *, verbose: 
 
 
 def _render_verdict_title(report: GateReport, screen: Screen, change: str) -> TextLine:
+    from custody.gate.wire.report import count_lines_by_author, render_assurance_note
+
     if report.fork == report.head:
         return (StyledText("NOTHING TO MERGE", "muted"), f"  {change}")
     look = VERDICT_LOOKS[report.level]
@@ -279,6 +282,9 @@ def _render_reason(reason: ReasonReport, screen: Screen, *, verbose: bool) -> It
 
 def _render_verdict_basis(report: GateReport, screen: Screen, *, verbose: bool) -> Iterator[TextLine]:
     """Yield the authors of the added lines, their agents, and the skipped checks."""
+    from custody.gate.wire.report import render_skipped_check
+    from custody.trust.cli.trust import render_agent_approval
+
     yield _render_added_line_counts(report)
     if verbose:
         yield from (render_agent_approval(agent) for agent in report.trust)
@@ -324,6 +330,8 @@ def _render_agent_trust(agent: AgentApproval, screen: Screen) -> str:
 
 def _render_added_line_counts(report: GateReport) -> str:
     """Return the number of added lines by author."""
+    from custody.gate.wire.report import count_lines_by_author
+
     counts = count_lines_by_author(report.added)
     total = sum(counts.values())
     unread = f"; {count_noun(len(report.unread), 'file')} not checked" if report.unread else ""

@@ -1,9 +1,10 @@
 """The nouns of the gate: evidence about a change, reasons by code, the verdict."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from custody.attribution import Grade, LineOwner
 from custody.cite import Finding
@@ -66,8 +67,7 @@ class ReasonCode(Enum):
     POLICY_CHANGED = "POLICY-CHANGED"
 
 
-@dataclass(frozen=True, slots=True)
-class ReasonInfo:
+class ReasonInfo(Struct, frozen=True):
     """The meaning of a reason, its remedy, its default level, and the reasons it may never be milder than.
 
     Lost evidence turns each of ``never_milder_than`` into this reason, and losing evidence must not help.
@@ -249,16 +249,14 @@ def join_reason_parts(parts: Sequence[str], shown_max: int) -> str:
     return "; ".join([*parts[:shown_max], *([f"and {rest} more"] if rest > 0 else [])])
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeSpot:
+class ChangeSpot(Struct, frozen=True):
     """Lines of a file of the change; None for the file as a whole."""
 
     path: str
     lines: Lines | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(Struct, frozen=True):
     """A reason against a change: its code and level, a sentence, what to do, and the places concerned, if any."""
 
     code: ReasonCode
@@ -268,8 +266,7 @@ class Reason:
     spots: tuple[ChangeSpot, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class AddedRange:
+class AddedRange(Struct, frozen=True):
     """Added lines with the same author; ``tier`` and ``grade`` rate the evidence, None where unknown.
 
     ``author`` is the agent that wrote them, wholly or in part; None if unknown or not an agent. ``assurance`` says who
@@ -289,32 +286,28 @@ class AddedRange:
         return self.assurance or Assurance.SELF_REPORTED
 
 
-@dataclass(frozen=True, slots=True)
-class MissingEvidence:
+class MissingEvidence(Struct, frozen=True):
     """Evidence that could not be gathered: why, and what to do."""
 
     why: str
     remedy: str
 
 
-@dataclass(frozen=True, slots=True)
-class FileAdditions:
+class FileAdditions(Struct, frozen=True):
     """A file that the change adds lines to, and who wrote these lines."""
 
     path: str
     authorship: tuple[AddedRange, ...] | MissingEvidence
 
 
-@dataclass(frozen=True, slots=True)
-class RecordState:
+class RecordState(Struct, frozen=True):
     """The state of the store: gaps in the recording, and damage found."""
 
     gaps: tuple[RecordingGap, ...] = ()
     damage: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TrustAnswer:
+class TrustAnswer(Struct, frozen=True):
     """Whether an agent's record allows the change to merge without review, and how far that record can be believed."""
 
     author: ChangeAuthor
@@ -322,8 +315,7 @@ class TrustAnswer:
     assurance: Assurance = Assurance.SELF_REPORTED
 
 
-@dataclass(frozen=True, slots=True)
-class SimilarChange:
+class SimilarChange(Struct, frozen=True):
     """Another change that is similar to this one: its display name, the verdict on the two, and why."""
 
     name: str
@@ -332,8 +324,7 @@ class SimilarChange:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeText:
+class ChangeText(Struct, frozen=True):
     """A text of the change (a document, a message, the description), and the findings about its citations."""
 
     name: str
@@ -341,8 +332,7 @@ class ChangeText:
     is_file: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class CallsBeforeEdit:
+class CallsBeforeEdit(Struct, frozen=True):
     """The calls of an agent before it changed a risky file; ``chance`` is the geometric mean of their probabilities."""
 
     path: str
@@ -351,8 +341,7 @@ class CallsBeforeEdit:
     calls: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class GateEvidence:
+class GateEvidence(Struct, frozen=True):
     """All evidence that the checks use.
 
     A change without ``files`` adds nothing. ``period`` is None where its time is unknown, ``recorded`` where nothing
@@ -398,8 +387,7 @@ class GateEvidence:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class GateVerdict:
+class GateVerdict(Struct, frozen=True):
     """The level of the strictest reason, and all reasons, the strictest first."""
 
     level: VerdictLevel

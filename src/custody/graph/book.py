@@ -4,7 +4,9 @@ Adding an observation to an existing edge takes constant time.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.graph.lessons import Lesson
 from custody.graph.model import ACYCLIC, Edge, EdgeKey, EdgeSource, EdgeType, Node, kind_from_node_name
@@ -75,8 +77,7 @@ class TopologicalOrder:
         return reached
 
 
-@dataclass(frozen=True, slots=True)
-class LessonEffect:
+class LessonEffect(Struct, frozen=True):
     """The effect of a lesson: the edges it touched, those it promoted, and those that would have closed a cycle."""
 
     touched: tuple[EdgeKey, ...]

@@ -3,32 +3,29 @@
 May touch the terminal. Runs use cases and renders their reports.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import click
 
 from custody.core.errors import InputError
 from custody.core.plural import count_noun, noun_for_count
-from custody.graph.app.questions import (
-    ViewOptions,
-    build_graph_dag,
-    compare_call_graphs,
-    find_graph_path,
-    find_related_graph_nodes,
-    show_call_graph,
-    suggest_next_tool_calls,
-)
-from custody.graph.wire.report import (
-    GraphDagReport,
-    GraphDiffReport,
-    GraphEdge,
-    GraphNextReport,
-    GraphPathReport,
-    GraphRelatedReport,
-    GraphShowReport,
-)
 from custody.terminal.frame import CommandGroup, CommandTable, json_option, open_command_workspace, print_command_report
+
+if TYPE_CHECKING:
+    from custody.graph.wire.report import (
+        GraphDagReport,
+        GraphDiffReport,
+        GraphEdge,
+        GraphNextReport,
+        GraphPathReport,
+        GraphRelatedReport,
+        GraphShowReport,
+    )
+
 
 PARTS: CommandTable = MappingProxyType(
     {
@@ -91,6 +88,8 @@ def show_graph_command(
       custody graph show 0a1b2c3d
       custody graph show 0a1b2c3d --lanes --json
     """
+    from custody.graph.app.questions import ViewOptions, show_call_graph
+
     if lanes and session is None:
         raise InputError("--lanes needs a session", hint="list sessions with 'custody log'")
     options = ViewOptions(session=session, lanes=lanes, palette=palette, theme=theme)  # type: ignore[arg-type]  # click checked
@@ -122,6 +121,8 @@ def find_graph_path_command(ctx: click.Context, start: str, end: str, *, measure
       custody graph path capability:deploy filesystem:read_file
       custody graph path Read Bash --cost reliability
     """
+    from custody.graph.app.questions import find_graph_path
+
     report = find_graph_path(open_command_workspace(ctx), start, end, measure)  # type: ignore[arg-type]  # click checked
     return print_command_report(report, "\n".join(_render_path(report)), as_json=as_json)
 
@@ -146,6 +147,8 @@ def find_related_nodes_command(ctx: click.Context, node: str, *, formula: str, l
       custody graph related filesystem:read_file
       custody graph related Read --formula document --json
     """
+    from custody.graph.app.questions import find_related_graph_nodes
+
     report = find_related_graph_nodes(open_command_workspace(ctx), node, formula, limit)  # type: ignore[arg-type]  # click checked
     return print_command_report(report, "\n".join(_render_related(report)), as_json=as_json)
 
@@ -170,6 +173,8 @@ def suggest_next_calls_command(
       custody graph next 0a1b2c3d
       custody graph next --after "Read .py" --after "Edit .py"
     """
+    from custody.graph.app.questions import suggest_next_tool_calls
+
     if (session is None) == (not after):
         raise InputError("pass either a session or --after", hint="list sessions with 'custody log'")
     report = suggest_next_tool_calls(open_command_workspace(ctx), session, after, limit)
@@ -188,6 +193,8 @@ def order_graph_command(ctx: click.Context, nodes: Sequence[str], *, as_json: bo
       custody graph dag
       custody graph dag Read Edit Bash --json
     """
+    from custody.graph.app.questions import build_graph_dag
+
     report = build_graph_dag(open_command_workspace(ctx), nodes)
     return print_command_report(report, "\n".join(_render_dag(report)), as_json=as_json)
 
@@ -209,6 +216,8 @@ def compare_graphs_command(
       custody graph diff ..2026-10-01T00:00:00Z 2026-10-01T00:00:00Z..
       custody graph diff claude-code codex
     """
+    from custody.graph.app.questions import ViewOptions, compare_call_graphs
+
     options = ViewOptions(palette=palette, theme=theme)  # type: ignore[arg-type]  # click checked
     report = compare_call_graphs(open_command_workspace(ctx), before, after, options)
     return print_command_report(report, "\n".join(_render_diff(report)), as_json=as_json)

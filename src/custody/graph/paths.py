@@ -8,11 +8,12 @@ one pair of nodes count as the heaviest of them.
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Literal, Protocol
+
+from msgspec import Struct
 
 from custody.graph.book import Book
 from custody.graph.model import Edge
@@ -30,8 +31,7 @@ _UNIT = 1 << 32
 """The integer cost that stands for a cost of 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class GraphPath:
+class GraphPath(Struct, frozen=True):
     """A path: its edges in order, each with evidence, and its cost. A path to its own start has no edges."""
 
     nodes: tuple[str, ...]
@@ -174,8 +174,7 @@ class _Side:
             yield name
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class _MeetingPoint:
+class _MeetingPoint(Struct, frozen=True, order=True):
     """Where both searches met: the cost of the whole path, the node, and its distance from the start."""
 
     total: int

@@ -10,10 +10,10 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from custody.capture import TRANSCRIPT_READERS, TranscriptLine, TranscriptReader, read_transcript_lines
@@ -27,6 +27,7 @@ from custody.capture.claims.entire import (
 )
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, EventId
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.arrival import Arrival, arrival_from_json
 from custody.core.wire.canonical import Json, dump_canonical_json
 from custody.core.wire.report import ImportTranscriptsReport
@@ -48,19 +49,17 @@ DOCUMENT = (b"{\n", b"{\r", b"[\n")
 """How a transcript starts that is one document over several lines."""
 NS = 1_000_000_000
 
-_FILE_NAME = re.compile(r"[\w-]{1,100}", re.ASCII)
+_FILE_NAME = lazy_pattern(r"[\w-]{1,100}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class _Copy:
+class _Copy(Struct, frozen=True):
     """A session as stored in one checkpoint."""
 
     folder: Folder
     session: CheckpointSession
 
 
-@dataclass(slots=True)
-class _EntireImport:
+class _EntireImport(Struct):
     """The result of an import."""
 
     place: str
@@ -155,8 +154,7 @@ def _list_checkpoint_refs(repository: Repository, ref: str | None) -> Iterator[t
 # --- a folder of transcripts for their readers ------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _TranscriptLayout:
+class _TranscriptLayout(Struct):
     """Writes transcripts to a temporary folder."""
 
     workspace: Workspace

@@ -6,8 +6,10 @@ An import that was killed can be run again: every line has its own event id, and
 import os
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from custody.capture import (
     TRANSCRIPT_READERS,
@@ -75,8 +77,7 @@ def import_transcripts(
     return transcript_import.report(str(home if place is None else place))
 
 
-@dataclass
-class _TranscriptImport:
+class _TranscriptImport(Struct):
     """A running import: what is still to be written, and what the report counts."""
 
     workspace: Workspace

@@ -6,9 +6,10 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
+
+from msgspec import Struct, field
 
 from custody.attribution.app.foreign_states import list_line_origin_digests, put_line_origins, read_line_origins
 from custody.core.errors import InputError, SpoolError, StoreError
@@ -244,8 +245,7 @@ def _store_imported_origins(store: Store, checked: "_ExportCheck") -> None:
             put_line_origins(store, chain, check_shared_origins(files, checked.reached[chain]))
 
 
-@dataclass(slots=True)
-class _ExportCheck:
+class _ExportCheck(Struct):
     """The result of reading the whole file once, before anything is written."""
 
     workspace: Workspace

@@ -6,11 +6,9 @@ cannot name such a URL. A token is never part of a message or of a log.
 
 import json
 import os
-import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -18,10 +16,13 @@ from typing import Self
 from urllib.parse import quote, urlsplit
 
 import httpx2
+from msgspec import Struct
 
 from custody import __version__
 from custody.core.errors import InputError, WorldError
+from custody.core.patterns import lazy_pattern
 from custody.core.platform import CLOEXEC, NOFOLLOW
+from custody.core.structs import format_struct
 
 # The services that the user added, in a file that only the user can read.
 
@@ -29,17 +30,19 @@ from custody.core.platform import CLOEXEC, NOFOLLOW
 FILE_BYTES_MAX = 1 << 20
 REMOTES_FILE = Path("custody") / "remotes.json"
 TOKEN_CHARS_MAX = 512
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_TOKEN = re.compile(r"[!-~]+")
+_NAME = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_TOKEN = lazy_pattern(r"[!-~]+")
 
 
-@dataclass(frozen=True, slots=True)
-class NamedRemote:
+class NamedRemote(Struct, frozen=True):
     """A service: its name, its URL and its token, which is never shown."""
 
     name: str
     url: str
-    token: str | None = field(default=None, repr=False)
+    token: str | None = None
+
+    def __repr__(self) -> str:
+        return format_struct(self, but=("token",))
 
 
 class RemoteBook:
@@ -164,8 +167,7 @@ class ServiceRefusal(InputError):
         self.status = status
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
+class _Answer(Struct, frozen=True):
     status: int
     headers: Mapping[str, str]
     body: bytes

@@ -1,16 +1,16 @@
 """Push and pull of chains, through a service or a git remote."""
 
 import os
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import msgspec
+from msgspec import Struct
 
 from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.core.errors import InputError, WorldError
 from custody.core.ids import StoreId
 from custody.core.paths import RepoPath
+from custody.core.patterns import lazy_pattern
 from custody.core.record import ChainTip, Damage, DamageCode, Record
 from custody.core.wire.report import IntegrityFinding
 from custody.git import EVERY_REF, Exchange, Object, ObjectReader, Ref, Remote, RemoteMoveError, RemoteUrl
@@ -54,7 +54,7 @@ from custody.share.witness import USUAL, HeadWatch, WitnessOptions, find_witness
 from custody.store import Body, Store
 from custody.workspace.workspace import Workspace
 
-CHAIN_REF = re.compile(r"refs/custody/[0-9a-f]{32}")
+CHAIN_REF = lazy_pattern(r"refs/custody/[0-9a-f]{32}")
 TOKEN_VARIABLE = "CUSTODY_TOKEN"
 """Environment variable with a token for one command; it overrides the stored one."""
 
@@ -198,8 +198,7 @@ def open_share_exchange(workspace: Workspace) -> Exchange:
     return workspace.repository.exchange(workspace.home / FOLDER)
 
 
-@dataclass(frozen=True, slots=True)
-class _GitPush:
+class _GitPush(Struct, frozen=True):
     """A push to a git remote, and what is known about the heads there."""
 
     exchange: Exchange
@@ -337,8 +336,7 @@ def pull_from_git(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _GitPull:
+class _GitPull(Struct, frozen=True):
     """A pull from a git remote into an open store."""
 
     exchange: Exchange

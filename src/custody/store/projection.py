@@ -4,9 +4,10 @@ These tables are derived. A position behind the chain means catch up; another ve
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Generic, TypeVar
+
+from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.core.ids import Digest, RecordRef, Seq, StoreId
@@ -36,8 +37,7 @@ ProjectionProgress = Callable[[int], None]
 """Callback with the number of newly processed records."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordReader:
+class RecordReader(Struct, frozen=True):
     """A converter from records of one kind to views; a new version rebuilds the views."""
 
     version: int
@@ -75,8 +75,7 @@ class DerivedTables:
         """Drop every row before everything is rebuilt."""
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedView(Generic[V_co]):
+class ObservedView(Struct, Generic[V_co], frozen=True):
     """A view, its record, and its index among the record's views."""
 
     record: Record
@@ -351,8 +350,7 @@ def _is_near_record_ref(ref_range: Sequence[RecordRef], ref: RecordRef) -> bool:
 # A filter for records: all, or only those that were recorded live.
 
 
-@dataclass(frozen=True, slots=True)
-class RecordFilter:
+class RecordFilter(Struct, frozen=True):
     """Records in ``chains`` except those with a kind in ``kinds`` or an event id that starts with ``event``.
 
     Without ``event``, all records match.

@@ -1,9 +1,10 @@
 """Index rows for views: a table finds the record, and the view is read from the record."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
+
+from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.core.ids import RecordRef
@@ -29,8 +30,7 @@ from custody.core.views import (
 from custody.store.db import Row, SqlValue
 
 
-@dataclass(frozen=True, slots=True)
-class ViewTable:
+class ViewTable(Struct, frozen=True):
     """One view's table: its columns after (store_id, seq, n), and how a view fills them."""
 
     name: str

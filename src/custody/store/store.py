@@ -6,9 +6,10 @@ database may append to.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from itertools import takewhile
 from types import TracebackType
+
+from msgspec import Struct
 
 from custody.core.ids import PENDING, Digest, EventId, RecordRef, Seq, StoreId
 from custody.core.record import ChainTip, Record, chain_tip_from_record, record_from_draft
@@ -30,8 +31,7 @@ from custody.store.tables import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class StoreEnvironment:
+class StoreEnvironment(Struct, frozen=True):
     """The external inputs of the store: the clock, random tokens, and the head files if it has any."""
 
     now_ns: Callable[[], int]
@@ -39,24 +39,21 @@ class StoreEnvironment:
     heads: Heads | None
 
 
-@dataclass(frozen=True, slots=True)
-class ViewWiring:
+class ViewWiring(Struct, frozen=True):
     """The sources of views: a reader for each kind of record, and the derived tables of packages."""
 
     readers: Mapping[str, RecordReader]
     derived: tuple[Callable[["Store"], DerivedTables], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class AppendResult:
+class AppendResult(Struct, frozen=True):
     """The result of an append: the new records, and the events that were already stored."""
 
     made: tuple[Record, ...]
     known: tuple[EventId, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CopyResult:
+class CopyResult(Struct, frozen=True):
     """The result of copying a chain: the numbers of new, known and conflicting records."""
 
     store: StoreId
@@ -65,15 +62,13 @@ class CopyResult:
     forked: int
 
 
-@dataclass(frozen=True, slots=True)
-class Fork:
+class Fork(Struct, frozen=True):
     """A record with the same position as another record, as listed in an export."""
 
     record: Record
 
 
-@dataclass(slots=True)
-class _ChainCopy:
+class _ChainCopy(Struct):
     """The progress of copying one chain."""
 
     held: ChainTip

@@ -3,9 +3,10 @@
 import hashlib
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import TypeVar
+
+from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.core.ids import Digest, EventId, Link, NaturalKey, RecordRef, Seq, StoreId, digest_from_bytes
@@ -102,8 +103,7 @@ _RECORD = "store_id, seq, event_id, kind, natural_key, at_ns, digest, link"
 _PUT_RECORD = f"INSERT INTO record ({_RECORD}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(Struct, frozen=True):
     """Stored bytes by digest; None if erased, or if another store withheld them and sent an ``outline``."""
 
     digest: Digest
@@ -111,8 +111,7 @@ class Body:
     outline: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class KnownEvents:
+class KnownEvents(Struct, frozen=True):
     """Events and observations that are already in a chain, with their content."""
 
     events: set[EventId]

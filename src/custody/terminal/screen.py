@@ -6,7 +6,6 @@ the terminal, whatever a record holds.
 
 import os
 import re
-import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, TextIO
@@ -144,6 +143,8 @@ def detect_screen(
     out = sys.stdout if stream is None else stream
     is_terminal = out.isatty()
     is_dumb = environment.get("TERM", "") == "dumb"
+    import shutil  # slow to load
+
     size = shutil.get_terminal_size((80, 24)) if is_terminal else os.terminal_size((UNKNOWN_COLUMNS, 0))
     encoding = (getattr(out, "encoding", None) or "ascii").lower().replace("-", "")
     return Screen(

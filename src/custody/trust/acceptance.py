@@ -7,8 +7,9 @@ reviewer; rejected is not. The same decisions in the same order give the same pr
 import math
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
+
+from msgspec import Struct
 
 from custody.trust.levels import LEVELS, PRIOR_SAMPLES, LevelCase, LevelRate, Levels
 from custody.trust.model import DecisionType
@@ -192,8 +193,7 @@ WEIGHT_MAX = 1.5
 _RATED = {"agent": "the agent's rating", "repository": "the repository's rating", "pair": "the agent's rating here"}
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptanceSummand:
+class AcceptanceSummand(Struct, frozen=True):
     """One part of the log-odds; ``value`` is the rate, rating or score behind it, ``samples`` its weight."""
 
     name: str
@@ -202,8 +202,7 @@ class AcceptanceSummand:
     samples: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptanceEstimate:
+class AcceptanceEstimate(Struct, frozen=True):
     """The acceptance probability of one change, its lower bound, and the parts that sum to its log-odds.
 
     ``samples`` is the decayed number of decisions about the agent here. ``inputs`` are the inputs of the model.

@@ -4,8 +4,9 @@ Every chain ends with an ``EndLink``; each gap on the way is an ``EndLink`` with
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from custody.attribution import Trace, TraceAttribution
 from custody.attribution.app.answers import LineAnswer
@@ -57,8 +58,7 @@ WHOLE = "complete: traced back to the prompt"
 UNCAPTURED = "nothing has been captured here"
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
+class _Call(Struct, frozen=True):
     """A call merged from all its views, with their records."""
 
     call: ToolCall

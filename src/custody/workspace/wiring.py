@@ -9,7 +9,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
-from custody.config import RuleTables
+from custody.config import RuleClasses, RuleTables
 from custody.core.views import View
 from custody.core.wire.canonical import Json
 from custody.core.wire.event import GENERIC
@@ -56,7 +56,7 @@ DERIVED = ("custody.cite.queries.registry:RegistryTables", "custody.trust.querie
 @cache
 def import_rule_tables() -> RuleTables:
     """Return all tables of rules."""
-    return RuleTables(MappingProxyType({table: import_wired_name(name) for table, name in RULES.items()}), DROPPED)
+    return RuleTables(RuleClasses(RULES), DROPPED)
 
 
 @cache

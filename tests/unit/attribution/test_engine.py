@@ -1,9 +1,9 @@
 """The engine follows document 000; every number here was computed by hand."""
 
-import dataclasses
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from custody.attribution.engine import (
     COMBINATIONS,
@@ -249,7 +249,7 @@ def test_each_tier_has_a_fixed_confidence(entries: list[TraceEntry], fields: dic
 
 # Conformance: 000-063
 def test_a_score_of_0_is_not_attributed() -> None:
-    rules = dataclasses.replace(DOCUMENT, points={name: 0 for name in SIGNALS})
+    rules = structs.replace(DOCUMENT, points={name: 0 for name in SIGNALS})
     assert refusal(a_candidate("t1", HASHED, INSIDE, **EVERYTHING), rules=rules) == NOT_ENOUGH
 
 

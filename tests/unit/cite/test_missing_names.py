@@ -1,11 +1,11 @@
 """Names in a report that the repository does not have."""
 
 from collections.abc import Collection
-from dataclasses import replace
 
 import pytest
 from hypothesis import event, example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.cite.codes import CitationCode
 from custody.cite.missing_names import (

@@ -1,9 +1,9 @@
 """The documents' own files and variables work as the documents show them."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from custody.config import VARIABLES, list_rule_documents
 from custody.dupes.rules import DedupeRules

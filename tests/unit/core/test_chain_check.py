@@ -5,10 +5,10 @@ record directly behind. A chain that was made again as a whole shows only at the
 """
 
 import re
-from dataclasses import replace
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.core.ids import Digest, EventId, Link, NaturalKey, RecordRef, Seq, StoreId
 from custody.core.record import (
@@ -59,7 +59,7 @@ def test_a_sound_chain_has_no_damage_whichever_of_its_heads_is_remembered(
 
 
 @settings(max_examples=200)
-@given(st.sampled_from(sorted(RecordDraft.__slots__)), chains(), st.data())
+@given(st.sampled_from(sorted(RecordDraft.__struct_fields__)), chains(), st.data())
 def test_a_changed_field_of_an_entry_is_found_at_that_record_alone(
     field: str, records: list[Record], data: st.DataObject
 ) -> None:

@@ -1,10 +1,10 @@
 """Losing evidence never helps: whatever evidence is dropped, the verdict does not become milder."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.attribution.model import Grade, LineOwner
 from custody.cite import CitationCode as CiteCode

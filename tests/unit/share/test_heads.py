@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from custody.config.team_policy import TeamPolicy, TeamStore
 from custody.core.assurance import Assurance

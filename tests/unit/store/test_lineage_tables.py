@@ -1,11 +1,11 @@
 """Replayed states and versions, in and out of the database."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from custody.attribution.queries.lineage import KEYS_PER_STATEMENT_MAX, VOTERS_MAX, LineageTables, StateAuthor, StateRow
 from custody.core.ids import AgentName, CommitSha, RecordRef, Seq, SessionId, StoreId

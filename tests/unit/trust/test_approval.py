@@ -1,12 +1,12 @@
 """Every reason against a merge without review, by its own code and alone."""
 
-from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.core.errors import RulesError
 from custody.trust.approval import (

@@ -1,11 +1,11 @@
 """Which decisions count: nothing that a record says by itself raises what may merge under a minimum."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.core.assurance import Assurance
 from custody.trust.approval import ApprovalCase, ProposedChange, decide_approval

@@ -4,11 +4,10 @@ Tampering with the log is in tests/unit/trust/app/test_verify.py and test_approv
 once, in the latter.
 """
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.core.ids import AgentName
 from custody.trust.approval import ApprovalCase, BudgetUse, ProposedChange, budget_since_ns, decide_approval

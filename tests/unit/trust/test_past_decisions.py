@@ -1,10 +1,10 @@
 """Past decisions in order: overrides count in place, reverts count twice, recoveries do not count."""
 
-from dataclasses import replace
 from random import Random
 
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 
 from custody.trust.engine import replay_decisions
 from custody.trust.levels import LevelCase

@@ -1,9 +1,8 @@
 """A policy applied to the past: judged as of the opening, by what was known then, with its own budget."""
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.trust.approval import TouchedPath
 from custody.trust.model import ChangeComplexity, ChangeStakes, DecisionEntry, DecisionType

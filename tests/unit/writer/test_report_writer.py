@@ -6,13 +6,13 @@ import json
 import threading
 import warnings
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.core.errors import CustodyError
 from custody.sources import (

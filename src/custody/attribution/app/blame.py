@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from msgspec import structs
+from msgspec import Struct, field, structs
+from msgspec.structs import replace
 
 from custody.attribution.app.answers import LineAnswer, ToolClaim
 from custody.attribution.app.context import AttributionContext, open_attribution
@@ -37,8 +37,7 @@ from custody.workspace.workspace import Workspace
 SUMMARY_CHARACTERS_MAX = 200
 
 
-@dataclass(frozen=True, slots=True)
-class BlameResult:
+class BlameResult(Struct, frozen=True):
     """The report on a file, and the text of its lines."""
 
     report: BlameReport
@@ -51,8 +50,7 @@ class BlameResult:
     """The lines older than all commits that were searched: they are committed, and git blame knows by which commit."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommitLabel:
+class CommitLabel(Struct, frozen=True):
     """A commit as people recognize it: its subject, and when its author made it."""
 
     subject: str

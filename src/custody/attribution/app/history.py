@@ -5,7 +5,9 @@ older than the first captured edit are not read: their lines have no evidence.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from custody.attribution.app.commit_texts import RemovedLines, Touch, decode_hunk, read_file_history_touches
 from custody.attribution.app.replay import Lineage
@@ -50,16 +52,14 @@ FOLLOWED_FILES_MAX = 64
 """Maximum versions of files that moved lines are followed through; beyond it the answer has a note."""
 
 
-@dataclass(slots=True)
-class SearchExtent:
+class SearchExtent(Struct):
     """The count of commits that were searched, and the limits that were reached."""
 
     commits: int = 0
     limits: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class _HistoryStep:
+class _HistoryStep(Struct, frozen=True):
     """One commit of a file's history with the diffs of the file against each parent of the walk."""
 
     commit: GitCommit

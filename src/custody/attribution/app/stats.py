@@ -3,9 +3,8 @@
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from custody.attribution.app.answers import LineAnswer
 from custody.attribution.app.context import AttributionContext, open_attribution
@@ -41,8 +40,7 @@ HERE = "."
 """The name of the folder itself."""
 
 
-@dataclass(slots=True)
-class LineTally:
+class LineTally(Struct):
     """Lines by class; ``agents`` counts the agents' lines, mixed ones by their share."""
 
     lines: dict[LineOwner, int] = field(default_factory=lambda: dict.fromkeys(LineOwner, 0))
@@ -220,8 +218,7 @@ def _report_line_statistics(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _CaptureReach:
+class _CaptureReach(Struct, frozen=True):
     """The files that commits changed since the first capture, and the files that may have been captured.
 
     A file that a commit added while it deleted a captured one may be that one under another name.

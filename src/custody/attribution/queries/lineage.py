@@ -7,7 +7,8 @@ import zlib
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.attribution.lineage import make_snapshot_order_key
 from custody.core.ids import AgentName, CommitSha, RecordRef, Seq, SessionId, StoreId
@@ -29,8 +30,7 @@ KEYS_PER_STATEMENT_MAX = 400
 """Maximum line keys of one SQL statement."""
 
 
-@dataclass(frozen=True, slots=True)
-class StateAuthor:
+class StateAuthor(Struct, frozen=True):
     """The author of a state: ``observed`` identifies the call in any record, ``kind`` is the record's kind."""
 
     ref: RecordRef
@@ -43,8 +43,7 @@ class StateAuthor:
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
-class StateRow:
+class StateRow(Struct, frozen=True):
     """A file after one snapshot: the keys of its lines and their packed origins.
 
     ``text`` is set if the record does not hold the whole file.

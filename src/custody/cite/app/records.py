@@ -4,12 +4,12 @@ Nothing is reported without records. Every skipped check is listed with the reas
 """
 
 import os
-import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache, cached_property
+
+from msgspec import Struct
 
 from custody.attribution import Grade
 from custody.attribution.app.context import AttributionContext, open_attribution
@@ -46,6 +46,7 @@ from custody.cite.works import parse_cited_work
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, SessionId, StoreId
 from custody.core.paths import RepoPath
+from custody.core.patterns import lazy_pattern
 from custody.core.views import Reading, View
 from custody.git import Comparison, FileAt, Object, ObjectReader, Repository, WorkFile
 from custody.ledger.queries import list_prompts_of_sessions, list_session_source_locators
@@ -61,7 +62,7 @@ COMMITS_MAX = 20_000
 """Maximum commits searched for a path."""
 TEXT_BYTES_MAX = 4 * 1024 * 1024
 MANIFESTS_MAX = 200
-_MANIFEST = re.compile(
+_MANIFEST = lazy_pattern(
     r"(?:^|/)(?:pyproject\.toml|setup\.(?:py|cfg)|[\w.-]*requirements[\w.-]*\.(?:txt|in|lock)|Pipfile(?:\.lock)?"
     r"|(?:poetry|uv|pdm|Cargo|composer|mix|pubspec|Gemfile|Podfile|flake)\.lock|environment\.ya?ml|package(?:-lock)?\.json"
     r"|yarn\.lock|pnpm-(?:lock|workspace)\.yaml|bun\.lockb?|deno\.jsonc?|Cargo\.toml|go\.(?:mod|sum)|Gemfile|[\w.-]+\.gemspec"
@@ -133,8 +134,8 @@ CREATED = "created"
 GONE = frozenset((404, 410))
 NO_AGENT_LINES = "no line is recorded as written by an agent"
 READINGS_NOT_RECORDED = "the session was recorded without the sources it read"
-_URL = re.compile(r"https?://[^\s<>\"'`)\]]+")
-_ISSUE = re.compile(r"https?://[^/\s]+/([^/\s]+/[^/\s]+)/(?:issues|pull)/(\d{1,9})\b")
+_URL = lazy_pattern(r"https?://[^\s<>\"'`)\]]+")
+_ISSUE = lazy_pattern(r"https?://[^/\s]+/([^/\s]+/[^/\s]+)/(?:issues|pull)/(\d{1,9})\b")
 
 
 @contextmanager
@@ -147,8 +148,7 @@ def open_citation_evidence(workspace: Workspace, session: str | None = None) -> 
         evidence.save()
 
 
-@dataclass(frozen=True, slots=True)
-class _Lines:
+class _Lines(Struct, frozen=True):
     """The lines to check with the time each was written; ``reading`` are those of sessions with recorded readings."""
 
     judged: Mapping[int, int | None]

@@ -1,5 +1,7 @@
 """``custody cite audit``, ``convert``, ``export``, ``report`` and ``contract``: commands for one or more reports."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Iterator
 from io import StringIO
@@ -8,9 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from custody import __version__
-from custody.cite.app.audit import REMEDIES, cite_audit, encode_citation_sarif
-from custody.cite.app.report import cite_contract, cite_convert, cite_export, cite_report
-from custody.cite.wire import CiteAuditReport, CiteConvertReport, CiteFile, CiteReportReport, ReportSource, TargetName
 from custody.core.errors import EXIT, InputError, Outcome
 from custody.core.plural import count_noun, noun_for_count
 from custody.terminal.frame import (
@@ -23,6 +22,15 @@ from custody.terminal.frame import (
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+
+    from custody.cite.wire import (
+        CiteAuditReport,
+        CiteConvertReport,
+        CiteFile,
+        CiteReportReport,
+        ReportSource,
+        TargetName,
+    )
 
 
 STDIN = "-"
@@ -71,6 +79,8 @@ def audit_documents_command(
       custody cite audit report.md --session 5d2f0c3e
       custody cite audit report.md --sarif > citations.sarif
     """
+    from custody.cite.app.audit import cite_audit, encode_citation_sarif
+
     if sarif and as_json:
         raise InputError("--sarif and --json are mutually exclusive", hint="pass one of them")
     stdin = sys.stdin.buffer.read() if STDIN in files else b""
@@ -82,6 +92,8 @@ def audit_documents_command(
 
 
 def _render_audit(report: CiteAuditReport) -> Iterator[str]:
+    from custody.cite.app.audit import REMEDIES
+
     for finding in report.findings:
         yield f"{finding.file}:{finding.line}:{finding.column}: {finding.code} {finding.message}"
     for code in dict.fromkeys(finding.code for finding in report.findings):
@@ -137,6 +149,8 @@ def convert_citations_command(
       custody cite convert report.md --to sources --in-place
       custody cite convert - --to markers < report.md
     """
+    from custody.cite.app.report import cite_convert
+
     if as_json and output is None and not in_place:
         raise InputError("--json needs a file for the converted text", hint="add --output FILE or --in-place")
     stdin = sys.stdin.buffer.read() if file == STDIN else b""
@@ -163,6 +177,8 @@ def export_sources_command(ctx: click.Context, file: str, *, csl: bool, output: 
       custody cite export report.md --csl
       custody cite export report.md --csl -o sources.json
     """
+    from custody.cite.app.report import cite_export
+
     if not csl:
         raise InputError("missing export format", hint="add --csl")
     stdin = sys.stdin.buffer.read() if file == STDIN else b""
@@ -209,6 +225,8 @@ def render_cited_report_command(ctx: click.Context, file: str, *, as_json: bool)
       custody cite report saved.md
       custody cite report saved.md --json | jq .quality_metrics
     """
+    from custody.cite.app.report import cite_report
+
     stdin = sys.stdin.buffer.read() if file == STDIN else b""
     cited, body = cite_report(open_command_workspace(ctx), file, stdin)
     if cited.beside == "of another text":
@@ -239,6 +257,8 @@ def render_citation_contract_command(ctx: click.Context, ids: tuple[str, ...], *
       custody cite contract S1 S4 > contract.txt
       custody cite contract --context
     """
+    from custody.cite.app.report import cite_contract
+
     answer = cite_contract(open_command_workspace(ctx), ids, context=context)
     return print_command_report(answer, answer.text.rstrip("\n"), as_json=as_json)
 
@@ -259,7 +279,7 @@ def _render_cited_report(body: str, cited: CiteReportReport) -> str:
     return out.getvalue() if terminal else "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 
-def _render_source_table(sources: list[ReportSource]) -> "RenderableType":
+def _render_source_table(sources: list[ReportSource]) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
@@ -289,10 +309,10 @@ def _render_citation_metrics(cited: CiteReportReport) -> Iterator[str]:
 class _EscapedText:
     """A renderable with its control characters shown as escapes."""
 
-    def __init__(self, inner: "RenderableType") -> None:
+    def __init__(self, inner: RenderableType) -> None:
         self._inner = inner
 
-    def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.segment import Segment
 
         for segment in console.render(self._inner, options):

@@ -4,9 +4,10 @@ Only this file defines the natural key of an event.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import quote, unquote
+
+from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.core.ids import Digest, EventId, NaturalKey, digest_from_bytes
@@ -37,8 +38,7 @@ SYSTEM_KINDS = frozenset((CONTINUES, ERASED, LOST))
 _EVENT_FAMILIES = frozenset(("event", "hook"))
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(Struct, frozen=True):
     """An entry with its bytes: the payload and the texts split off from it."""
 
     entry: RecordDraft

@@ -8,8 +8,7 @@ are not UTF-8, are written as ``\udXXX`` escapes.
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import Field, fields
-from typing import Any, ClassVar, NoReturn, Protocol
+from typing import ClassVar, NoReturn, Protocol
 
 from custody.core.errors import InputError
 from custody.core.ids import Digest, digest_from_bytes
@@ -157,14 +156,14 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",",
 
 
 class Rules(Protocol):
-    """A domain's frozen dataclass of numbers, strings, and tuples and mappings of these."""
+    """A domain's frozen struct of numbers, strings, and tuples and mappings of these."""
 
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    __struct_fields__: ClassVar[tuple[str, ...]]
 
 
 def rules_to_json(rules: Rules) -> dict[str, Json]:
     """Return every rule of a domain by name, as JSON."""
-    return {field.name: rule_value_to_json(getattr(rules, field.name)) for field in fields(rules)}
+    return {name: rule_value_to_json(getattr(rules, name)) for name in rules.__struct_fields__}
 
 
 def rule_value_to_json(value: object) -> Json:

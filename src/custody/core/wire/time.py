@@ -4,8 +4,9 @@ import re
 from datetime import UTC, datetime, timedelta, timezone
 
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
 
-_SHAPE = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?(Z|z|[+-]\d\d:\d\d)", re.ASCII)
+_SHAPE = lazy_pattern(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?(Z|z|[+-]\d\d:\d\d)", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
 _NS = 1_000_000_000

@@ -1,8 +1,13 @@
 """Gathering of all evidence that the gate's checks need about one change."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from custody.attribution import Grade
 from custody.attribution.app.answers import LineAnswer
@@ -13,7 +18,6 @@ from custody.core.errors import InputError, StoreError
 from custody.core.ids import StoreId
 from custody.dupes.app.indexed_changes import get_newest_change_id
 from custody.gate.app.change import ChangeUnderReview, Policy
-from custody.gate.app.contradictions import ContradictionCheck
 from custody.gate.app.texts import has_prose
 from custody.gate.model import (
     AddedRange,
@@ -41,7 +45,6 @@ from custody.trust.app.approval_decision import (
     make_approval_query,
     report_agent_approval,
 )
-from custody.trust.app.audit_key import open_audit_key
 from custody.trust.app.authors import AuthorLines, Operators, trust_author_from_answer
 from custody.trust.app.decision_assurance import DecisionPolicy
 from custody.trust.app.decisions import read_settled_decisions
@@ -49,13 +52,16 @@ from custody.trust.wire import AgentApproval
 from custody.workspace.change import Addition
 from custody.workspace.workspace import Workspace
 
+if TYPE_CHECKING:
+    from custody.gate.app.contradictions import ContradictionCheck
+
+
 READ_IT = "have a person read it"
 ASK_DOCTOR = "run 'custody doctor'"
 NOT_INDEXED = "no change is indexed, gate.duplicates = when-indexed"
 
 
-@dataclass(frozen=True, slots=True)
-class GatheredEvidence:
+class GatheredEvidence(Struct, frozen=True):
     """The evidence, the agents' approvals for the report, and the skipped checks with the reason.
 
     ``edited`` has the attribution of the added lines, by path. ``question`` is what ``approval`` answers, None where no
@@ -108,6 +114,8 @@ def gather_evidence(
 
 def _gather_attribution_evidence(workspace: Workspace, review: ChangeUnderReview, policy: Policy) -> GatheredEvidence:
     """Return who wrote the added lines, and the decisions about these agents."""
+    from custody.gate.app.contradictions import ContradictionCheck
+
     change = review.change
     recorded = _read_gate_record_state(workspace)  # first: the queries below may create the store
     if not change.additions and not review.left_out:
@@ -238,6 +246,8 @@ def _ask_about_trust(
 
     Lines of unknown authors belong to the attribution check.
     """
+    from custody.trust.app.audit_key import open_audit_key
+
     lines = Counter[ChangeAuthor]()
     for _, added_range in evidence.ranges:
         if added_range.author is not None:

@@ -1,11 +1,12 @@
 """Verification of a verdict: its form, its signature, its subject, and whether it can be reproduced."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.core.assurance import Assurance
 from custody.core.errors import CustodyError, InputError
@@ -67,8 +68,7 @@ HOMES_MAX = 8
 RerunState = Literal["identical", "differs", "not", "skipped"]
 
 
-@dataclass(frozen=True, slots=True)
-class RerunResult:
+class RerunResult(Struct, frozen=True):
     """The result of judging again: whether it was possible and identical, and a sentence for each difference.
 
     ``unseen`` counts records in this store that claim a time before the verdict and are not part of its basis.
@@ -262,8 +262,7 @@ def encode_verdict_statement(report: GateReport, key: Path | None = None) -> byt
 CODES = {"differs": "verdict_differs", "not": "verdict_not_again"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerdictCheck:
+class VerdictCheck(Struct, frozen=True, kw_only=True):
     """A verdict to verify.
 
     ``description`` is the one that it was made with. ``allowed`` is a list of signers in OpenSSH's format, ``key`` a

@@ -6,9 +6,10 @@ At most one line, value or message is in memory. Unreadable input becomes an ``O
 import gzip
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+
+from msgspec import Struct
 
 from custody.core.errors import InputError
 from custody.core.wire.canonical import parse_json_bytes
@@ -33,8 +34,7 @@ UNFINISHED = (b"{", b"[", b",")
 """How the first line of an indented value ends."""
 
 
-@dataclass(frozen=True, slots=True)
-class SpanChunk:
+class SpanChunk(Struct, frozen=True):
     """The spans of one line, value or message; ``line`` is its number, None if the file is one value."""
 
     line: int | None

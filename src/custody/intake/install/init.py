@@ -7,9 +7,10 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.capture.hook.durable import make_durable_folder
 from custody.capture.hook.install import (
@@ -53,8 +54,7 @@ from custody.intake.settings import (
 from custody.workspace.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True)
-class Recorder:
+class Recorder(Struct, frozen=True):
     """The operations of ``capture/hook``; tests replace them."""
 
     install: Callable[[Path], bool] = install_hook
@@ -64,12 +64,8 @@ class Recorder:
 
 RECORDER = Recorder()
 
-TITLES = MappingProxyType({agent.name: agent.title for agent in AGENTS.values()})
-"""Display names of the agents that can be set up."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InitRequest:
+class InitRequest(Struct, frozen=True, kw_only=True):
     """The agents to set up, at which level, with or without git's hooks, and whether to write anything."""
 
     agents: tuple[str, ...]
@@ -146,8 +142,7 @@ def _preview_agent_backfills(workspace: Workspace, request: InitRequest) -> dict
     return {name: preview for name, preview in previews if preview is not None and preview.transcripts}
 
 
-@dataclass(frozen=True, slots=True)
-class _PlannedChange:
+class _PlannedChange(Struct, frozen=True):
     """A change, and the home folder with the manifest for it."""
 
     home: Path

@@ -2,9 +2,11 @@
 
 import os
 import shlex
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.capture.hook.event_home import list_hooked_agents
 from custody.capture.hook.install import LAUNCHER, hook_argv, is_hook_installed
@@ -31,8 +33,7 @@ WHERE_SET_UP = "--where-set-up"
 """Makes a hook in the user's settings record only in repositories that were set up for its agent."""
 
 
-@dataclass(frozen=True)
-class InstallSite:
+class InstallSite(Struct, frozen=True, dict=True):
     """Where hooks are installed: in a repository, or for the user if it is None.
 
     ``state`` is custody's folder of the user.
@@ -88,8 +89,7 @@ class InstallSite:
         return [RepoPath(b"/".join(parts[: number + 1])) for number in range(len(parts))]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HookEntry:
+class HookEntry(Struct, frozen=True, kw_only=True):
     """An agent's settings ``file`` that runs a copy of the hook; ``argv`` is None if the copy is not of this site.
 
     ``records``: this entry records the agent's work in this repository. ``wrong`` is the reason why it does not,

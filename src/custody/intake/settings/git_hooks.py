@@ -8,11 +8,13 @@ its place run it first, with the same arguments and input, and end with its exit
 import re
 import shlex
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from custody.core.errors import CustodyError, InputError
+from custody.core.patterns import lazy_pattern
 from custody.intake.settings.agent_table import MARK
 from custody.intake.settings.edit import ASIDE, Edit, make_settings_file_edit
 from custody.intake.settings.files import (
@@ -38,11 +40,11 @@ _READS_INPUT = "post-rewrite"
 BEGIN = b"# >>> custody: added by 'custody init', taken out by 'custody uninstall' >>>\n"
 END = b"# <<< custody <<<\n"
 
-_BLOCK = re.compile(re.escape(BEGIN) + rb".*?" + re.escape(END), re.DOTALL)
-_SHELL = re.compile(rb"#![ \t]*(?:\S*/)?(?:env[ \t]+)?(?:ba|da|k|z)?sh\b")
+_BLOCK = lazy_pattern(re.escape(BEGIN) + rb".*?" + re.escape(END), re.DOTALL)
+_SHELL = lazy_pattern(rb"#![ \t]*(?:\S*/)?(?:env[ \t]+)?(?:ba|da|k|z)?sh\b")
 # Words after which our lines might not run, or would be part of another text.
-_LEAVES = re.compile(rb"\b(?:exec|exit|return|source)\b|^[ \t]*\.[ \t]|<<|\\\s*\Z", re.MULTILINE)
-_ASKS_ITS_NAME = re.compile(rb"basename[^\n]*\$\{?0|\$\{0##|\$PROGRAM_NAME|File\.basename\(\$0|sys\.argv\[0\]")
+_LEAVES = lazy_pattern(rb"\b(?:exec|exit|return|source)\b|^[ \t]*\.[ \t]|<<|\\\s*\Z", re.MULTILINE)
+_ASKS_ITS_NAME = lazy_pattern(rb"basename[^\n]*\$\{?0|\$\{0##|\$PROGRAM_NAME|File\.basename\(\$0|sys\.argv\[0\]")
 
 _PRELUDE = """\
 #!/bin/sh
@@ -59,8 +61,7 @@ if [ -x "$0{aside}" ]; then custody_feed | "$0{aside}" "$@"; fi
 _SHEBANG = b"#!/bin/sh\n"
 
 
-@dataclass(frozen=True, slots=True)
-class HookFolder:
+class HookFolder(Struct, frozen=True):
     """Where git finds hooks; ``refused`` is why we must not change it, ``advised`` where lines go instead."""
 
     path: Path
@@ -279,7 +280,7 @@ def _has_git_hook_file(file: SettingsFile) -> bool:
 # and should not be committed by accident. They are optional: a link or a read-only file is not changed.
 
 
-_EXCLUDE_BLOCK = re.compile(re.escape(BEGIN) + rb"(.*?)" + re.escape(END), re.DOTALL)
+_EXCLUDE_BLOCK = lazy_pattern(re.escape(BEGIN) + rb"(.*?)" + re.escape(END), re.DOTALL)
 
 
 def make_git_exclude_edit(path: Path, names: Iterable[str], note: ManifestEntry | None = None) -> Edit | None:

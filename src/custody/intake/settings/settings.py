@@ -5,9 +5,11 @@ An unreadable file is rejected with a message about what to add or remove by han
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.core.errors import CustodyError, InputError
 from custody.intake.settings import toml_text
@@ -187,8 +189,7 @@ def remove_own_hook_settings(data: bytes, agent: Agent, note: ManifestEntry | No
     return None if note is not None and note.created and after.strip() in (b"", b"{}") else after
 
 
-@dataclass(frozen=True, slots=True)
-class _OwnEntries:
+class _OwnEntries(Struct, frozen=True):
     """Our part of a file: entries by what they run, and the keys in ``members``; None if no note lists them.
 
     A key is no longer ours if it has a comment next to our entries.

@@ -1,7 +1,8 @@
 """The acceptance probability of an agent's change and the decision of risk control, from all recorded decisions."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.core.ids import AgentName
 from custody.core.plural import count_noun
@@ -28,8 +29,7 @@ EntrySelection = Callable[[AgentName, Sequence[Entry]], Sequence[Entry]]
 """Returns the entries about an agent that count."""
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptanceAccount:
+class AcceptanceAccount(Struct, frozen=True):
     """The acceptance estimate of a change, and what risk control allows at that time."""
 
     estimate: AcceptanceEstimate
@@ -66,8 +66,7 @@ class AcceptanceAccount:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptanceEstimator:
+class AcceptanceEstimator(Struct, frozen=True):
     """Estimates the acceptance of any agent's change, from all decisions until a time."""
 
     memory: AcceptanceMemory

@@ -2,8 +2,10 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.core.assurance import Assurance
 from custody.core.ids import AgentName
@@ -52,8 +54,7 @@ FILE, LINK, SUBMODULE = 0o100644, 0o120000, 0o160000
 _ODD = {LINK: "is a link", SUBMODULE: "is a submodule"}
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorScore:
+class AuthorScore(Struct, frozen=True):
     """The score of an author, folded from the records themselves, and its position in each chain.
 
     ``counting`` are the entries that count. ``acceptance`` is the estimate for the change as if the author wrote all of

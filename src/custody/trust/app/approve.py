@@ -1,7 +1,8 @@
 """Approval of a change without review by a person, decided and recorded in one go."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.core.assurance import Assurance
 from custody.core.errors import CustodyError, InputError, StoreError
@@ -31,8 +32,7 @@ from custody.workspace.rules_in_force import load_rules_at_commit, warn_of_ignor
 from custody.workspace.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalRequest:
+class ApprovalRequest(Struct, frozen=True, kw_only=True):
     """A request to approve a change; without an agent, its authors are those of attribution."""
 
     change: str

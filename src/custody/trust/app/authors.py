@@ -2,8 +2,10 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from custody.attribution import Grade, LineOwner, TraceAttribution
 from custody.attribution.app.answers import LineAnswer
@@ -23,8 +25,7 @@ from custody.workspace.change import Addition
 from custody.workspace.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorLines:
+class AuthorLines(Struct, frozen=True):
     """Added lines by the agent that wrote them, wholly or in part, and the number of lines of unknown authors.
 
     Claimed lines count as unknown: anybody can write a claim. ``sessions`` are the sessions of each agent's lines, by
@@ -54,8 +55,7 @@ class AuthorLines:
         return max(own, key=lambda row: row[:3])[3] if own else ChangeAuthor(agent)
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorBelief:
+class AuthorBelief(Struct, frozen=True):
     """Whom a count of lines believes: under which policy, and how far an agent's name must be vouched for."""
 
     team: TeamPolicy | None = None

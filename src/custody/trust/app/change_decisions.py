@@ -1,7 +1,8 @@
 """The decisions about one change, under any of its commits."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.core.ids import AgentName, CommitSha, StoreId
 from custody.core.views import Decision
@@ -12,8 +13,7 @@ from custody.trust.model import DecisionEntry, DecisionType
 from custody.trust.queries import decisions_on_commit, list_decision_corrections
 
 
-@dataclass(frozen=True, slots=True)
-class KnownDecisions:
+class KnownDecisions(Struct, frozen=True):
     """The decisions about one agent's change.
 
     ``reviewed`` is the review and ``counting`` its decision after overrides; ``unreviewed`` is a merge without review,

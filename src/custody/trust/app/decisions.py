@@ -3,9 +3,11 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.capture.spool import Spool
 from custody.config import FILE_BYTES_MAX
@@ -46,8 +48,7 @@ DOCUMENTS_CONFIG = f".ai-git/{CONFIG}"
 """The rule file of document 001; in another folder the same file is called ``CONFIG``."""
 
 
-@dataclass(frozen=True)
-class FolderWorkspace(Workspace):
+class FolderWorkspace(Workspace, frozen=True):
     """A workspace with the store in its folder, with or without a repository around it."""
 
     @cached_property
@@ -98,8 +99,7 @@ SETTLE_MAX = 100
 _COMPLEXITIES = {complexity.word: complexity for complexity in ChangeComplexity}
 
 
-@dataclass(frozen=True, slots=True)
-class TrustQuery:
+class TrustQuery(Struct, frozen=True):
     """A query as of ``now_ns`` by ``rules``; without ``until_ns`` all records count."""
 
     rules: TrustRules

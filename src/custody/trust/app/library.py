@@ -2,9 +2,11 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Literal, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.core.assurance import Assurance
 from custody.core.errors import InputError
@@ -55,8 +57,7 @@ HISTORY_MAX = 20
 E = TypeVar("E", bound=Enum)
 
 
-@dataclass(frozen=True, slots=True)
-class TrustScore:
+class TrustScore(Struct, frozen=True):
     """An agent's decayed score now, and the confidence in it."""
 
     score: float
@@ -65,8 +66,7 @@ class TrustScore:
     sample_count: int
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionRecord:
+class DecisionRecord(Struct, frozen=True):
     """A decision as it counts; ``score_after`` is the agent's score right after it."""
 
     id: str
@@ -81,8 +81,7 @@ class DecisionRecord:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AgentProfile:
+class AgentProfile(Struct, frozen=True):
     """The record of an agent in numbers."""
 
     agent_id: str

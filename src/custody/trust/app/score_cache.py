@@ -4,7 +4,8 @@ Approvals do not use the cache: they fold the records themselves.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from custody.core.ids import AgentName, RecordRef, Seq, StoreId
 from custody.store import Store, StoreUnwritable
@@ -25,8 +26,7 @@ TAIL_MAX = 100
 """The number of decisions folded again at each query before the result is stored."""
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Struct, frozen=True):
     """A fold with its position in each chain; ``fresh`` counts decisions that are not in the cache."""
 
     folded: FoldState

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from custody.core.assurance import Assurance
 from custody.core.ids import RecordRef
 from custody.core.wire.time import format_timestamp
-from custody.trust.app.acceptance import make_acceptance_estimator
 from custody.trust.app.decision_assurance import DecisionRater, load_decision_policy
 from custody.trust.app.decisions import (
     TrustQuery,
@@ -54,6 +53,8 @@ def trust_show(workspace: Workspace, agent: str, *, limit: int) -> TrustShowRepo
 
 def trust_why(workspace: Workspace, agent: str, *, at: str | None = None) -> TrustWhyReport:
     """Return how an agent got its score, now or at a past time."""
+    from custody.trust.app.acceptance import make_acceptance_estimator
+
     query = make_trust_query(workspace, at)
     account = require_trust_account(workspace, agent, query)
     assurances = rate_score_steps(workspace, agent, account.steps, query.now_ns)

@@ -1,9 +1,9 @@
 """Duplicate search in real repositories: indexing, checking, evidence, damaged objects."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha

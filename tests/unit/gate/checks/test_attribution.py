@@ -1,8 +1,7 @@
 """The reasons of the attribution check, at each of its thresholds."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from custody.attribution.model import Grade, LineOwner
 from custody.core.record import RecordingGap

@@ -1,6 +1,6 @@
 """The reasons about calls before a risky file was changed."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from custody.gate.model import CallsBeforeEdit, MissingEvidence
 from tests.unit.gate.builders import UNSEEN, a_change, agents, codes, rules_with, verdict

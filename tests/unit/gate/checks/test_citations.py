@@ -1,6 +1,6 @@
 """The reasons about a change whose texts lack citations."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from custody.cite import Finding
 from custody.cite.codes import CitationCode as CiteCode

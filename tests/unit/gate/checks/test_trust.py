@@ -1,8 +1,7 @@
 """The trust check covers agents' lines only, reports every reason by its code, and treats unknown agents as bad."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from custody.attribution import LineOwner
 from custody.gate.model import AddedRange, MissingEvidence, ReasonCode, VerdictLevel

@@ -11,7 +11,8 @@ from custody.core.wire.report import AgentReport
 from custody.core.wire.time import format_timestamp
 from custody.intake.import_transcripts import import_transcripts
 from custody.intake.install.doctor import run_doctor_checks
-from custody.intake.install.init import TITLES, InitRequest, install_agent_hooks
+from custody.intake.install.init import InitRequest, install_agent_hooks
+from custody.intake.settings.agent_table import TITLES
 from custody.workspace.workspace import Workspace
 from tests.builders.gemini import Gemini, run_gemini_hook
 from tests.builders.in_process import custody

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from custody.core.errors import InputError
 from custody.server.app.github_deliveries import DeliveryIntake, UntrustedDelivery, WebhookDelivery

@@ -1,11 +1,12 @@
 """From a delivery to a check run: a worker on a team's database, real repositories, a GitHub on loopback."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from msgspec.structs import replace
 
 from custody.core.errors import InputError
 from custody.core.views import WitnessClaim

@@ -3,11 +3,12 @@
 import json
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from custody.attribution.app.blame import blame
 from custody.core.errors import WorldError

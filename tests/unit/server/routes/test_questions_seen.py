@@ -1,8 +1,7 @@
 """Access: conversations need their scope, and no project sees another's data."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from custody.cite.app.registry_stores import RecordRegistryStore
 from custody.cite.app.source_registry import SourceRegistry

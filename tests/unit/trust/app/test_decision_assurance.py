@@ -1,11 +1,11 @@
 """Who vouches for decisions in a real repository, and what that lets merge."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from custody.config import TeamPolicy, TeamReviewer, TeamStore
 from custody.core.assurance import Assurance

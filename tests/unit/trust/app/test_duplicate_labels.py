@@ -9,8 +9,8 @@ from custody.core.ids import CommitSha
 from custody.dupes.app.check import dupes_check
 from custody.dupes.app.index import IndexRequest, dupes_index
 from custody.dupes.app.labels import dupes_label, list_pair_answers
-from custody.trust.app.outcomes import OutcomeRequest, OutcomeWord, record_outcome
-from custody.trust.wire import TrustOutcomeReport
+from custody.trust.app.outcomes import OutcomeRequest, record_outcome
+from custody.trust.wire import OutcomeWord, TrustOutcomeReport
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from custody.core.errors import InputError
 from custody.ledger.records import list_newest_records, show_named_records
 from custody.trust.app.approve import ApprovalRequest, trust_approve
-from custody.trust.app.outcomes import OutcomeRequest, OutcomeWord, record_outcome
+from custody.trust.app.outcomes import OutcomeRequest, record_outcome
 from custody.trust.app.record import DecisionRequest, record_commit_decision
 from custody.trust.app.show import trust_list, trust_show, trust_why
 from custody.trust.app.verify import trust_verify
 from custody.trust.model import DecisionType
-from custody.trust.wire import TrustOutcomeReport
+from custody.trust.wire import OutcomeWord, TrustOutcomeReport
 from tests.builders.repo import a_repository
 from tests.builders.trust import TrustWorld
 

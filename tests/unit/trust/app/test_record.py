@@ -1,10 +1,10 @@
 """Which decisions are accepted and rejected, and that every accepted one is a record of the chain."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from custody.core.errors import InputError
 from custody.ledger.records import list_newest_records, show_named_records

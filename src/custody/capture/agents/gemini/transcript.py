@@ -3,7 +3,6 @@
 import hashlib
 import os
 import posixpath
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -53,6 +52,7 @@ from custody.capture.transcripts import (
 )
 from custody.capture.typed_field import Fields, get_fields, get_items, get_string
 from custody.core.errors import InputError
+from custody.core.patterns import lazy_pattern
 from custody.core.wire.canonical import Json, parse_json_bytes
 from custody.core.wire.time import format_timestamp
 
@@ -187,8 +187,8 @@ UNFINISHED = frozenset(("validating", "scheduled", "executing", "awaiting_approv
 WORDS_FOR_PEOPLE = frozenset(("displayName", "description", "renderOutputAsMarkdown"))
 DROPPED_FIELDS = frozenset(("toolCalls", "thoughts", "tokens"))
 
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_METADATA_LINE = re.compile(rb'  "(sessionId|projectHash|kind)": "([\x21-\x7e]{1,200})",?')
+_UUID = lazy_pattern(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_METADATA_LINE = lazy_pattern(rb'  "(sessionId|projectHash|kind)": "([\x21-\x7e]{1,200})",?')
 
 
 class ChatState:

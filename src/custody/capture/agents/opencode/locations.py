@@ -12,9 +12,11 @@ For a session's file, only the files of its own messages are opened.
 import errno
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from custody.capture.database_rows import (
     UNREAD,
@@ -56,8 +58,7 @@ MESSAGES, NEWER = "message", "session_message"
 _COLUMNS = ("id", "parent_id", "directory", "version", "time_created", "project_id")
 
 
-@dataclass(frozen=True, slots=True)
-class SessionInfo:
+class SessionInfo(Struct, frozen=True):
     """A session's metadata; ``root`` is the topmost session that started it."""
 
     id: str

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from custody.core.paths import Lines
+from custody.core.patterns import lazy_pattern
 from custody.dupes.facts.languages import ecmascript_tests as tests
 from custody.dupes.facts.model import Declaration, ExportedName, Facts, ImportedModule, normalize_script_module
 from custody.dupes.facts.walk import (
@@ -26,7 +27,7 @@ HOLDERS = frozenset({"file", "namespace", "const", "object", "exports"})
 PATTERN_NODES_MAX = 1_000
 
 
-_COMMENT_OR_STRING = re.compile(
+_COMMENT_OR_STRING = lazy_pattern(
     rb"""//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|())|'(?:[^'\\\n]|\\.)*(?:'|())|"(?:[^"\\\n]|\\.)*(?:"|())"""
     rb"""|`(?:[^`\\]|\\.)*(?:`|())""",
     re.DOTALL,

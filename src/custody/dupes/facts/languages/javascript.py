@@ -1,7 +1,8 @@
 """JavaScript with JSX, TypeScript and TSX."""
 
-from dataclasses import replace
 from types import MappingProxyType
+
+from msgspec.structs import replace
 
 from custody.dupes.facts.languages import ecmascript, ecmascript_tests
 from custody.dupes.facts.syntax_tree import Grammar
