@@ -224,8 +224,8 @@ def test_any_storage_of_references_will_do(tmp_path: Path) -> None:
     empty(spool_of(repository))
     git(repository, "pack-refs", "--all", "--prune")
     subprocess.run([repository / ".git/hooks/post-commit"], cwd=repository, check=True)
-    (event,) = events(spool_of(repository))
-    assert event["head"] == git(repository, "rev-parse", "HEAD")
+    (name,) = spool_of(repository).names()
+    assert name.startswith(f"post-commit-{git(repository, 'rev-parse', 'HEAD')}-"), "git says it, not the recorder"
 
 
 def test_variables_of_agents_are_recorded(tmp_path: Path) -> None:
@@ -402,7 +402,7 @@ def test_any_folder_and_input_can_be_ingested_and_gives_the_same_event_twice(fol
     data = b"\0".join((b"custody-git 1", b"post-rewrite", b"a" * 40, folder.encode(), raw)) + END
     first = git_event_from_file(name, data, at)
     assert first == git_event_from_file(name, data, at)
-    assert first != git_event_from_file(name, data, at + 1)
+    assert json.loads(first)["id"] != json.loads(git_event_from_file(name, data, at + 1))["id"]
     event: Mapping[str, Any] = json.loads(first)
     assert event["unparsed"].encode("utf-8", "surrogateescape") == raw
     assert event.get("worktree") == (folder if folder.isprintable() else None)
