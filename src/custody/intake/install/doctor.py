@@ -120,6 +120,18 @@ def _diagnose_store_chains(_workspace: Workspace, store: Store) -> Iterator[Hook
         yield "note", "nothing has been recorded yet", "records are added while an agent works"
 
 
+def _diagnose_verified_records(_workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
+    if store.is_shared or store.own() is None:
+        return
+    records = sum(int(head.seq) for head in store.tables.chains() if head.store != PENDING)
+    verified = store.read_sealed_positions()
+    if verified is None:
+        yield "well", f"{count_noun(records, 'record')} not verified since the store's files changed", None
+    else:
+        earlier = sum(verified.values())
+        yield "well", f"{count_noun(earlier, 'record')} verified, {records - earlier:,} new since", None
+
+
 def _diagnose_store_schema(_workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
     differences = store.compare_schema()
     restore = "restore a backup" if store.is_shared else "move the store away and import an export or a backup"
@@ -269,6 +281,7 @@ def _parse_gap_timestamp(gap: str) -> int:
 STORE_CHECKS: MappingProxyType[str, Callable[[Workspace, Store], Iterator[HookCheckResult]]] = MappingProxyType(
     {
         "chains": _diagnose_store_chains,
+        "verified": _diagnose_verified_records,
         "schema": _diagnose_store_schema,
         "writable": _diagnose_unwritable_store,
         "heads": _diagnose_head_files,
@@ -279,9 +292,12 @@ STORE_CHECKS: MappingProxyType[str, Callable[[Workspace, Store], Iterator[HookCh
     }
 )
 QUICK_CHECKS = MappingProxyType(
-    {**{name: check for name, check in STORE_CHECKS.items() if name != "observations"}, "views": _diagnose_view_lag}
+    {
+        **{name: check for name, check in STORE_CHECKS.items() if name not in ("observations", "verified")},
+        "views": _diagnose_view_lag,
+    }
 )
-"""The checks that are fast on a store of any size."""
+"""The checks that are fast on a store of any size; the page shows what was verified by itself."""
 SITE_CHECKS: MappingProxyType[str, Callable[[Workspace], Iterator[HookCheckResult]]] = MappingProxyType(
     {
         "spool": _diagnose_event_spool,
