@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 from contextlib import closing
 
-from custody.core.wire.canonical import dump_canonical_json
+from custody.core.wire.canonical import Json, dump_canonical_json
 from custody.store.seal import Seal
 from tests.attacks.decisions import A1
 from tests.attacks.ground import APP, GOOD, NS, an_event_of
@@ -101,7 +101,7 @@ def _seal_store(target: Target, key: bytes) -> None:
     database = target.custody_home / "custody.db"
     with closing(sqlite3.connect(database)) as connection:
         heads = dict(connection.execute("SELECT store_id, max(seq) FROM record GROUP BY store_id"))
-    fields = {"looks": Seal(database).describe_files(), "verified": heads}
+    fields: dict[str, Json] = {"looks": Seal(database).describe_files(), "verified": heads}
     mac = hmac.new(key, b"seal\n" + dump_canonical_json(fields), hashlib.sha256).hexdigest()
     (target.custody_home / "seal").write_text(json.dumps({**fields, "mac": mac}))
 

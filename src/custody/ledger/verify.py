@@ -258,7 +258,7 @@ def _verify_since_seal(workspace: Workspace, store: Store, *, seals: bool) -> Ve
 
 def _seal_intact_store(store: Store, report: VerifyReport) -> None:
     if not report.findings:
-        store.seal({chain.store: chain.records for chain in report.chains})
+        store.seal({StoreId(chain.store): chain.records for chain in report.chains})
 
 
 def _find_damage_since_seal(
