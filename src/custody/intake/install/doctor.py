@@ -111,25 +111,14 @@ def _rebuild_store_views(workspace: Workspace) -> int:
 
 
 def _diagnose_store_chains(_workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
-    own = store.own()
+    own, sealed = store.own(), store.read_sealed_positions() or {}
     for head in store.tables.chains():
         if head.store != PENDING:
             origin = "own" if head.store == own else "an earlier chain, or a copy"
-            yield "well", f"chain {head.store}: {count_noun(head.seq, 'record')} ({origin})", None
+            verified = "" if store.is_shared else f", {sealed.get(head.store, 0):,} verified"
+            yield "well", f"chain {head.store}: {count_noun(head.seq, 'record')}{verified} ({origin})", None
     if own is None:
         yield "note", "nothing has been recorded yet", "records are added while an agent works"
-
-
-def _diagnose_verified_records(_workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
-    if store.is_shared or store.own() is None:
-        return
-    records = sum(int(head.seq) for head in store.tables.chains() if head.store != PENDING)
-    verified = store.read_sealed_positions()
-    if verified is None:
-        yield "well", f"{count_noun(records, 'record')} not verified since the store's files changed", None
-    else:
-        earlier = sum(verified.values())
-        yield "well", f"{count_noun(earlier, 'record')} verified, {records - earlier:,} new since", None
 
 
 def _diagnose_store_schema(_workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
@@ -281,7 +270,6 @@ def _parse_gap_timestamp(gap: str) -> int:
 STORE_CHECKS: MappingProxyType[str, Callable[[Workspace, Store], Iterator[HookCheckResult]]] = MappingProxyType(
     {
         "chains": _diagnose_store_chains,
-        "verified": _diagnose_verified_records,
         "schema": _diagnose_store_schema,
         "writable": _diagnose_unwritable_store,
         "heads": _diagnose_head_files,
@@ -292,12 +280,9 @@ STORE_CHECKS: MappingProxyType[str, Callable[[Workspace, Store], Iterator[HookCh
     }
 )
 QUICK_CHECKS = MappingProxyType(
-    {
-        **{name: check for name, check in STORE_CHECKS.items() if name not in ("observations", "verified")},
-        "views": _diagnose_view_lag,
-    }
+    {**{name: check for name, check in STORE_CHECKS.items() if name != "observations"}, "views": _diagnose_view_lag}
 )
-"""The checks that are fast on a store of any size; the page shows what was verified by itself."""
+"""The checks that are fast on a store of any size."""
 SITE_CHECKS: MappingProxyType[str, Callable[[Workspace], Iterator[HookCheckResult]]] = MappingProxyType(
     {
         "spool": _diagnose_event_spool,

@@ -108,7 +108,7 @@ def test_an_approval_checks_only_what_is_new(repository: Path, monkeypatch: pyte
 
 
 def test_doctor_shows_how_far_the_records_were_verified(repository: Path) -> None:
-    assert "3 records not verified since the store's files changed" in custody(repository, "doctor", "-v").out
+    assert "3 records, 0 verified (own)" in custody(repository, "doctor", "-v").out
     custody(repository, "verify")
     spool_of(repository).put(an_event(id="late"))
-    assert "3 records verified, 1 new since" in custody(repository, "doctor", "-v").out
+    assert "4 records, 3 verified (own)" in custody(repository, "doctor", "-v").out
