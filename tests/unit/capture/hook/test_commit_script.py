@@ -18,7 +18,14 @@ from hypothesis import strategies as st
 
 from custody.attribution.app.commit_claims import CommitLinkIndex, SessionEdit
 from custody.capture.git_event import END, git_event_from_file
-from custody.capture.hook.install import git_hook_shell_command, hook_argv, hook_shell_command, install_hook
+from custody.capture.hook.install import (
+    git_hook_shell_command,
+    hook_argv,
+    hook_shell_command,
+    install_hook,
+    is_hook_current,
+    is_hook_installed,
+)
 from custody.capture.spool import Spool, format_rejected_gap
 from custody.core.ids import AgentName, CommitSha, SessionId
 from custody.core.views import ObservedCommit
@@ -406,3 +413,29 @@ def test_any_folder_and_input_can_be_ingested_and_gives_the_same_event_twice(fol
     event: Mapping[str, Any] = json.loads(first)
     assert event["unparsed"].encode("utf-8", "surrogateescape") == raw
     assert event.get("worktree") == (folder if folder.isprintable() else None)
+
+
+def test_hooks_of_an_earlier_version_work_and_init_replaces_them(tmp_path: Path) -> None:
+    repository = tmp_path / "repository"
+    subprocess.run(["git", "init", "--quiet", str(repository)], check=True)
+    custody(repository, "init", "--agent", "claude-code")
+    home, hook = home_of(repository), repository / ".git/hooks/post-commit"
+    new = hook.read_text()
+    lines = [
+        f"{shell_of_old_hooks(home, 'post-commit')} </dev/null >/dev/null || :" if line.startswith("{ ") else line
+        for line in new.splitlines()
+    ]
+    hook.write_text("\n".join(lines) + "\n")
+    (home / "hook/commit.sh").unlink()
+
+    git(repository, "commit", "--quiet", "--allow-empty", "-m", "x")
+    (event,) = events(spool_of(repository))
+    assert event["head"] == git(repository, "rev-parse", "HEAD")
+    assert is_hook_installed(home), "agents are still recorded"
+    assert "is from another version of custody" in custody(repository, "doctor").out
+
+    custody(repository, "init", "--agent", "claude-code")
+    assert hook.read_text() == new
+    assert is_hook_current(home)
+    git(repository, "commit", "--quiet", "--allow-empty", "-m", "y")
+    assert [name.startswith("post-commit-") for name in spool_of(repository).names()] == [True]
