@@ -16,6 +16,7 @@ from custody.capture.hook.durable import make_durable_folder
 from custody.capture.hook.install import (
     add_hooked_agents,
     assign_repository_id,
+    git_hook_shell_command,
     hook_shell_command,
     install_hook,
     remove_hook,
@@ -60,6 +61,7 @@ class Recorder(Struct, frozen=True):
     install: Callable[[Path], bool] = install_hook
     remove: Callable[[Path], bool] = remove_hook
     shell: Callable[..., str] = hook_shell_command
+    git_shell: Callable[[Path, str], str] = git_hook_shell_command
 
 
 RECORDER = Recorder()
@@ -198,7 +200,7 @@ def _add_manifest_user(edit: Edit, home: Path) -> Edit:
 
 
 def _plan_git_hook(site: InstallSite, name: str, recorder: Recorder) -> _PlannedChange:
-    command = recorder.shell(site.home, "git", "--event", name)
+    command = recorder.git_shell(site.home, name)
     note = Manifest.of(site.home).notes.get(str(site.hook_folder.path / name))
     return _PlannedChange(site.home, make_git_hook_edit(site.hook_folder, name, command, note))
 

@@ -155,7 +155,7 @@ def list_foreign_git_hooks(workspace: Workspace) -> list[Path]:
     """Return git's hooks in which our lines run another repository's copy of the hook."""
     site = InstallSite.of(workspace, user=False)
     paths = (site.hook_folder.path / name for name in HOOKS)
-    return [path for path in paths if runs_other_hook_copy(path, site.home / "hook" / LAUNCHER)]
+    return [path for path in paths if runs_other_hook_copy(path, site.home)]
 
 
 def _make_hook_entry(site: InstallSite, agent: Agent, file: Path, command: str) -> HookEntry:

@@ -36,6 +36,7 @@ HOOKS = ("post-commit", "post-rewrite", "post-merge")
 """The hooks after which commits need a link: committed, amended or rebased, merged."""
 
 _READS_INPUT = "post-rewrite"
+_SCRIPT_MARK = "/hook/commit.sh"
 
 BEGIN = b"# >>> custody: added by 'custody init', taken out by 'custody uninstall' >>>\n"
 END = b"# <<< custody <<<\n"
@@ -87,19 +88,22 @@ class HookFolder(Struct, frozen=True):
 def make_shared_hook_line(name: str) -> str:
     """Return the line for a shared hook file: it does nothing where custody is not set up."""
     feed = "" if name == _READS_INPUT else " </dev/null"
+    script = f'"$custody_dir{_SCRIPT_MARK}"'
     return (
-        'custody="$(git rev-parse --git-common-dir)/custody/hook/record.py"; '
-        f'if [ -f "$custody" ]; then python3 -I -S "$custody" --agent git --event {name}{feed} >/dev/null; fi || :'
+        f'custody_event={name}; custody_dir="$(git rev-parse --git-common-dir)/custody"; '
+        f"if [ -f {script} ]; then ( . {script} ){feed} >/dev/null 2>&1; fi || :"
     )
 
 
-def runs_other_hook_copy(path: Path, hook: Path) -> bool:
-    """Return whether our lines in the hook at ``path`` run another copy than ``hook``; False if it is unreadable."""
+def runs_other_hook_copy(path: Path, home: Path) -> bool:
+    """Return whether our lines in the hook at ``path`` run another copy than ``home``'s; False if it is unreadable."""
     try:
         block = _BLOCK.search(read_settings_file(path).data or b"")
     except CustodyError:
         return False
-    return block is not None and shlex.quote(str(hook)).encode("utf-8", "surrogateescape") not in block[0]
+    # Lines of older versions run the recorder itself.
+    copies = (shlex.quote(f"{home}{mark.removeprefix('/custody')}") for mark in (MARK, _SCRIPT_MARK))
+    return block is not None and not any(copy.encode("utf-8", "surrogateescape") in block[0] for copy in copies)
 
 
 def make_git_hook_edit(folder: HookFolder, name: str, command: str, note: ManifestEntry | None = None) -> Edit:
@@ -140,7 +144,7 @@ def _make_hook_file_edit(file: SettingsFile, after: bytes | None, what: str, **m
 def _advise_git_hook_edit(path: Path, advised: Path, why: str) -> Edit:
     """Return an edit that changes nothing; unless the line exists already, the user has to add it."""
     data = read_settings_file(advised).data
-    if data is not None and MARK.encode() in data:
+    if data is not None and (MARK.encode() in data or _SCRIPT_MARK.encode() in data):
         return Edit(path=advised, target=advised, before=data, after=data, whose="git", what="unchanged")
     line = make_shared_hook_line(path.name)
     return Edit(path=advised, target=advised, before=data, after=data, whose="git", what=why, by_hand=line)
@@ -259,12 +263,12 @@ def _render_hook_prelude(name: str) -> bytes:
 
 
 def _render_hook_block(name: str, command: str, *, saved: bool = False) -> bytes:
-    """Return our lines; whatever happens in them, the hook keeps its exit status."""
+    """Return our lines: they start no process, print nothing, and the hook keeps its exit status."""
     assert "\n" not in command, "it is one line"
     if name != _READS_INPUT:
-        run = f"( {command} ) </dev/null >/dev/null || :"
+        run = f"{{ {command}; }} </dev/null >/dev/null 2>&1 || :"
     else:
-        run = f"{'custody_feed | ' if saved else ''}( {command} ) >/dev/null || :"
+        run = f"{'custody_feed | ' if saved else ''}{{ {command}; }} >/dev/null 2>&1 || :"
     return BEGIN + f'custody_status=$?\n{run}\nexit "$custody_status"\n'.encode("utf-8", "surrogateescape") + END
 
 

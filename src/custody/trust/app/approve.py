@@ -7,7 +7,7 @@ from msgspec import Struct
 from custody.core.assurance import Assurance
 from custody.core.errors import CustodyError, InputError, StoreError
 from custody.core.wire.time import format_timestamp
-from custody.ledger.verify import verify_ledger
+from custody.ledger.verify import check_ledger_integrity
 from custody.trust.app.approval_decision import (
     ApprovalQuestion,
     SpentApproval,
@@ -101,7 +101,7 @@ def _select_approval_authors(found: AuthorLines, agent: str | None, belief: Auth
 
 def _find_decision_log_damage(workspace: Workspace) -> str | None:
     """Return the first damage found in the store; None if it is intact."""
-    findings = verify_ledger(workspace).findings
+    findings = check_ledger_integrity(workspace).findings
     return findings[0].what if findings else None
 
 

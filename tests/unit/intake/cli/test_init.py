@@ -420,7 +420,7 @@ def test_a_tracked_hooks_folder_gets_lines_to_add(repository: Path) -> None:
     before = tree(repository / ".githooks")
     ran = custody(repository, "init", "--agent", "claude-code")
     assert ran.status == 0
-    assert "by hand    FOLDER/.githooks/post-commit  (git: git tracks this folder)\n    custody=" in ran.out
+    assert "by hand    FOLDER/.githooks/post-commit  (git: git tracks this folder)\n    custody_event=" in ran.out
     assert tree(repository / ".githooks") == before and not (repository / ".git/hooks/post-commit").exists()
 
 

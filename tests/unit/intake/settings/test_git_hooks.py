@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from custody.capture.hook.install import install_hook
 from custody.core.errors import InputError
 from custody.intake.settings import (
     HOOKS,
@@ -128,7 +129,9 @@ def test_the_hook_ends_as_it_would_have_without_us(built: Built, name: str) -> N
     assert run(path, "a", "b c") == SHAPES[name].status
 
 
-@pytest.mark.parametrize("broken", ["exit 3", "kill -9 $$", "/nowhere/at/all", "false", "set -e; false", "echo x >&2"])
+@pytest.mark.parametrize(
+    "broken", ["(exit 3)", "kill -9 $$", "/nowhere/at/all", "false", "set -e; false", "echo x >&2"]
+)
 @pytest.mark.parametrize("name", ["a shell script", "strict", "ends in exit", "pre-commit's"])
 def test_whatever_ours_does_the_commit_is_made_and_the_status_kept(built: Built, name: str, broken: str) -> None:
     path = a_hook(built, SHAPES[name])
@@ -353,13 +356,13 @@ def test_husky_is_asked_for_and_the_line_works(built: Built) -> None:
     (built.path / ".husky/post-commit").write_text(f"{TELL}\n{edit.by_hand}\n")
     commit(built)
     assert lines("OURS") == [], "custody is not set up: the line does nothing, and the commit is made"
-    recorder = built.path / ".git/custody/hook/record.py"
-    recorder.parent.mkdir(parents=True)
-    recorder.write_text(
-        "import os, sys\nopen(os.environ['OURS'], 'a').write(' '.join(sys.argv[1:]) + '\\n')\nsys.exit(9)\n"
-    )
+    install_hook(built.path / ".git/custody")
+    spool = built.path / ".git/custody/spool"
     commit(built)
-    assert (len(lines("THEIRS")), lines("OURS")) == (2, ["--agent git --event post-commit"])
+    assert len(list(spool.iterdir())) == 1, "the recorder made the spool"
+    commit(built)
+    assert len(list(spool.glob(f"post-commit-{built.head()}-*"))) == 1, "from then on no interpreter starts"
+    assert len(lines("THEIRS")) == 3
     assert not make_git_hook_edit(where, "post-commit", a_command()).by_hand, "once added, it is not asked for again"
 
 
