@@ -13,7 +13,7 @@ from custody.capture.transcripts import TranscriptReader
 from custody.core.errors import InputError
 from custody.core.views import View
 from custody.core.wire.canonical import Json
-from custody.core.wire.event import TranscriptEvent, event_from_json
+from custody.core.wire.event import AnyEvent, TranscriptEvent, event_from_json
 from custody.core.wire.event_views import observation_from_event
 
 TRANSCRIPT_READERS: Mapping[str, TranscriptReader] = MappingProxyType(
@@ -21,7 +21,7 @@ TRANSCRIPT_READERS: Mapping[str, TranscriptReader] = MappingProxyType(
 )
 
 
-def transcript_views(payload: Json) -> tuple[View, ...]:
+def transcript_views(payload: Json | AnyEvent) -> tuple[View, ...]:
     """Return the views of one line of a transcript; an agent without a reader has only an observation."""
     event = event_from_json(payload)
     if not isinstance(event, TranscriptEvent):

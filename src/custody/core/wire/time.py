@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
 
 from custody.core.errors import InputError
 
@@ -12,6 +13,7 @@ _NS = 1_000_000_000
 _NS_MAX = 2**63 - 1
 
 
+@lru_cache(maxsize=256)  # the check of an event, its record and its views each parse the same timestamps
 def parse_timestamp(text: str) -> int:
     """Parse an RFC 3339 timestamp with a zone into nanoseconds since 1970.
 
