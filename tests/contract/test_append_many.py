@@ -3,6 +3,7 @@
 from typing import Any
 
 from custody.core.record import check_record_chain
+from custody.core.views import FileEdit
 from custody.core.wire.arrival import Arrival
 from custody.store import Store
 from custody.store.postgres import ROWS_TOGETHER
@@ -59,3 +60,24 @@ def test_many_together_are_kept_once_each_with_all_that_they_hold(open_store: Op
     assert rows(store) == before
     store.views.rebuild(lambda _: None)
     assert rows(store) == before, "what was put together is what the records give"
+
+
+def test_a_new_record_has_no_text_that_was_erased_before(open_store: Opener) -> None:
+    store = open_store()
+    store.append([an_arrival("edit", id="1", after=SHARED)])
+    (text,) = an_arrival("edit", after=SHARED).texts
+    store.erase([text], who="ana", why="a secret")
+    store.append([an_arrival("edit", id="2", after=SHARED), an_arrival("edit", id="3", after="x\n")])
+    assert list(store.views.find_mismatched_records()) == []
+    edits = [seen.view for seen in store.views.look_up(FileEdit, "1 = 1", ())]
+    assert [edit.after.content for edit in edits if edit.after is not None] == [None, None, "x\n"]
+
+
+def test_views_of_an_append_are_those_of_a_rebuild(open_store: Opener) -> None:
+    store = open_store()
+    store.append(mixed(60))
+    store.append([an_arrival("call", id="c", input={"z": 1, "command": "git commit", "a": "é" * 5000})])
+    assert list(store.views.find_mismatched_records()) == []
+    before = [store.db.rows(f"SELECT * FROM {name} ORDER BY 1, 2, 3") for name in ("file_edit", "tool_call")]
+    store.views.rebuild(lambda _: None)
+    assert before == [store.db.rows(f"SELECT * FROM {name} ORDER BY 1, 2, 3") for name in ("file_edit", "tool_call")]

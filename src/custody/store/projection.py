@@ -293,7 +293,8 @@ class Projection:
         unread = [record for record in records if record.ref not in events]
         payloads = chain.from_iterable(self._tables.payloads(page).values() for page in split_row_batches(unread))
         for record in records:
-            value = events[record.ref] if record.ref in events else next(payloads)
+            event = events.get(record.ref)
+            value = next(payloads) if event is None else event
             yield from _make_storable_view_rows(record, self._read(record, value) or ()) or ()
 
     def _records(self, refs: Sequence[RecordRef]) -> Iterator[Record]:

@@ -528,10 +528,8 @@ def _check_event_fields(event: AnyEvent) -> None:
     for timestamp in (event.at, event.seen_at, getattr(event, "ended_at", None), getattr(event, "opened_at", None)):
         if timestamp is not None:
             parse_timestamp(timestamp)
-    for name in event.__struct_fields__:
-        value = getattr(event, name)
-        if isinstance(value, str) and len(value) * 4 > SHORT_BYTES_MAX and name not in _TEXTS:
-            _check_short_field(name, value)
+    if any(isinstance(value, str) and len(value) * 4 > SHORT_BYTES_MAX for value in msgspec.structs.astuple(event)):
+        _check_short_fields(event)
     for path in _list_event_paths(event):
         RepoPath.of(path)
     if isinstance(event, EditEvent):
@@ -541,9 +539,10 @@ def _check_event_fields(event: AnyEvent) -> None:
         _check_span_event(event)
 
 
-def _check_short_field(name: str, value: str) -> None:
-    if len(encode_json_text(value)) > SHORT_BYTES_MAX:
-        raise InputError(f"the field '{name}' is longer than {SHORT_BYTES_MAX:,} bytes")
+def _check_short_fields(event: AnyEvent) -> None:
+    for name, value in msgspec.structs.asdict(event).items():
+        if name not in _TEXTS and isinstance(value, str) and len(encode_json_text(value)) > SHORT_BYTES_MAX:
+            raise InputError(f"the field '{name}' is longer than {SHORT_BYTES_MAX:,} bytes")
 
 
 def _check_span_event(event: SpanEvent) -> None:
