@@ -105,6 +105,12 @@ def test_a_value_is_found_below_a_line_that_was_passed_before_another_one() -> N
     assert prefilter.may_have_secret(msgspec.json.encode({"a": "\n".join((lines[0], lines[1]))}))
 
 
+def test_a_line_is_scanned_again_below_another_line() -> None:
+    prefilter = SecretPrefilter()
+    assert not prefilter.may_have_secret(msgspec.json.encode({"a": "for bob\nmy pw Tul96\n"}))
+    assert prefilter.may_have_secret(msgspec.json.encode({"a": "login bob\nmy pw Tul96\n"}))
+
+
 def test_a_harmless_event_is_passed_each_time() -> None:
     prefilter = SecretPrefilter()
     data = msgspec.json.encode(
