@@ -259,7 +259,7 @@ def test_an_empty_store_has_no_chains(store: Store) -> None:
     assert empty_chain_tip(StoreId("0" * 32)).link == GENESIS
 
 
-def _fail(_: object) -> None:
+def _fail(*_: object) -> None:
     raise OSError("the plug was pulled")
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from custody.capture.transcripts import TranscriptReader
     from custody.core.views import View
     from custody.core.wire.canonical import Json
+    from custody.core.wire.event import AnyEvent
 
 
 class _LazyReaders(Mapping[str, "TranscriptReader"]):
@@ -47,7 +48,7 @@ class _LazyReaders(Mapping[str, "TranscriptReader"]):
 TRANSCRIPT_READERS: Mapping[str, "TranscriptReader"] = _LazyReaders()
 
 
-def transcript_views(payload: "Json") -> tuple["View", ...]:
+def transcript_views(payload: "Json | AnyEvent") -> tuple["View", ...]:
     """Return the views of one line of a transcript; an agent without a reader has only an observation."""
     event = event_from_json(payload)
     if not isinstance(event, TranscriptEvent):

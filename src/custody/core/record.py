@@ -64,11 +64,8 @@ def compute_record_link(previous: Link, store: StoreId, seq: Seq, entry: RecordD
         str(entry.at_ns).encode(),
         entry.digest,
     )
-    chained = hashlib.sha256()
-    for field in fields:
-        chained.update(len(field).to_bytes(8, "big"))
-        chained.update(field)
-    return Link(chained.digest())
+    chained = b"".join([part for field in fields for part in (len(field).to_bytes(8, "big"), field)])
+    return Link(hashlib.sha256(chained).digest())
 
 
 def record_from_draft(head: ChainTip, entry: RecordDraft) -> Record:

@@ -21,6 +21,7 @@ from custody.capture import (
     TranscriptReader,
     read_transcript_lines,
 )
+from custody.capture.secret_prefilter import SecretPrefilter
 from custody.core.errors import InputError
 from custody.core.ids import EventId, SessionId, digest_from_bytes
 from custody.core.record import Record
@@ -96,6 +97,7 @@ class _TranscriptImport(Struct):
     outside_paths: set[str] = field(default_factory=set)
     line_marks: set[int] = field(default_factory=set)
     commits: dict[str, str | None] = field(default_factory=dict)
+    prefilter: SecretPrefilter = field(default_factory=SecretPrefilter)
     known_sessions: dict[str, bool] = field(default_factory=dict)
     """For sessions whose transcripts have no ids: whether another source recorded them."""
     fresh: bool = False
@@ -236,7 +238,7 @@ class _TranscriptImport(Struct):
     def _clean(self, file: Path, line: TranscriptLine, event: dict[str, Json]) -> dict[str, Json]:
         """Return the event without its secrets, or only its digest and size if they cannot be removed."""
         try:
-            return redact_event_payload(event, lambda: open_redaction_key(self.workspace))
+            return redact_event_payload(event, lambda: open_redaction_key(self.workspace), self.prefilter)
         except InputError as error:
             self._problem(file, line.line, f"{error.message}: stored only its digest and size")
             data = dump_canonical_json(event)

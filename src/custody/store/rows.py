@@ -114,7 +114,7 @@ def check_storable_row(row: Row) -> None:
     for value in row:
         if isinstance(value, int) and not -INT_MAX - 1 <= value <= INT_MAX:
             raise InputError("a number is too large to be stored")
-        if isinstance(value, str) and ("\0" in value or not _has_no_lone_surrogate(value)):
+        if isinstance(value, str) and ("\0" in value or not (value.isascii() or _has_no_lone_surrogate(value))):
             raise InputError("a text has characters that a database cannot store")
 
 

@@ -16,6 +16,7 @@ from custody.core.record import ChainTip, Record, chain_tip_from_record, record_
 from custody.core.wire.arrival import CONTINUES, ERASED, Arrival, make_continuation_arrival, make_erasure_arrival
 from custody.core.wire.body import list_payload_digests
 from custody.core.wire.canonical import Json, parse_json_bytes
+from custody.core.wire.event import AnyEvent
 from custody.store.db import Db, migrate_store_schema
 from custody.store.heads import Heads
 from custody.store.projection import DerivedTables, Projection, ProjectionProgress, RecordReader
@@ -176,11 +177,11 @@ class Store:
             for arrival in fresh:
                 made.append(record_from_draft(head, arrival.entry))
                 head = chain_tip_from_record(made[-1])
-            self._keep_all(fresh, made)
+            events = self._keep_all(fresh, made)
             for arrival in again:
                 self._keep_bodies(arrival)
                 known.append(arrival.entry.event)
-            self.views.read_on(head.store)
+            self.views.read_on(head.store, made, events)
         self._remember(head)
         return AppendResult(tuple(made), tuple(known))
 
@@ -349,15 +350,25 @@ class Store:
                 fresh.append(arrival)
         return fresh, again
 
-    def _keep_all(self, arrivals: Sequence[Arrival], records: Sequence[Record]) -> None:
-        """Store new records with the bytes of their arrivals, in few statements to save round trips."""
-        returned = self.tables.put_bodies(
+    def _keep_all(self, arrivals: Sequence[Arrival], records: Sequence[Record]) -> dict[RecordRef, AnyEvent]:
+        """Store new records with the bytes of their arrivals, in few statements to save round trips.
+
+        Return the events that are stored whole, so that they need not be read again.
+        """
+        put = self.tables.put_bodies(
             {d: data for arrival in arrivals for d, data in _list_arrival_bodies(arrival).items()}
         )
         self.tables.put_parts((arrival.entry.digest, text) for arrival in arrivals for text in arrival.texts)
         self.tables.put_records(records)
-        for digest in returned:
+        for digest in put.returned:
             self.views.read_again(digest)
+        return {
+            record.ref: arrival.event
+            for record, arrival in zip(records, arrivals, strict=True)
+            if arrival.event is not None
+            and arrival.entry.digest not in put.empty
+            and put.empty.isdisjoint(arrival.texts)
+        }
 
     def _keep_bodies(self, arrival: Arrival) -> None:
         """Store the bytes of an arrival, also if it is known but another store's erasure emptied it."""

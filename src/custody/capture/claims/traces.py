@@ -18,7 +18,7 @@ from custody.core.paths import Lines, RepoPath
 from custody.core.patterns import lazy_pattern
 from custody.core.views import CommitLink, LinkOrigin, Session, TracedFile, TracedRange, View
 from custody.core.wire.canonical import Json, dump_canonical_json, parse_json_bytes
-from custody.core.wire.event import ForeignTraceEvent, TraceLinkEvent, event_from_json
+from custody.core.wire.event import AnyEvent, ForeignTraceEvent, TraceLinkEvent, event_from_json
 from custody.core.wire.event_views import observation_from_event
 from custody.core.wire.time import format_timestamp, parse_timestamp
 
@@ -162,7 +162,7 @@ def normalize_foreign_timestamp(text: str) -> str:
 # --- from an event to views -------------------------------------------------------------------------------------------
 
 
-def foreign_trace_views(payload: Json) -> tuple[View, ...]:
+def foreign_trace_views(payload: Json | AnyEvent) -> tuple[View, ...]:
     """Return the session of a trace and each file that an agent touched; nothing for a person's lines."""
     event = event_from_json(payload)
     if not isinstance(event, ForeignTraceEvent):
@@ -185,7 +185,7 @@ def foreign_trace_views(payload: Json) -> tuple[View, ...]:
     return (session, *files, *observation_from_event(event, "trace"))
 
 
-def commit_link_views(payload: Json) -> tuple[View, ...]:
+def commit_link_views(payload: Json | AnyEvent) -> tuple[View, ...]:
     """Return the commit links of one line, one for each trace."""
     event = event_from_json(payload)
     if not isinstance(event, TraceLinkEvent):

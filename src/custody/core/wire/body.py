@@ -61,6 +61,11 @@ def split_payload_texts(payload: Json) -> SplitPayload:
     return SplitPayload(_extract_payload_texts(payload, texts), texts)
 
 
+def may_have_payload_mark(data: bytes) -> bool:
+    """Return whether the canonical form of a payload may have an object that ``split_payload_texts`` marks or made."""
+    return b'{"$' in data
+
+
 def join_payload_texts(payload: Json, texts: Mapping[Digest, bytes | None]) -> Json:
     """Put the texts back into ``payload``; a missing text or None was erased."""
     if isinstance(payload, list):

@@ -62,7 +62,7 @@ ABOUT_CHARACTERS_MAX = 500
 _ABOUT = ("command", "file_path", "path", "notebook_path", "subagent_type", "agent_type")
 
 
-def views_from_event_payload(payload: Json) -> tuple[View, ...]:
+def views_from_event_payload(payload: Json | AnyEvent) -> tuple[View, ...]:
     """Return the views of a generic event's payload."""
     event = event_from_json(payload)
     if type(event) not in VIEWS:
