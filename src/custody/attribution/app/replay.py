@@ -20,7 +20,7 @@ from custody.attribution.lineage import (
 )
 from custody.attribution.origin_search import OwnerFindings
 from custody.attribution.packing import pack_line_origins, unpack_line_origins
-from custody.attribution.queries.lineage import REDACTED, LineageTables, StateAuthor, StateRow
+from custody.attribution.queries.lineage import REDACTED, LaterStates, LineageTables, StateAuthor, StateRow
 from custody.attribution.rules import AttributeRules
 from custody.attribution.text import (
     decode_lineage_text,
@@ -71,6 +71,13 @@ class Lineage:
         self._text_before_call: TracedText | None = None
         """The text before the call that is being replayed, without any of its pieces."""
         self._adopted = ForeignStates(store)
+        self._later: tuple[int, LaterStates] | None = None
+
+    def read_later_states(self, newest: int) -> LaterStates:
+        """Return at least the states after ``newest``, read once."""
+        if self._later is None or newest < self._later[0]:
+            self._later = newest, self.tables.read_later_states(newest)
+        return self._later[1]
 
     def make_keys(self, lines: Iterable[str]) -> list[int]:
         """Return the key of every line, computed once per line."""
