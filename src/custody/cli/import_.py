@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
+from custody.attribution.app.context import replay_captured_edits
 from custody.capture import (
     TRANSCRIPT_READERS,
     TranscriptReader,
@@ -224,6 +225,7 @@ def import_command(
         raise InputError("--ref works only with git-ai and entire", hint="custody import git-ai --ref refs/notes/ai")
     try:
         report, summary = _run_import(workspace, paths, transcripts, ref, texts=flags["texts"])
+        replay_captured_edits(workspace)
     except KeyboardInterrupt:
         stop_progress(ctx)
         print_terminal_notice(STOPPED)

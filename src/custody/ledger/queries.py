@@ -36,7 +36,9 @@ def list_call_models(
 ) -> list[str]:
     """Return the models that the captured events of one tool call name; an empty one must be read from its view."""
     where = "agent = ? AND session = ? AND call = ? AND model IS NOT NULL" + only.make_condition("tool_call")
-    return [str(model) for model in store.views.distinct(ToolCall, "model", where, (agent, session, call, *only.values))]
+    return [
+        str(model) for model in store.views.distinct(ToolCall, "model", where, (agent, session, call, *only.values))
+    ]
 
 
 def list_session_call_ids(store: Store, session: SessionId) -> list[CallId]:

@@ -54,7 +54,14 @@ TABLES: Mapping[type[object], ViewTable] = MappingProxyType(
         ToolCall: ViewTable(
             "tool_call",
             ("session", "call", "started_ns", "agent", "model", "prompt"),
-            lambda v: (v.session, v.id, v.started_ns, v.agent, make_storable_name(v.model), make_storable_name(v.prompt)),
+            lambda v: (
+                v.session,
+                v.id,
+                v.started_ns,
+                v.agent,
+                make_storable_name(v.model),
+                make_storable_name(v.prompt),
+            ),
         ),
         FileEdit: ViewTable(
             "file_edit",

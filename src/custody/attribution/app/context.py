@@ -238,6 +238,17 @@ def open_attribution(
         yield evidence
 
 
+def replay_captured_edits(workspace: Workspace) -> None:
+    """Replay the edits of new records, so that the first question about lines does not have to."""
+    if not workspace.exists():
+        return
+    try:
+        with open_attribution(workspace):
+            pass
+    except InputError:
+        return  # the rules or the repository cannot be read, which the first question reports
+
+
 def open_attribution_store(workspace: Workspace) -> AbstractContextManager[Store]:
     """Return the workspace's store, with the traces of other tools in the work tree.
 

@@ -31,7 +31,7 @@ from custody.attribution.packing import (
     unpack_line_origins,
     unpack_version_origins,
 )
-from custody.attribution.queries.lineage import StateRow, VersionRow
+from custody.attribution.queries.lineage import StatePlace, StateRow, VersionRow
 from custody.attribution.text import decode_lineage_text, split_lineage_lines
 from custody.core.ids import CommitSha
 from custody.core.paths import Hunk, RepoPath
@@ -257,9 +257,7 @@ class History:
         if not isinstance(blob, Object) or blob.info.kind != "blob":
             return _CommittedText("", [])
         is_binary = b"\0" in blob.content[:8000]
-        return _CommittedText(
-            blob.info.id, [] if is_binary else split_lineage_lines(decode_lineage_text(blob.content))
-        )
+        return _CommittedText(blob.info.id, [] if is_binary else split_lineage_lines(decode_lineage_text(blob.content)))
 
     def explain_lines(
         self,
@@ -590,15 +588,22 @@ class History:
         """Return the captured states of this file that may explain open lines."""
         until = self._until_ns(commit)
         ranked = [state for state in self._rank_donor_states(version) if state.path == path and state.at_ns <= until]
+        rows = {row.id: row for row in map(self._read_state, ranked[:DONORS_MAX])}
         latest = [self._tables.last_of(path, commit.at_ns), self._tables.last_of(path, until)]
-        rows = {row.id: row for row in (*ranked[:DONORS_MAX], *latest) if row is not None}
+        rows.update((row.id, row) for row in latest if row is not None and row.id not in rows)
         return [self._donor(row, commit) for row in rows.values()]
 
     def _donors_elsewhere(self, version: OpenVersion, commit: AddingCommit, path: RepoPath) -> list[Donor]:
         """Return states of other files that open lines may have moved from, for lines that those files lost."""
         until = self._until_ns(commit)
-        rows = [state for state in self._rank_donor_states(version) if state.path != path and state.at_ns <= until]
-        return [self._donor(row, commit, self._absent_from(commit, row.path)) for row in rows[:DONORS_MAX]]
+        states = [state for state in self._rank_donor_states(version) if state.path != path and state.at_ns <= until]
+        rows = map(self._read_state, states[:DONORS_MAX])
+        return [self._donor(row, commit, self._absent_from(commit, row.path)) for row in rows]
+
+    def _read_state(self, place: StatePlace) -> StateRow:
+        if place.id not in self._states:
+            (self._states[place.id],) = self._tables.states([place.id])
+        return self._states[place.id]
 
     def _until_ns(self, commit: AddingCommit) -> int:
         """Return the latest time of a call that wrote lines of a commit; clocks differ up to the time window."""
@@ -613,13 +618,11 @@ class History:
             self._overwritten[state] = next((row.at_ns for row in rows if self._lineage.overwrites(row)), None)
         return self._overwritten[state]
 
-    def _rank_donor_states(self, version: OpenVersion) -> list[StateRow]:
+    def _rank_donor_states(self, version: OpenVersion) -> list[StatePlace]:
         """Return the states that added open lines, those that added most first, the later of equals."""
-        votes = self._tables.count_line_votes(version.open_keys)
-        unread = [state for state in votes if state not in self._states]
-        self._states.update({row.id: row for row in self._tables.states(unread)})
-        rows = [self._states[state] for state in votes if state in self._states]
-        return sorted(rows, key=lambda row: (-votes[row.id], -row.at_ns, -row.id))
+        votes = self._lineage.count_line_votes(version.open_keys)
+        places = self._lineage.list_state_places(votes)
+        return sorted(places, key=lambda place: (-votes[place.id], -place.at_ns, -place.id))
 
     def _donor(self, row: StateRow, commit: AddingCommit, absent: Callable[[int], bool] | None = None) -> Donor:
         return Donor(

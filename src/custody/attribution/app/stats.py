@@ -352,9 +352,7 @@ class _CommitFileChanges:
     by_parent: Mapping[CommitSha | None, tuple[FileChange, ...]]
 
 
-def _list_changes_since_capture(
-    repository: Repository, commit: CommitSha, since_ns: int
-) -> list[_CommitFileChanges]:
+def _list_changes_since_capture(repository: Repository, commit: CommitSha, since_ns: int) -> list[_CommitFileChanges]:
     """Return the changed files of each commit since a time, newest first."""
     with repository.log([commit], walk=Walk(since_seconds=max(0, since_ns // NS))) as log:
         commits = list(log)

@@ -6,8 +6,9 @@ All of it is derived from records, rules and git objects, and can be rebuilt.
 import zlib
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from custody.attribution.lineage import make_snapshot_order_key
 from custody.core.ids import AgentName, CommitSha, RecordRef, Seq, SessionId, StoreId
@@ -67,6 +68,14 @@ class StateRow:
     def ref(self) -> RecordRef:
         """Its record; ``n`` is the view of it."""
         return self.author.ref
+
+
+class StatePlace(NamedTuple):
+    """The file and time of a state."""
+
+    id: int
+    path: RepoPath
+    at_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +229,19 @@ class LineageTables:
         results = (self._db.rows(f"SELECT {_STATE} FROM lineage_state WHERE id = ?", (id_,)) for id_ in ids)
         return [_lineage_state_from_row(row) for rows in results for row in rows]
 
+    def list_state_places(self, ids: Collection[int]) -> list[StatePlace]:
+        """Return the file and time of the states with these ids."""
+        places = []
+        for batch in split_row_batches(ids, KEYS_PER_STATEMENT_MAX):
+            rows = self._db.rows(
+                f"SELECT id, path, at_ns FROM lineage_state WHERE id IN ({make_sql_placeholders(batch)})", batch
+            )
+            places += [
+                StatePlace(integer_from_sql(id_), RepoPath(bytes_from_sql(path)), integer_from_sql(at_ns))
+                for id_, path, at_ns in rows
+            ]
+        return places
+
     def read_state_author(self, state: int) -> StateAuthor | None:
         """Return the author of a state; None if it does not exist."""
         rows = self._db.rows(f"SELECT {_AUTHOR} FROM lineage_state WHERE id = ?", (state,))
@@ -337,14 +359,18 @@ class LineageTables:
 
     # --- lines ------------------------------------------------------------------------------------------------------
 
+    def list_line_voters(self, key: int) -> tuple[int, ...]:
+        """Return the latest states that added a line with this key."""
+        rows = self._db.rows(
+            f"SELECT state FROM lineage_line WHERE hash = ? ORDER BY state DESC LIMIT {VOTERS_MAX}", (key,)
+        )
+        return tuple(integer_from_sql(state) for (state,) in rows)
+
     def count_line_votes(self, keys: Iterable[int]) -> Counter[int]:
         """Return the states that added lines with these keys, with the count of such lines."""
         votes: Counter[int] = Counter()
         for key in keys:
-            rows = self._db.rows(
-                f"SELECT state FROM lineage_line WHERE hash = ? ORDER BY state DESC LIMIT {VOTERS_MAX}", (key,)
-            )
-            votes.update(integer_from_sql(state) for (state,) in rows)
+            votes.update(self.list_line_voters(key))
         return votes
 
     def find_agents_of_lines(self, path: RepoPath, keys: Sequence[int]) -> dict[int, frozenset[str]]:
