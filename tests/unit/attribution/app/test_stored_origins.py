@@ -101,6 +101,25 @@ def test_answers_after_a_late_import_are_those_of_a_fresh_store(scene: Scene) ->
         assert ask(scene) == fresh, f"asked again, late: {late}"
 
 
+WITHOUT_REPLAY = {
+    "words of the same file": an_edit_event("a.py", None, text("    return total_of(prices) * percent / 100"), at=150),
+    "lines of another file": an_edit_event("notes.py", None, TAX, at=160, session="s3"),
+    "a time before all others": an_edit_event("unrelated.py", None, text("nothing = here()"), at=-20 * DAY - 10),
+}
+"""Records of files without a state: they change answers, and no state has to be replayed."""
+
+
+def test_late_records_of_files_without_any_count_as_well(scene: Scene) -> None:
+    first = an_edit_event("first.py", None, text("first_of_all = 1"), at=5, session="s0")
+    nothing = ask_fresh(scene, [first])
+    for what, late in WITHOUT_REPLAY.items():
+        fresh = ask_fresh(scene, [first, late])
+        assert fresh != nothing, what
+        ask_fresh(scene, [first])
+        scene.saw(late)
+        assert ask(scene) == fresh, what
+
+
 def test_a_commit_costs_only_the_files_that_it_changed(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[CommitSha, RepoPath]] = []
     real = History._make_version
@@ -116,8 +135,8 @@ def test_a_commit_costs_only_the_files_that_it_changed(scene: Scene, monkeypatch
     made.clear()
     compute_line_stats(scene.workspace)
     assert made == []
-    head = scene.built.head()
-    new = scene.committed(head, at=500, a__py=OLD + REPORT + "added = by(a_person)\n", c__py=TAX + REWORDED)
+    head = scene.built.git("rev-parse", "HEAD").decode().strip()
+    new = scene.committed(CommitSha(head), at=500, a__py=OLD + REPORT + "added = by(a_person)\n", c__py=TAX + REWORDED)
     compute_line_stats(scene.workspace)
     assert made == [(new, RepoPath(b"a.py"))]
 
