@@ -382,7 +382,10 @@ def _find_longest_carried_blocks(
 ) -> list[EqualBlock]:
     """Return the blocks of a gap without unique items: the longest equal run first, then both sides of it."""
     ours, theirs = old[gap.old_first : gap.old_end], new[gap.new_first : gap.new_end]
-    if len(ours) * len(theirs) > GAP_PRODUCT_MAX:
+    if len(ours) * len(theirs) > GAP_PRODUCT_MAX or set(ours).isdisjoint(theirs):
         return []
+    if len(ours) == 1 or len(theirs) == 1:
+        i, j = next((i, theirs.index(item)) for i, item in enumerate(ours) if item in theirs)
+        return [EqualBlock(gap.old_first + i, gap.new_first + j, 1)]
     blocks = SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks()
     return [EqualBlock(gap.old_first + block.a, gap.new_first + block.b, block.size) for block in blocks if block.size]

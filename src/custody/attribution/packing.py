@@ -46,6 +46,15 @@ def unpack_line_origins(data: bytes) -> list[LineOrigin]:
     return origins
 
 
+def round_stored_share(share: float) -> float:
+    """Return a share as it comes back from the store.
+
+    >>> round_stored_share(2 / 3)
+    0.666667
+    """
+    return round(share * _MILLION) / _MILLION
+
+
 def pack_version_origins(lines: Sequence[VersionLine], commits: int, notes: Sequence[str] = ()) -> bytes:
     """Return the origins and trails of a version, the count of commits read for it, and the notes, without its text."""
     trails = list(dict.fromkeys(line.trail for line in lines))

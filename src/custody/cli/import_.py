@@ -218,6 +218,7 @@ def import_command(
       custody import otlp traces-*.jsonl
       custody import git-ai
     """
+    from custody.attribution.app.context import replay_captured_edits
     from custody.intake.cli.status import list_tool_commands
     from custody.intake.install.repository_status import find_tools_to_import
 
@@ -226,6 +227,7 @@ def import_command(
         raise InputError("--ref works only with git-ai and entire", hint="custody import git-ai --ref refs/notes/ai")
     try:
         report, summary = _run_import(workspace, paths, transcripts, ref, texts=flags["texts"])
+        replay_captured_edits(workspace)
     except KeyboardInterrupt:
         stop_progress(ctx)
         print_terminal_notice(STOPPED)

@@ -32,6 +32,16 @@ def find_session_call(store: Store, session: SessionId, call: str) -> list[Obser
     return store.views.look_up(ToolCall, "session = ? AND call = ?", (session, call))
 
 
+def list_call_models(
+    store: Store, agent: AgentName, session: SessionId, call: str, only: RecordFilter = EVERYTHING
+) -> list[str]:
+    """Return the models that the captured events of one tool call name; an empty one must be read from its view."""
+    where = "agent = ? AND session = ? AND call = ? AND model IS NOT NULL" + only.make_condition("tool_call")
+    return [
+        str(model) for model in store.views.distinct(ToolCall, "model", where, (agent, session, call, *only.values))
+    ]
+
+
 def list_session_call_ids(store: Store, session: SessionId) -> list[CallId]:
     """Return the ids of the tool calls of a session, of any agent."""
     return [CallId(str(call)) for call in store.views.distinct(ToolCall, "call", "session = ?", (session,))]
@@ -242,6 +252,21 @@ def list_session_views_before(
         f" ORDER BY started_ns DESC LIMIT {SESSIONS_READ_MAX}"
     )
     return store.views.look_up(Session, where, (session, agent, at_ns, *only.values))
+
+
+def list_session_models_before(
+    store: Store, agent: AgentName, session: SessionId, at_ns: int, only: RecordFilter = EVERYTHING
+) -> list[tuple[int, str | None]]:
+    """Return the start and model of the views that ``list_session_views_before`` returns, without reading a record.
+
+    An empty model must be read from its view.
+    """
+    rows = store.db.rows(
+        f"SELECT started_ns, model FROM session WHERE session = ? AND agent = ? AND started_ns <= ?"
+        f"{only.make_condition('session')} ORDER BY started_ns DESC LIMIT {SESSIONS_READ_MAX}",
+        (session, agent, at_ns, *only.values),
+    )
+    return [(integer_from_sql(started), None if model is None else str(model)) for started, model in rows]
 
 
 def was_session_open(

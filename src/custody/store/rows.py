@@ -30,6 +30,11 @@ from custody.core.views import (
 from custody.store.db import Row, SqlValue
 
 
+def make_storable_name(name: str | None) -> str | None:
+    """Return a name for a column that no question searches: empty if a database cannot store it."""
+    return None if name is None else name if _is_storable_text(name) else ""
+
+
 class ViewTable(Struct, frozen=True):
     """One view's table: its columns after (store_id, seq, n), and how a view fills them."""
 
@@ -42,11 +47,22 @@ TABLES: Mapping[type[object], ViewTable] = MappingProxyType(
     {
         Session: ViewTable(
             "session",
-            ("agent", "session", "revision", "started_ns"),
-            lambda v: (v.agent, v.id, v.revision, v.started_ns),
+            ("agent", "session", "revision", "started_ns", "model"),
+            lambda v: (v.agent, v.id, v.revision, v.started_ns, make_storable_name(v.model)),
         ),
         Prompt: ViewTable("prompt", ("session", "at_ns"), lambda v: (v.session, v.at_ns)),
-        ToolCall: ViewTable("tool_call", ("session", "call", "started_ns"), lambda v: (v.session, v.id, v.started_ns)),
+        ToolCall: ViewTable(
+            "tool_call",
+            ("session", "call", "started_ns", "agent", "model", "prompt"),
+            lambda v: (
+                v.session,
+                v.id,
+                v.started_ns,
+                v.agent,
+                make_storable_name(v.model),
+                make_storable_name(v.prompt),
+            ),
+        ),
         FileEdit: ViewTable(
             "file_edit",
             ("session", "path", "at_ns", "revision"),
@@ -114,17 +130,17 @@ def check_storable_row(row: Row) -> None:
     for value in row:
         if isinstance(value, int) and not -INT_MAX - 1 <= value <= INT_MAX:
             raise InputError("a number is too large to be stored")
-        if isinstance(value, str) and ("\0" in value or not (value.isascii() or _has_no_lone_surrogate(value))):
+        if isinstance(value, str) and not _is_storable_text(value):
             raise InputError("a text has characters that a database cannot store")
 
 
-def _has_no_lone_surrogate(text: str) -> bool:
-    """Return whether the text has no lone surrogate."""
+def _is_storable_text(text: str) -> bool:
+    """Return whether the text has no NUL and no lone surrogate."""
     try:
         text.encode()
     except UnicodeEncodeError:
         return False
-    return True
+    return "\0" not in text
 
 
 def view_table_columns(name: str) -> str:

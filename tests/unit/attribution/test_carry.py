@@ -1,6 +1,7 @@
 """Which new line comes from which old line, step by step."""
 
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 from itertools import pairwise
 
 from hypothesis import given
@@ -11,6 +12,7 @@ from custody.attribution.carry import (
     SingleOccurrence,
     UnmatchedRange,
     WordShare,
+    _find_longest_carried_blocks,
     align_carried_items,
     find_gaps_between_pairs,
     group_line_pair_runs,
@@ -175,3 +177,11 @@ def test_lines_in_reverse_order_are_recognized_one_by_one() -> None:
     new = old[::-1]
     matches = match_carried_lines(old, new)
     assert {**matches, **match_moved_line_blocks(old, new, matches, 24)} == {j: 299 - j for j in range(300)}
+
+
+@given(st.lists(st.integers(0, 3), max_size=24), st.lists(st.integers(0, 3), max_size=24))
+def test_gaps_without_unique_items_are_matched_as_by_difflib(old: list[int], new: list[int]) -> None:
+    blocks = _find_longest_carried_blocks(old, new, UnmatchedRange(0, len(old), 0, len(new)))
+    expected = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
+    pairs = [(block.a + n, block.b + n) for block in expected for n in range(block.size)]
+    assert [pair for block in sorted(blocks) for pair in block.pairs] == pairs

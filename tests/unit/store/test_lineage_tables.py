@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from custody.attribution.queries.lineage import KEYS_PER_STATEMENT_MAX, VOTERS_MAX, LineageTables, StateAuthor, StateRow
+from custody.attribution.queries.lineage import (
+    KEYS_PER_STATEMENT_MAX,
+    VOTERS_MAX,
+    LaterStates,
+    LineageTables,
+    StateAuthor,
+    StateRow,
+    VersionRow,
+)
 from custody.core.ids import AgentName, CommitSha, RecordRef, Seq, SessionId, StoreId
 from custody.core.paths import RepoPath
 from custody.store import Store
@@ -100,29 +108,61 @@ def test_newer_states_with_one_of_very_many_lines_are_found(store: Store) -> Non
     assert not LineageTables(store).has_newer([], 0)
 
 
-def test_evidence_that_came_later_about_an_earlier_moment_is_found(store: Store) -> None:
-    LineageTables(store).put(a_state(5, at_ns=10), [])
-    assert LineageTables(store).has_earlier(PATH, 4, 10)
-    assert not LineageTables(store).has_earlier(PATH, 5, 10)
-    assert not LineageTables(store).has_earlier(PATH, 4, 9)
-    assert not LineageTables(store).has_earlier(OTHER, 4, 10)
+def test_later_states_are_read_by_file_and_by_line(store: Store) -> None:
+    tables = LineageTables(store)
+    tables.put(a_state(4, at_ns=99), [11, 12])
+    tables.put(a_state(5, at_ns=10), [11])
+    tables.put(a_state(6, path=OTHER, at_ns=20), [13, 11])
+    later = tables.read_later_states(4)
+    assert later.files == {PATH: [(5, 10)], OTHER: [(6, 20)]}
+    assert later.lines == {11: 6, 13: 6}
+    assert tables.read_later_states(6) == LaterStates({}, {})
+
+
+def a_version(commit: CommitSha = COMMIT, **fields: Any) -> VersionRow:
+    usual: dict[str, Any] = {
+        "blob": "b" * 40,
+        "seen": 5,
+        "at_ns": 10,
+        "commits": 2,
+        "keys": (3, -(2**63)),
+        "uses": ((COMMIT, OTHER), (CommitSha("d" * 40), PATH)),
+        "origins": b"one",
+    }
+    return VersionRow(commit=commit, **{**usual, **fields})
 
 
 def test_a_version_is_kept_for_one_commit_path_and_set_of_rules(store: Store) -> None:
     tables = LineageTables(store)
-    tables.put_version(PATH, COMMIT, "rules", 5, b"one")
-    tables.put_version(PATH, COMMIT, "rules", 6, b"two")
-    assert tables.version(PATH, COMMIT, "rules") == (6, b"two")
+    later = a_version(seen=6, keys=(), uses=(), origins=b"two")
+    tables.put_version(PATH, "rules", a_version())
+    assert tables.version(PATH, COMMIT, "rules") == a_version()
+    tables.put_version(PATH, "rules", later)
+    assert tables.version(PATH, COMMIT, "rules") == later
     assert tables.version(PATH, COMMIT, "other rules") is None
     assert tables.version(OTHER, COMMIT, "rules") is None
     assert tables.version(PATH, CommitSha("d" * 40), "rules") is None
+    other = a_version(CommitSha("d" * 40))
+    tables.put_version(PATH, "rules", other)
+    assert tables.versions(PATH, "rules") == {COMMIT: later, other.commit: other}
+    assert tables.versions(OTHER, "rules") == {}
+
+
+def test_the_last_commit_of_a_file_is_kept_also_if_there_is_none(store: Store) -> None:
+    tables = LineageTables(store)
+    tables.put_touch(PATH, COMMIT, "rules", None)
+    assert tables.find_touch(PATH, COMMIT, "rules") == (None,)
+    tables.put_touch(PATH, COMMIT, "rules", CommitSha("d" * 40))
+    assert tables.find_touch(PATH, COMMIT, "rules") == (CommitSha("d" * 40),)
+    assert tables.find_touch(PATH, COMMIT, "other rules") is None
+    assert tables.find_touch(OTHER, COMMIT, "rules") is None
 
 
 def test_forgetting_a_file_forgets_its_states_its_lines_and_every_version(store: Store) -> None:
     tables = LineageTables(store)
     tables.put(a_state(1), [11])
     tables.put(a_state(2, path=OTHER), [11])
-    tables.put_version(OTHER, COMMIT, "rules", 2, b"")
+    tables.put_version(OTHER, "rules", a_version())
     assert tables.ids(PATH) == {"robot s1 e1": 1}
     tables.forget(PATH)
     assert (tables.count_line_votes([11]), tables.ids(PATH), tables.count()) == ({2: 1}, {}, 1)

@@ -80,12 +80,12 @@ def _versions_agree(path: Path) -> bool:
     with closing(sqlite3.connect(path)) as db:
         ((version,),) = db.execute("PRAGMA user_version").fetchall()
     tables = {name for kind, name, _ in schema_of(path) if kind == "table"}
-    expected = {
-        statement.split()[2]
-        for step in load_schema_migrations()[:version]
-        for statement in step.statements
-        if "CREATE TABLE" in statement
-    }
+    expected = set[str]()
+    for statement in (one for step in load_schema_migrations()[:version] for one in step.statements):
+        if statement.startswith("CREATE TABLE"):
+            expected.add(statement.split()[2])
+        elif statement.startswith("DROP TABLE"):
+            expected.discard(statement.split()[-1])
     return {name for name in tables if not name.startswith("sqlite_")} == expected
 
 

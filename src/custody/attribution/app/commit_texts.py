@@ -99,6 +99,38 @@ def read_file_history_touches(
     }
 
 
+def find_last_touches(
+    commit: CommitSha, changed: Mapping[CommitSha, Mapping[CommitSha | None, Collection[RepoPath]]]
+) -> dict[RepoPath, CommitSha]:
+    """Return the last commit that changed each file as of ``commit``, as git simplifies the history of one file.
+
+    ``changed`` are the files that each commit changed, by parent. A file comes from the first parent that has the same
+    content, and a commit that it does not have ends the search.
+
+    >>> first, second, merge = (CommitSha(letter * 40) for letter in "abc")
+    >>> old, new = RepoPath(b"old"), RepoPath(b"new")
+    >>> changed = {first: {None: [old]}, second: {first: [new]}, merge: {first: [new], second: []}}
+    >>> find_last_touches(merge, changed) == {old: first, new: second}
+    True
+    """
+    touches: dict[RepoPath, CommitSha] = {}
+    open_paths = {path for parents in changed.values() for paths in parents.values() for path in paths}
+    pending = {commit: open_paths}
+    while pending:
+        at, paths = pending.popitem()
+        for parent, files in changed.get(at, {}).items():
+            here = {path for path in files if path in paths}
+            paths -= here
+            if parent is not None and paths:
+                few, many = sorted((paths, pending.get(parent, set())), key=len)
+                many |= few
+                pending[parent] = many
+            paths = here
+        if at in changed:
+            touches.update(dict.fromkeys(paths, at))
+    return touches
+
+
 # A committed text as it would have been captured, without its secrets, so that the two can be compared. It is neither
 # shown nor stored; without it, a line with a secret would not be recognized.
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from custody.attribution.app.commit_texts import RemovedLines
-from custody.attribution.app.history import History
+from custody.attribution.app.history import History, KnownTouches
 from custody.attribution.app.replay import Lineage
 from custody.attribution.carry import UnmatchedRange, align_carried_items, find_carried_blocks, find_gaps_between_blocks
 from custody.attribution.origin_search import (
@@ -62,6 +62,7 @@ class AttributionContext:
         self.rules = rules
         self.objects = objects
         self.ratings = ratings
+        self.known_touches = KnownTouches()
         self._commits: dict[CommitSha, GitCommit | None] = {}
 
     @property
@@ -84,7 +85,7 @@ class AttributionContext:
     @cached_property
     def history(self) -> History:
         """The versions of files along commits."""
-        return History(self.repository, self.objects, self.lineage, self.gone)
+        return History(self.repository, self.objects, self.lineage, self.gone, self.known_touches)
 
     @cached_property
     def gone(self) -> RemovedLines:
@@ -93,10 +94,12 @@ class AttributionContext:
 
     def version(self, path: RepoPath, commit: CommitSha | None) -> FileVersion:
         """Return a file with its origins, as of a commit or (None) as it is on disk."""
-        texts = self.texts(path, commit)
         if commit is not None:
-            self.history.hold(commit, path, texts)
-            return FileVersion(path, commit, commit, texts, self.history.version(commit, path, keyed=False))
+            blob = self._read_blob(path, commit)
+            lines = _decode_attributable_lines(path, blob.content)
+            self.history.hold(commit, path, lines, blob.info.id)
+            return FileVersion(path, commit, commit, lines, self.history.version(commit, path, keyed=False))
+        texts = self.texts(path, None)
         head = self.repository.head().commit
         committed = [] if head is None else self.history.texts(head, path)
         if head is not None and committed == texts:
@@ -160,6 +163,8 @@ class AttributionContext:
 
     def save(self) -> None:
         """Store computed versions for reuse, if the store can be written; answers do not depend on it."""
+        if self.history.is_saved:
+            return
         try:
             with self.store.writing():
                 self.history.save()
@@ -167,6 +172,9 @@ class AttributionContext:
             return  # the next question computes them again
 
     def _read_committed_texts(self, path: RepoPath, commit: CommitSha) -> list[str]:
+        return _decode_attributable_lines(path, self._read_blob(path, commit).content)
+
+    def _read_blob(self, path: RepoPath, commit: CommitSha) -> Object:
         blob = self.objects.read(FileAt(commit, path))
         if isinstance(blob, NoObject):
             raise InputError(
@@ -175,7 +183,7 @@ class AttributionContext:
             )
         if blob.info.kind != "blob":
             raise InputError(f"'{path.display}' is not a file in {commit[:12]}", hint="pass the path of a file")
-        return _decode_attributable_lines(path, blob.content)
+        return blob
 
     def _read_work_tree_texts(self, path: RepoPath) -> list[str]:
         file = self.repository.work_file(path)
@@ -229,6 +237,17 @@ def open_attribution(
                 raise
             evidence = AttributionContext(workspace, stack.enter_context(copy), objects, rules, ratings)
         yield evidence
+
+
+def replay_captured_edits(workspace: Workspace) -> None:
+    """Replay the edits of new records, so that the first question about lines does not have to."""
+    if not workspace.exists():
+        return
+    try:
+        with open_attribution(workspace):
+            pass
+    except InputError:
+        return  # the rules or the repository cannot be read, which the first question reports
 
 
 def open_attribution_store(workspace: Workspace) -> AbstractContextManager[Store]:

@@ -29,9 +29,15 @@ from custody.core.plural import count_noun
 from custody.core.view_merge import merge_call_views
 from custody.core.views import FileEdit, TracedFile
 from custody.git import Ancestry
-from custody.ledger.queries import SESSIONS_READ_MAX, find_session_call, list_session_views_before
+from custody.ledger.queries import (
+    SESSIONS_READ_MAX,
+    find_session_call,
+    list_call_models,
+    list_session_models_before,
+    list_session_views_before,
+)
 from custody.ledger.records import is_claim_record, make_recorded_only_filter
-from custody.store import EVERYTHING
+from custody.store import EVERYTHING, RecordFilter
 
 NS = 1_000_000_000
 
@@ -248,13 +254,37 @@ class LineAttributor:
 
     def _model(self, edit: FileEdit | StateAuthor, session: SessionId, chains: frozenset[StoreId] | None) -> str | None:
         """Return the model of the call, else the latest of the session before it."""
+        only = EVERYTHING if chains is None else make_recorded_only_filter(chains)
+        call_models = [] if edit.call is None else list_call_models(self._store, edit.agent, session, edit.call, only)
+        if len(call_models) == 1 and call_models[0]:
+            return call_models[0]
+        starts = [] if call_models else self._list_session_models(edit, session, only)
+        latest_ns = max((started_ns for started_ns, model in starts if model is not None), default=None)
+        latest = {model for started_ns, model in starts if started_ns == latest_ns and model is not None}
+        if call_models or len(latest) > 1 or "" in latest:
+            return self._read_model(edit, session, chains)
+        return next(iter(latest), None)
+
+    def _list_session_models(
+        self, edit: FileEdit | StateAuthor, session: SessionId, only: RecordFilter
+    ) -> list[tuple[int, str | None]]:
+        starts = list_session_models_before(self._store, edit.agent, session, edit.at_ns, only)
+        if len(starts) >= SESSIONS_READ_MAX and only is EVERYTHING:
+            # Claims alone may fill the limit, so recorded views are read separately.
+            recorded = make_recorded_only_filter(self._ratings.believed)
+            starts += list_session_models_before(self._store, edit.agent, session, edit.at_ns, recorded)
+        return starts
+
+    def _read_model(
+        self, edit: FileEdit | StateAuthor, session: SessionId, chains: frozenset[StoreId] | None
+    ) -> str | None:
+        """Return the model where events of one call or time name several: the views decide which counts."""
         call_views = [] if edit.call is None else find_session_call(self._store, session, edit.call)
         only = EVERYTHING if chains is None else make_recorded_only_filter(chains)
         if chains is not None:
             call_views = [view for view in call_views if not is_claim_record(view.record, chains)]
         session_views = list_session_views_before(self._store, edit.agent, session, edit.at_ns, only)
         if len(session_views) >= SESSIONS_READ_MAX and only is EVERYTHING:
-            # Claims alone may fill the limit, so recorded views are read separately.
             recorded = make_recorded_only_filter(self._ratings.believed)
             session_views += list_session_views_before(self._store, edit.agent, session, edit.at_ns, recorded)
         for call in merge_call_views(view.view for view in call_views):

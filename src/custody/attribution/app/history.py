@@ -27,8 +27,13 @@ from custody.attribution.origin_search import (
     removed_run_from_lines,
     splice_commit_hunks,
 )
-from custody.attribution.packing import pack_version_origins, unpack_line_origins, unpack_version_origins
-from custody.attribution.queries.lineage import StateRow
+from custody.attribution.packing import (
+    pack_version_origins,
+    round_stored_share,
+    unpack_line_origins,
+    unpack_version_origins,
+)
+from custody.attribution.queries.lineage import StatePlace, StateRow, VersionRow
 from custody.attribution.text import decode_lineage_text, split_lineage_lines
 from custody.core.ids import CommitSha
 from custody.core.paths import Hunk, RepoPath
@@ -64,14 +69,90 @@ class _HistoryStep(Struct, frozen=True):
 
     commit: GitCommit
     parents: tuple[CommitSha, ...]
-    diffs: tuple[FileDiff | None, ...]
+    diffs: tuple[FileDiff | None, ...] | None = None
+    """None until they are read."""
+
+    @property
+    def blob(self) -> str:
+        """The file's content after the commit; empty if it was deleted."""
+        sides = (diff.change.new for diff in self.diffs or () if diff is not None)
+        return next((side.blob for side in sides if side is not None), "")
+
+
+class _FileWalk(Struct):
+    """The history of one file: its commits, how many commits of other files each needed, and notes so far."""
+
+    path: RepoPath
+    steps: dict[CommitSha, _HistoryStep]
+    commits: dict[CommitSha, int] = field(default_factory=dict)
+    notes: dict[CommitSha, list[str]] = field(default_factory=dict)
+    _reach: tuple[CommitSha, set[CommitSha]] | None = None
+
+    def find_reach(self, commit: CommitSha) -> set[CommitSha]:
+        """Return the commits of the file up to ``commit``; the caller changes nothing in it."""
+        parents = self.steps[commit].parents
+        if self._reach is not None and len(parents) == 1 and parents[0] == self._reach[0]:
+            self._reach[1].add(commit)
+            self._reach = commit, self._reach[1]
+        elif self._reach is None or self._reach[0] != commit:
+            reach: set[CommitSha] = set()
+            pending = [commit]
+            while pending:
+                sha = pending.pop()
+                if sha in self.steps and sha not in reach:
+                    reach.add(sha)
+                    pending.extend(self.steps[sha].parents)
+            self._reach = commit, reach
+        return self._reach[1]
+
+
+class _VersionBasis(Struct):
+    """What a version is computed from: added lines that no state of the file explained, and other versions."""
+
+    keys: tuple[int, ...] = ()
+    uses: dict[tuple[CommitSha, RepoPath], None] = field(default_factory=dict)
+
+
+class _CommittedText(Struct, frozen=True):
+    """The lines of a file in a commit, and its object id; empty if there is no such file."""
+
+    blob: str
+    lines: list[str]
+
+
+class KnownTouches:
+    """The last commits that changed files, as far as they were read in this command."""
+
+    def __init__(self) -> None:
+        self._touches: dict[CommitSha, dict[RepoPath, CommitSha | None]] = {}
+        self._whole: dict[CommitSha, Mapping[RepoPath, CommitSha]] = {}
+
+    def find(self, commit: CommitSha, path: RepoPath) -> tuple[CommitSha | None] | None:
+        """Return the last commit that changed a file as of ``commit``, if any, in a tuple; None if not read."""
+        if commit in self._whole:
+            return (self._whole[commit].get(path),)
+        touches = self._touches.get(commit, {})
+        return (touches[path],) if path in touches else None
+
+    def add(self, commit: CommitSha, path: RepoPath, touched: CommitSha | None) -> None:
+        """Add the last commit that changed a file as of ``commit``."""
+        self._touches.setdefault(commit, {})[path] = touched
+
+    def add_all(self, commit: CommitSha, touches: Mapping[RepoPath, CommitSha]) -> None:
+        """Add the last commits that changed any file as of ``commit``; no commit changed the others."""
+        self._whole[commit] = touches
 
 
 class History:
     """Versions of files along the commits of one repository."""
 
     def __init__(
-        self, repository: Repository, objects: ObjectReader[Object], lineage: Lineage, gone: RemovedLines | None = None
+        self,
+        repository: Repository,
+        objects: ObjectReader[Object],
+        lineage: Lineage,
+        gone: RemovedLines | None = None,
+        known_touches: KnownTouches | None = None,
     ) -> None:
         self._repository = repository
         self._gone = gone or RemovedLines(repository)
@@ -81,12 +162,19 @@ class History:
         self._rules = lineage.rules
         self._newest = self._tables.newest()
         self._memo: dict[tuple[CommitSha, RepoPath], list[VersionLine]] = {}
-        self._read_for: dict[tuple[CommitSha, RepoPath], tuple[int, Sequence[str]]] = {}
+        self._made: dict[tuple[CommitSha, RepoPath], VersionRow] = {}
+        self._rows: dict[RepoPath, Mapping[CommitSha, VersionRow]] = {}
+        self._current: dict[tuple[CommitSha, RepoPath], bool] = {}
+        self._bases: list[_VersionBasis] = []
+        """What the versions that are being computed were computed from so far, the innermost last."""
+        self._logs: dict[tuple[CommitSha, RepoPath], list[GitCommit]] = {}
+        self._known_touches = known_touches or KnownTouches()
+        self._new_touches: dict[tuple[CommitSha, RepoPath], CommitSha | None] = {}
         self._notes: list[str] = []
         self._walked: set[tuple[CommitSha, RepoPath]] = set()
         self._states: dict[int, StateRow] = {}
         self._overwritten: dict[int, int | None] = {}
-        self._texts: dict[tuple[CommitSha, RepoPath], list[str]] = {}
+        self._texts: dict[tuple[CommitSha, RepoPath], _CommittedText] = {}
         self._has_redacted = self._tables.has_redacted()
         self._renames: dict[CommitSha, Mapping[RepoPath, RepoPath]] = {}
         self._touches: Mapping[RepoPath, list[Touch]] = {}
@@ -97,6 +185,9 @@ class History:
         earliest = min((at for at in (self._tables.earliest_ns(), self._tables.first_traced_ns()) if at), default=None)
         before = HORIZON_DAYS * DAY_NS
         self.since_ns = None if earliest is None else earliest - before
+        self._stored_for = f"{lineage.version}:{self._since_seconds}"
+        """The rules, and the time from which on commits are read: versions stored for others do not apply."""
+        self._window_ns = int(self._rules.window_hours_after * HOUR_NS)
 
     def version(self, commit: CommitSha, path: RepoPath, *, keyed: bool = True) -> list[VersionLine]:
         """Return every line of ``path`` as of ``commit`` with its origin; empty without such a file.
@@ -106,10 +197,20 @@ class History:
         texts = self.texts(commit, path)
         if self.since_ns is None:
             return make_unknown_origin_lines(texts)
-        stored = self._read_stored_version(commit, path, texts, keyed=keyed)
+        touched = self._find_touch(commit, path)
+        if touched is not None and self._bases:
+            self._bases[-1].uses[touched, path] = None
+        memo = self._memo.get((commit, path))
+        if memo is not None:
+            return memo
+        text = _CommittedText(self._texts[(commit, path)].blob, texts)
+        stored = None if touched is None else self._read_stored_version(touched, path, text, keyed=keyed)
         if stored is not None:
+            if keyed:
+                self._memo[(commit, path)] = stored
             return stored
-        lines = self._walk_file_versions(commit, path, texts)
+        self._walked.add((commit, path))
+        lines = make_unknown_origin_lines(texts) if touched is None else self._walk_file_versions(touched, path, texts)
         self._memo[(commit, path)] = lines
         return lines
 
@@ -117,30 +218,43 @@ class History:
         """Read the history of several files at once, as far as it is not stored; answers are the same."""
         if self.since_ns is None:
             return
-        unread = [path for path in paths if self._tables.version(path, commit, self._lineage.version) is None]
+        unread = [path for path in paths if self._is_unread(commit, path)]
         if len(unread) >= TOGETHER_MIN:
             self._touches = read_file_history_touches(self._repository, commit, unread, self._since_seconds)
             self._touches_of = commit
 
+    def _is_unread(self, commit: CommitSha, path: RepoPath) -> bool:
+        touch = self._tables.find_touch(path, commit, self._stored_for)
+        return touch is None or (
+            touch[0] is not None and self._tables.version(path, touch[0], self._stored_for) is None
+        )
+
     def walk_file(self, commit: CommitSha, path: RepoPath) -> None:
         """Read the history of a file up to a commit, ignoring stored versions."""
-        if self.since_ns is not None:
-            self._walk_file_versions(commit, path, self.texts(commit, path))
+        if self.since_ns is None:
+            return
+        touched = self._find_touch(commit, path)
+        if touched is not None:
+            self._walked.add((commit, path))
+            self._walk_file_versions(touched, path, self.texts(commit, path), is_stored_ignored=True)
 
-    def hold(self, commit: CommitSha, path: RepoPath, texts: list[str]) -> None:
-        """Cache a file's lines that the caller has just read."""
-        self._texts = {(commit, path): texts}
+    def hold(self, commit: CommitSha, path: RepoPath, texts: list[str], blob: str) -> None:
+        """Cache a file's lines and their object id, which the caller has just read."""
+        self._texts = {(commit, path): _CommittedText(blob, texts)}
 
     def texts(self, commit: CommitSha, path: RepoPath) -> list[str]:
         """Return the file's lines in a commit; none if it is missing or binary."""
         if (commit, path) not in self._texts:
-            blob = self._objects.read(FileAt(commit, path))
-            content = blob.content if isinstance(blob, Object) and blob.info.kind == "blob" else b""
             # Only the last text is cached: it is often needed again at once, and a file may be large.
-            self._texts = {
-                (commit, path): [] if b"\0" in content[:8000] else split_lineage_lines(decode_lineage_text(content))
-            }
-        return self._texts[(commit, path)]
+            self._texts = {(commit, path): self._read_text(commit, path)}
+        return self._texts[(commit, path)].lines
+
+    def _read_text(self, commit: CommitSha, path: RepoPath) -> "_CommittedText":
+        blob = self._objects.read(FileAt(commit, path))
+        if not isinstance(blob, Object) or blob.info.kind != "blob":
+            return _CommittedText("", [])
+        is_binary = b"\0" in blob.content[:8000]
+        return _CommittedText(blob.info.id, [] if is_binary else split_lineage_lines(decode_lineage_text(blob.content)))
 
     def explain_lines(
         self,
@@ -166,6 +280,8 @@ class History:
             version.take_words([hunk for hunk in hunks if hunk[1].is_known], donors)
             if self.on_matches is not None and commit.id is not None and version.matches:
                 self.on_matches(commit.id, path, version.matches)
+        if self._bases:
+            self._bases[-1].keys = tuple(version.open_keys)
         # Only a line that some call once added can have come from another file.
         if not version.is_settled and self._rank_donor_states(version):
             version.take_moved(self._removed_elsewhere(commit, path, version))
@@ -184,87 +300,215 @@ class History:
     # --- stored versions --------------------------------------------------------------------------------------------
 
     def _read_stored_version(
-        self, commit: CommitSha, path: RepoPath, texts: Sequence[str], *, keyed: bool
+        self, commit: CommitSha, path: RepoPath, text: "_CommittedText", *, keyed: bool
     ) -> list[VersionLine] | None:
-        memo = self._memo.get((commit, path))
-        if memo is not None:
-            return memo
-        row = self._tables.version(path, commit, self._lineage.version)
-        stale = row is not None and row[0] < self._newest
-        unpacked = None if row is None else unpack_version_origins(row[1], texts, keyed=keyed or stale)
-        if row is None or unpacked is None:
+        """Return the stored version that a commit made, if no later record could change it."""
+        row = self._tables.version(path, commit, self._stored_for)
+        if row is None or row.blob != text.blob or not self._is_current(row, path):
             return None
-        lines, commits, notes = unpacked
-        if stale and not self._is_fresh(commit, path, row[0], lines):
+        lines = self._mask_texts(text.lines) if keyed else text.lines
+        unpacked = unpack_version_origins(row.origins, lines, keyed=keyed)
+        if unpacked is None:
             return None
-        self.searched.commits += commits
-        for note in notes:
+        self.searched.commits += unpacked.commits
+        for note in unpacked.notes:
             self._note(note)
-        if keyed or stale:
-            self._memo[(commit, path)] = lines
-        return lines
+        return unpacked.lines
 
-    def _is_fresh(self, commit: CommitSha, path: RepoPath, newest: int, lines: Sequence[VersionLine]) -> bool:
-        """Return whether no state after ``newest`` could explain an unexplained line."""
-        unknown = list(dict.fromkeys(line.key for line in lines if line.is_informative and line.origin.share < 1.0))
-        if self._tables.has_newer(unknown, newest):
+    def _mask_texts(self, texts: Sequence[str]) -> Sequence[str]:
+        """Return lines as their keys are computed: without secrets."""
+        return self.mask_hunk(Hunk.at_index(0, 0, (), tuple(texts))).added if self._has_redacted else texts
+
+    def _is_current(self, row: VersionRow, path: RepoPath) -> bool:
+        """Return whether no state that was replayed later could change a version, or one that it was computed from."""
+        if row.seen >= self._newest:
+            return True
+        pending = [(row.commit, path)]
+        while pending:
+            name = pending[-1]
+            used = row if name == (row.commit, path) else self._rows_of(name[1]).get(name[0])
+            if name not in self._current:
+                # A damaged table may have a circle, which is then not current.
+                self._current[name] = False
+                if used is not None and not self._could_change(used, name[1]):
+                    pending.extend(use for use in self._list_uses(used) if use not in self._current)
+                continue
+            pending.pop()
+            if used is not None and not self._current[name] and not self._could_change(used, name[1]):
+                self._current[name] = all(self._current[use] for use in self._list_uses(used))
+        return self._current[row.commit, path]
+
+    def _list_uses(self, row: VersionRow) -> Sequence[tuple[CommitSha, RepoPath]]:
+        """Return the versions that a version was computed from, unless they were current when it was computed."""
+        return row.uses if row.seen < self._newest else ()
+
+    def _could_change(self, row: VersionRow, path: RepoPath) -> bool:
+        """Return whether a later state could explain lines of a version: one of the file, or one with the same line."""
+        if row.seen >= self._newest:
             return False
-        return not self._tables.has_earlier(path, newest, self._made_ns(commit, lines))
+        later = self._lineage.read_later_states(row.seen)
+        until_ns = row.at_ns + self._window_ns
+        if any(state > row.seen and at_ns <= until_ns for state, at_ns in later.files.get(path, ())):
+            return True
+        return any(later.lines.get(key, 0) > row.seen for key in row.keys)
 
-    def _made_ns(self, commit: CommitSha, lines: Sequence[VersionLine]) -> int:
-        """Return the time of a commit, or the latest one of its lines if clocks went backwards."""
-        commits = {commit, *(sha for line in lines for sha in line.trail if sha is not None)}
-        return max(
-            _compute_adding_commit_ns(git_commit)
-            for git_commit in self._repository.log(sorted(commits), walk=Walk(count_max=1))
-        )
+    def _rows_of(self, path: RepoPath) -> Mapping[CommitSha, VersionRow]:
+        if path not in self._rows:
+            self._rows[path] = self._tables.versions(path, self._stored_for)
+        return self._rows[path]
 
     def save(self) -> None:
         """Store the computed versions, so that the next question starts from there."""
-        for commit, path in sorted(self._walked):
-            packed = pack_version_origins(self._memo[(commit, path)], *self._read_for.get((commit, path), (0, ())))
-            self._tables.put_version(path, commit, self._lineage.version, self._newest, packed)
+        for (commit, path), touched in sorted(self._new_touches.items()):
+            self._tables.put_touch(path, commit, self._stored_for, touched)
+        for (_, path), row in sorted(self._made.items(), key=lambda made: made[0]):
+            self._tables.put_version(path, self._stored_for, row)
+        self._new_touches.clear()
+        self._made.clear()
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether nothing was computed that is not stored."""
+        return not self._made and not self._new_touches
 
     # --- the walk ---------------------------------------------------------------------------------------------------
 
-    def _walk_file_versions(self, commit: CommitSha, path: RepoPath, texts: Sequence[str]) -> list[VersionLine]:
-        self._walked.add((commit, path))
-        before, earlier_notes, self._notes = self.searched.commits, self._notes, []
-        changes = self._changes(commit, path)
-        for change in reversed(changes):
-            if (change.commit.id, path) not in self._memo:
-                self._memo[(change.commit.id, path)] = self._build_changed_version(change, path)
-        self._read_for[(commit, path)] = (self.searched.commits - before, tuple(dict.fromkeys(self._notes)))
-        self._notes = [*earlier_notes, *self._notes]
-        if not changes:
+    def _find_touch(self, commit: CommitSha, path: RepoPath) -> CommitSha | None:
+        """Return the last commit that changed a file as of ``commit``, if any since the horizon."""
+        if commit == self._touches_of and path in self._touches:
+            touches = self._touches[path]
+            touched = touches[0].commit.id if touches else None
+            self._new_touches[commit, path] = touched
+            return touched
+        known = self._known_touches.find(commit, path)
+        if known is None:
+            known = self._tables.find_touch(path, commit, self._stored_for)
+        if known is None:
+            known = (self._read_touch(commit, path),)
+            self._new_touches[commit, path] = known[0]
+            self._known_touches.add(commit, path, known[0])
+        return known[0]
+
+    def _read_touch(self, commit: CommitSha, path: RepoPath) -> CommitSha | None:
+        if not self._rows_of(path):
+            # The whole history will be needed.
+            commits = self._read_log(commit, path)
+            return commits[0].id if commits else None
+        walk = Walk(count_max=1, since_seconds=self._since_seconds)
+        return next((git_commit.id for git_commit in self._repository.log([commit], [path], walk)), None)
+
+    def _read_log(self, commit: CommitSha, path: RepoPath) -> list[GitCommit]:
+        """Return the commits that changed a file since the horizon, newest first, with the next ones as parents."""
+        if (commit, path) not in self._logs:
+            walk = Walk(since_seconds=self._since_seconds, simplified=True)
+            commits = list(self._repository.log([commit], [path], walk))
+            self._logs = {(commit, path): commits}
+            if commits:
+                self._logs[commits[0].id, path] = commits
+        return self._logs[commit, path]
+
+    def _walk_file_versions(
+        self, commit: CommitSha, path: RepoPath, texts: Sequence[str], *, is_stored_ignored: bool = False
+    ) -> list[VersionLine]:
+        """Return the version that a commit made, from the last stored versions on."""
+        steps = self._list_steps(commit, path)
+        walk = _FileWalk(path, {step.commit.id: step for step in steps})
+        missing = self._find_missing_steps(walk, commit, is_stored_ignored=is_stored_ignored)
+        self._read_step_diffs(walk, missing)
+        for step in reversed(steps):
+            if step.commit.id in missing:
+                self._make_version(walk, step.commit.id)
+        if not steps:
             return make_unknown_origin_lines(texts)
-        top = self._memo[(changes[0].commit.id, path)]
+        reach = walk.find_reach(commit)
+        self.searched.commits += len(reach) + sum(walk.commits[sha] for sha in reach - missing)
+        for note in walk.notes.get(commit, ()):
+            self._note(note)
+        top = self._memo[(commit, path)]
         # If the walk and the commit disagree on the file's text, no origin is known.
         return top if len(top) == len(texts) else make_unknown_origin_lines(texts)
 
-    def _changes(self, commit: CommitSha, path: RepoPath) -> list[_HistoryStep]:
-        """Return the commits that changed a file since the horizon, newest first, with their diffs."""
-        if commit == self._touches_of and path in self._touches:
-            touches = self._touches[path]
-            self.searched.commits += len(touches)
+    def _list_steps(self, commit: CommitSha, path: RepoPath) -> list["_HistoryStep"]:
+        """Return the commits that changed a file since the horizon, newest first; diffs are not read yet."""
+        touches = self._touches.get(path, ())
+        if touches and touches[0].commit.id == commit:
             return [
                 _history_step_from_touch(touch, older)
                 for touch, older in zip(touches, [*touches[1:], None], strict=True)
             ]
-        walk = Walk(since_seconds=self._since_seconds, simplified=True)
-        commits = list(self._repository.log([commit], [path], walk))
-        self.searched.commits += len(commits)
-        comparisons = [
-            Comparison(git_commit.id, parent) for git_commit in commits for parent in (git_commit.parents or (None,))
-        ]
-        commit_diffs = list(self._repository.diffs(comparisons, [path]))
-        changes, at = [], 0
-        for git_commit in commits:
-            count = len(git_commit.parents) or 1
-            diffs = tuple(_find_history_diff(commit_diff.files, path) for commit_diff in commit_diffs[at : at + count])
-            changes.append(_HistoryStep(git_commit, git_commit.parents, diffs))
+        return [_HistoryStep(git_commit, git_commit.parents) for git_commit in self._read_log(commit, path)]
+
+    def _find_missing_steps(self, walk: "_FileWalk", top: CommitSha, *, is_stored_ignored: bool) -> set[CommitSha]:
+        """Return the commits whose versions must be computed, and load the stored versions below them."""
+        missing: set[CommitSha] = set()
+        pending = [top]
+        while pending:
+            commit = pending.pop()
+            if commit in missing or commit not in walk.steps:
+                continue
+            if (commit, walk.path) not in self._memo and (
+                is_stored_ignored or not self._load_stored_step(walk, commit)
+            ):
+                missing.add(commit)
+                pending.extend(walk.steps[commit].parents)
+        for commit in walk.steps.keys() - missing:
+            row = self._made.get((commit, walk.path)) or self._rows_of(walk.path).get(commit)
+            walk.commits[commit] = 0 if row is None else row.commits
+        return missing
+
+    def _load_stored_step(self, walk: "_FileWalk", commit: CommitSha) -> bool:
+        row = self._rows_of(walk.path).get(commit)
+        if row is None or not self._is_current(row, walk.path):
+            return False
+        text = self._read_text(commit, walk.path)
+        unpacked = unpack_version_origins(row.origins, self._mask_texts(text.lines))
+        if unpacked is None or text.blob != row.blob:
+            return False
+        self._memo[commit, walk.path] = unpacked.lines
+        self._known_touches.add(commit, walk.path, commit)
+        walk.notes[commit] = unpacked.notes
+        return True
+
+    def _read_step_diffs(self, walk: "_FileWalk", missing: Collection[CommitSha]) -> None:
+        unread = [step for sha, step in walk.steps.items() if sha in missing and step.diffs is None]
+        if not unread:
+            return
+        comparisons = [Comparison(step.commit.id, parent) for step in unread for parent in (step.parents or (None,))]
+        diffs = [_find_history_diff(diff.files, walk.path) for diff in self._repository.diffs(comparisons, [walk.path])]
+        at = 0
+        for step in unread:
+            count = len(step.parents) or 1
+            walk.steps[step.commit.id] = replace(step, diffs=tuple(diffs[at : at + count]))
             at += count
-        return changes
+
+    def _make_version(self, walk: "_FileWalk", commit: CommitSha) -> None:
+        """Compute the version that a commit made, and what it was computed from."""
+        step, name = walk.steps[commit], (commit, walk.path)
+        basis = _VersionBasis()
+        self._bases.append(basis)
+        before, earlier_notes, self._notes = self.searched.commits, self._notes, []
+        lines = [_round_version_line(line) for line in self._build_changed_version(step, walk.path)]
+        self._bases.pop()
+        parents = [parent for parent in step.parents if parent in walk.steps]
+        notes = [*(note for parent in parents for note in walk.notes.get(parent, ())), *self._notes]
+        walk.notes[commit] = list(dict.fromkeys(notes))
+        self._notes = [*earlier_notes, *self._notes]
+        walk.commits[commit] = self.searched.commits - before
+        self._memo[name] = lines
+        self._known_touches.add(commit, walk.path, commit)
+        reach = walk.find_reach(commit)
+        total = len(reach) + sum(walk.commits[sha] for sha in reach)
+        basis.uses.update(dict.fromkeys((parent, walk.path) for parent in parents))
+        self._made[name] = VersionRow(
+            commit=commit,
+            blob=step.blob,
+            seen=self._newest,
+            at_ns=_compute_adding_commit_ns(step.commit),
+            commits=walk.commits[commit],
+            keys=basis.keys,
+            uses=tuple(basis.uses),
+            origins=pack_version_origins(lines, total, walk.notes[commit]),
+        )
 
     @property
     def _since_seconds(self) -> int | None:
@@ -273,12 +517,13 @@ class History:
     def _build_changed_version(self, change: _HistoryStep, path: RepoPath) -> list[VersionLine]:
         """Return the version that a commit made."""
         commit = AddingCommit(change.commit.id, _compute_adding_commit_ns(change.commit))
-        if any(diff is not None and diff.change.kind is ChangeKind.DELETED for diff in change.diffs):
+        diffs = change.diffs or ()
+        if any(diff is not None and diff.change.kind is ChangeKind.DELETED for diff in diffs):
             return []
-        if len(change.parents) <= 1 and _is_file_added_in_history(change.diffs[0]):
+        if len(change.parents) <= 1 and _is_file_added_in_history(diffs[0]):
             return self._build_added_version(change.commit, commit, path)
         sides, hunks = [], []
-        for parent, diff in zip(change.parents or (None,), change.diffs, strict=True):
+        for parent, diff in zip(change.parents or (None,), diffs, strict=True):
             old = [] if parent is None else self._parent(parent, path)
             masked = [] if diff is None else [self.mask_hunk(decode_hunk(hunk)) for hunk in diff.hunks]
             sides.append(splice_commit_hunks(old, masked))
@@ -340,19 +585,26 @@ class History:
         """Return the captured states of this file that may explain open lines."""
         until = self._until_ns(commit)
         ranked = [state for state in self._rank_donor_states(version) if state.path == path and state.at_ns <= until]
+        rows = {row.id: row for row in map(self._read_state, ranked[:DONORS_MAX])}
         latest = [self._tables.last_of(path, commit.at_ns), self._tables.last_of(path, until)]
-        rows = {row.id: row for row in (*ranked[:DONORS_MAX], *latest) if row is not None}
+        rows.update((row.id, row) for row in latest if row is not None and row.id not in rows)
         return [self._donor(row, commit) for row in rows.values()]
 
     def _donors_elsewhere(self, version: OpenVersion, commit: AddingCommit, path: RepoPath) -> list[Donor]:
         """Return states of other files that open lines may have moved from, for lines that those files lost."""
         until = self._until_ns(commit)
-        rows = [state for state in self._rank_donor_states(version) if state.path != path and state.at_ns <= until]
-        return [self._donor(row, commit, self._absent_from(commit, row.path)) for row in rows[:DONORS_MAX]]
+        states = [state for state in self._rank_donor_states(version) if state.path != path and state.at_ns <= until]
+        rows = map(self._read_state, states[:DONORS_MAX])
+        return [self._donor(row, commit, self._absent_from(commit, row.path)) for row in rows]
+
+    def _read_state(self, place: StatePlace) -> StateRow:
+        if place.id not in self._states:
+            (self._states[place.id],) = self._tables.states([place.id])
+        return self._states[place.id]
 
     def _until_ns(self, commit: AddingCommit) -> int:
         """Return the latest time of a call that wrote lines of a commit; clocks differ up to the time window."""
-        return commit.at_ns + int(self._rules.window_hours_after * HOUR_NS)
+        return commit.at_ns + self._window_ns
 
     def _find_overwrite_ns(self, state: int) -> int | None:
         """Return the time at which a state's call overwrote an uncaptured text; hooks capture it, so only in claims."""
@@ -363,13 +615,11 @@ class History:
             self._overwritten[state] = next((row.at_ns for row in rows if self._lineage.overwrites(row)), None)
         return self._overwritten[state]
 
-    def _rank_donor_states(self, version: OpenVersion) -> list[StateRow]:
+    def _rank_donor_states(self, version: OpenVersion) -> list[StatePlace]:
         """Return the states that added open lines, those that added most first, the later of equals."""
-        votes = self._tables.count_line_votes(version.open_keys)
-        unread = [state for state in votes if state not in self._states]
-        self._states.update({row.id: row for row in self._tables.states(unread)})
-        rows = [self._states[state] for state in votes if state in self._states]
-        return sorted(rows, key=lambda row: (-votes[row.id], -row.at_ns, -row.id))
+        votes = self._lineage.count_line_votes(version.open_keys)
+        places = self._lineage.list_state_places(votes)
+        return sorted(places, key=lambda place: (-votes[place.id], -place.at_ns, -place.id))
 
     def _donor(self, row: StateRow, commit: AddingCommit, absent: Callable[[int], bool] | None = None) -> Donor:
         return Donor(
@@ -412,6 +662,12 @@ class History:
         git_object = self._objects.read(commit)
         parents = parse_commit(commit, git_object.content).parents if isinstance(git_object, Object) else ()
         return parents[0] if parents else None
+
+
+def _round_version_line(line: VersionLine) -> VersionLine:
+    """Return a line with its share as it is stored, so that stored and computed versions give the same answers."""
+    share = round_stored_share(line.origin.share)
+    return line if share == line.origin.share else line._replace(origin=line.origin._replace(share=share))
 
 
 def _find_history_diff(files: Iterable[FileDiff], path: RepoPath) -> FileDiff | None:

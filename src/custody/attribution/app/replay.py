@@ -1,7 +1,9 @@
 """Replay captured snapshots file by file, and store the origin of each line of each state."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
+from itertools import groupby
 
 from custody.attribution.app.foreign_states import ForeignStates
 from custody.attribution.lineage import (
@@ -20,7 +22,7 @@ from custody.attribution.lineage import (
 )
 from custody.attribution.origin_search import OwnerFindings
 from custody.attribution.packing import pack_line_origins, unpack_line_origins
-from custody.attribution.queries.lineage import REDACTED, LineageTables, StateAuthor, StateRow
+from custody.attribution.queries.lineage import REDACTED, LaterStates, LineageTables, StateAuthor, StatePlace, StateRow
 from custody.attribution.rules import AttributeRules
 from custody.attribution.text import (
     decode_lineage_text,
@@ -31,7 +33,7 @@ from custody.attribution.text import (
 from custody.core.ids import CommitSha, RecordRef, StoreId
 from custody.core.paths import RepoPath
 from custody.core.record import Record
-from custody.core.views import FileEdit, FileState
+from custody.core.views import FileEdit, FileState, View
 from custody.git import FileAt, Object, ObjectReader
 from custody.ledger.records import is_imported_record
 from custody.store import Store
@@ -44,6 +46,8 @@ _FORMER_RULES = "0.95,24,2.0,8,5000,64"
 """Former settings that are constants now; without them, stores of earlier versions would be replayed again."""
 CACHED_TEXTS_MAX = 256
 """Maximum texts of states in memory."""
+CACHED_RECORDS_MAX = 64
+"""Maximum records with their views in memory."""
 CACHED_KEYS_MAX = 1 << 16
 """Maximum keys of lines in memory."""
 
@@ -71,10 +75,38 @@ class Lineage:
         self._text_before_call: TracedText | None = None
         """The text before the call that is being replayed, without any of its pieces."""
         self._adopted = ForeignStates(store)
+        self._later: tuple[int, LaterStates] | None = None
+        self._votes: dict[int, tuple[int, ...]] = {}
+        self._places: dict[int, StatePlace] = {}
+        self._views: dict[RecordRef, tuple[View, ...]] = {}
+
+    def read_later_states(self, newest: int) -> LaterStates:
+        """Return at least the states after ``newest``, read once."""
+        if self._later is None or newest < self._later[0]:
+            self._later = newest, self.tables.read_later_states(newest)
+        return self._later[1]
 
     def make_keys(self, lines: Iterable[str]) -> list[int]:
         """Return the key of every line, computed once per line."""
         return [self._make_key(line) for line in lines]
+
+    def count_line_votes(self, keys: Iterable[int]) -> Counter[int]:
+        """Return the states that added lines with these keys, with the count of such lines."""
+        if len(self._votes) >= CACHED_KEYS_MAX:
+            self._votes.clear()
+        votes: Counter[int] = Counter()
+        for key in keys:
+            if key not in self._votes:
+                self._votes[key] = self.tables.list_line_voters(key)
+            votes.update(self._votes[key])
+        return votes
+
+    def list_state_places(self, states: Iterable[int]) -> list[StatePlace]:
+        """Return the file and time of these states, read once."""
+        ids = list(states)
+        unread = [state for state in ids if state not in self._places]
+        self._places.update((place.id, place) for place in self.tables.list_state_places(unread))
+        return [self._places[state] for state in ids if state in self._places]
 
     def catch_up(self, start: Callable[[str, int | None], None], step: Callable[[int], None]) -> None:
         """Replay new records; after an interruption, the next call continues."""
@@ -135,11 +167,14 @@ class Lineage:
         snapshots = []
         # This only ranks two recordings of one call; who is believed is decided by the policy of each question.
         near = self.store.tables.list_owned_chains() | self.store.tables.list_pulled_chains()
-        for _, _, ref, n in rows:
-            observed = self.store.views.read_view_at(ref, n)
-            if observed is not None and isinstance(observed.view, FileEdit | FileState):
-                kind = _classify_snapshot_record(observed.record, near)
-                snapshots.append(file_snapshot_from_view(observed.view, ref, n, kind))
+        for ref, same in groupby(rows, key=lambda row: row[2]):
+            record = self.store.tables.record(ref)
+            views = () if record is None else self.store.views.read_views(record)
+            for _, _, _, n in same:
+                view = views[n] if n < len(views) else None
+                if record is not None and isinstance(view, FileEdit | FileState):
+                    kind = _classify_snapshot_record(record, near)
+                    snapshots.append(file_snapshot_from_view(view, ref, n, kind))
         return snapshots
 
     def _replay_snapshot(self, path: RepoPath, snapshot: FileSnapshot, moved_lines: Sequence[str]) -> None:
@@ -179,6 +214,7 @@ class Lineage:
         if any(MARKER in line for line in known.lines):
             added.append(REDACTED)
         self.tables.put(row, added)
+        self._cache_text(state, list(known.lines) if text is None else split_lineage_lines(text))
 
     def _previous(
         self, path: RepoPath, snapshot: FileSnapshot, before: Sequence[str] | None
@@ -260,30 +296,43 @@ class Lineage:
     def text_of_state(self, state: StateRow) -> list[str]:
         """Return the lines of a state."""
         if state.id not in self._texts:
-            if len(self._texts) >= CACHED_TEXTS_MAX:
-                self._texts.clear()
-            self._texts[state.id] = self._read(state)
+            self._cache_text(state.id, self._read(state))
         return self._texts[state.id]
+
+    def _cache_text(self, state: int, lines: list[str]) -> None:
+        if len(self._texts) >= CACHED_TEXTS_MAX:
+            self._texts.clear()
+        self._texts[state] = lines
 
     def text_before_state(self, state: StateRow) -> list[str]:
         """Return the lines before a state's call, as far as its record holds them."""
-        observed = self.store.views.read_view_at(state.ref, state.n)
-        before = observed.view.before if observed is not None and isinstance(observed.view, FileEdit) else None
+        view = self._read_view(state.ref, state.n)
+        before = view.before if isinstance(view, FileEdit) else None
         return [] if before is None else split_lineage_lines(before.content or "")
 
     def overwrites(self, state: StateRow) -> bool:
         """Return whether a state's call overwrote a file with an uncaptured text."""
-        observed = self.store.views.read_view_at(state.ref, state.n)
-        return observed is not None and isinstance(observed.view, FileEdit) and observed.view.overwrites
+        view = self._read_view(state.ref, state.n)
+        return isinstance(view, FileEdit) and view.overwrites
+
+    def _read_view(self, ref: RecordRef, n: int) -> View | None:
+        """Return one view of a record; the last records are cached, since all states of one call share a record."""
+        if ref not in self._views:
+            if len(self._views) >= CACHED_RECORDS_MAX:
+                self._views.clear()
+            record = self.store.tables.record(ref)
+            self._views[ref] = () if record is None else self.store.views.read_views(record)
+        views = self._views[ref]
+        return views[n] if n < len(views) else None
 
     def _read(self, state: StateRow) -> list[str]:
         """Return the lines of a state as stored beside it, or those of its record."""
         if state.text is not None:
             return split_lineage_lines(state.text)
-        observed = self.store.views.read_view_at(state.ref, state.n)
-        if observed is None or not isinstance(observed.view, FileEdit | FileState):
+        view = self._read_view(state.ref, state.n)
+        if not isinstance(view, FileEdit | FileState):
             return []
-        applied = apply_file_snapshot(file_snapshot_from_view(observed.view, state.ref, state.n), None)
+        applied = apply_file_snapshot(file_snapshot_from_view(view, state.ref, state.n), None)
         return [] if applied is None else applied[0]
 
 

@@ -2,11 +2,12 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct, field, structs
 
 from custody.attribution.app.answers import LineAnswer
+from custody.attribution.app.commit_texts import find_last_touches
 from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.findings import LineAttributor
 from custody.attribution.model import CERTAINTIES, Grade, LineOwner, TraceAttribution, format_certainty
@@ -319,27 +320,50 @@ def _compute_capture_reach(evidence: AttributionContext, commit: CommitSha, root
     # Reads the whole repository even for one folder: a file may have moved into it.
     captured = list_recorded_paths(evidence.store, CAPTURED)
     changed: set[RepoPath] = set()
-    for files in reversed(_list_changes_since_capture(evidence.repository, commit, since_ns)):
-        changed.update(file.path for file in files)
-        if any(file.kind is ChangeKind.DELETED and file.path in captured for file in files):
-            captured.update(file.path for file in files if file.kind is ChangeKind.ADDED)
+    changes = _list_changes_since_capture(evidence.repository, commit, since_ns)
+    for commit_changes in reversed(changes):
+        for files in commit_changes.by_parent.values():
+            changed.update(file.path for file in files)
+            if any(file.kind is ChangeKind.DELETED and file.path in captured for file in files):
+                captured.update(file.path for file in files if file.kind is ChangeKind.ADDED)
+    evidence.known_touches.add_all(
+        commit,
+        find_last_touches(
+            commit,
+            {
+                commit_changes.commit: {
+                    parent: {file.path for file in files} for parent, files in commit_changes.by_parent.items()
+                }
+                for commit_changes in changes
+            },
+        ),
+    )
     return _CaptureReach(frozenset(changed), frozenset(captured))
 
 
-def _list_changes_since_capture(
-    repository: Repository, commit: CommitSha, since_ns: int
-) -> list[tuple[FileChange, ...]]:
+class _CommitFileChanges(Struct, frozen=True):
+    """The changed files of a commit against each parent, None for a commit without one."""
+
+    commit: CommitSha
+    by_parent: Mapping[CommitSha | None, tuple[FileChange, ...]]
+
+
+def _list_changes_since_capture(repository: Repository, commit: CommitSha, since_ns: int) -> list[_CommitFileChanges]:
     """Return the changed files of each commit since a time, newest first."""
-    with repository.log([commit], walk=Walk(since_seconds=max(0, since_ns // NS))) as commits:
-        comparisons = [
-            Comparison(changing_commit.id, parent)
-            for changing_commit in commits
-            for parent in (changing_commit.parents or (None,))
-        ]
+    with repository.log([commit], walk=Walk(since_seconds=max(0, since_ns // NS))) as log:
+        commits = list(log)
+    comparisons = [
+        Comparison(git_commit.id, parent) for git_commit in commits for parent in (git_commit.parents or (None,))
+    ]
     if not comparisons:
         return []
     with repository.changes(comparisons, renames=False) as changes:
-        return [tuple(change.files) for change in changes]
+        return [
+            _CommitFileChanges(
+                git_commit.id, {parent: tuple(next(changes).files) for parent in (git_commit.parents or (None,))}
+            )
+            for git_commit in commits
+        ]
 
 
 def _name_stats_folder(path: RepoPath, root: RepoPath | None) -> str:

@@ -6,7 +6,8 @@ All of it is derived from records, rules and git objects, and can be rebuilt.
 import zlib
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -68,6 +69,39 @@ class StateRow(Struct, frozen=True):
         return self.author.ref
 
 
+class StatePlace(NamedTuple):
+    """The file and time of a state."""
+
+    id: int
+    path: RepoPath
+    at_ns: int
+
+
+class VersionRow(Struct, frozen=True):
+    """A file after a commit that changed it: the packed origins of its lines, and what they were computed from.
+
+    ``seen`` is the newest state of that time, ``at_ns`` the time of the commit. ``commits`` were read of other files.
+    ``keys`` are the added lines that no state of this file explained, ``uses`` the other versions.
+    """
+
+    commit: CommitSha
+    blob: str
+    seen: int
+    at_ns: int
+    commits: int
+    keys: tuple[int, ...]
+    uses: tuple[tuple[CommitSha, RepoPath], ...]
+    origins: bytes
+
+
+class LaterStates(Struct, frozen=True):
+    """States after a given one: the id and time of each by file, and the latest that added each line."""
+
+    files: Mapping[RepoPath, Sequence[tuple[int, int]]]
+    lines: Mapping[int, int]
+
+
+_VERSION = "commit_sha, blob, seen, at_ns, commits, keys, uses, origins"
 _AUTHOR = "store_id, seq, at_ns, observed, agent, session, call, revision, kind"
 _STATE = "id, path, at_ns, store_id, seq, n, observed, agent, session, call, revision, kind, text, hashes, origins"
 
@@ -192,6 +226,19 @@ class LineageTables:
         results = (self._db.rows(f"SELECT {_STATE} FROM lineage_state WHERE id = ?", (id_,)) for id_ in ids)
         return [_lineage_state_from_row(row) for rows in results for row in rows]
 
+    def list_state_places(self, ids: Collection[int]) -> list[StatePlace]:
+        """Return the file and time of the states with these ids."""
+        places = []
+        for batch in split_row_batches(ids, KEYS_PER_STATEMENT_MAX):
+            rows = self._db.rows(
+                f"SELECT id, path, at_ns FROM lineage_state WHERE id IN ({make_sql_placeholders(batch)})", batch
+            )
+            places += [
+                StatePlace(integer_from_sql(id_), RepoPath(bytes_from_sql(path)), integer_from_sql(at_ns))
+                for id_, path, at_ns in rows
+            ]
+        return places
+
     def read_state_author(self, state: int) -> StateAuthor | None:
         """Return the author of a state; None if it does not exist."""
         rows = self._db.rows(f"SELECT {_AUTHOR} FROM lineage_state WHERE id = ?", (state,))
@@ -254,7 +301,7 @@ class LineageTables:
 
     def forget_all(self) -> None:
         """Drop all states and versions."""
-        for table in ("lineage_line", "lineage_state", "lineage_version"):
+        for table in ("lineage_line", "lineage_state", "lineage_version", "lineage_touch"):
             self._db.run(f"DELETE FROM {table}")
         for view in (LINEAGE, ADOPTED):
             self._db.run("DELETE FROM state WHERE view = ?", (view,))
@@ -309,14 +356,18 @@ class LineageTables:
 
     # --- lines ------------------------------------------------------------------------------------------------------
 
+    def list_line_voters(self, key: int) -> tuple[int, ...]:
+        """Return the latest states that added a line with this key."""
+        rows = self._db.rows(
+            f"SELECT state FROM lineage_line WHERE hash = ? ORDER BY state DESC LIMIT {VOTERS_MAX}", (key,)
+        )
+        return tuple(integer_from_sql(state) for (state,) in rows)
+
     def count_line_votes(self, keys: Iterable[int]) -> Counter[int]:
         """Return the states that added lines with these keys, with the count of such lines."""
         votes: Counter[int] = Counter()
         for key in keys:
-            rows = self._db.rows(
-                f"SELECT state FROM lineage_line WHERE hash = ? ORDER BY state DESC LIMIT {VOTERS_MAX}", (key,)
-            )
-            votes.update(integer_from_sql(state) for (state,) in rows)
+            votes.update(self.list_line_voters(key))
         return votes
 
     def find_agents_of_lines(self, path: RepoPath, keys: Sequence[int]) -> dict[int, frozenset[str]]:
@@ -347,35 +398,93 @@ class LineageTables:
                 return True
         return False
 
-    def has_earlier(self, path: RepoPath, newest: int, until_ns: int) -> bool:
-        """Return whether a state later than ``newest`` is of this file and not after ``until_ns``."""
-        rows = self._db.rows(
-            "SELECT 1 FROM lineage_state WHERE path = ? AND at_ns <= ? AND id > ? LIMIT 1", (path.raw, until_ns, newest)
-        )
-        return bool(rows)
-
     # --- versions ---------------------------------------------------------------------------------------------------
 
-    def version(self, path: RepoPath, commit: CommitSha, rules: str) -> tuple[int, bytes] | None:
-        """Return the stored version of a file as of a commit: the newest state at that time, and packed origins."""
+    def versions(self, path: RepoPath, rules: str) -> dict[CommitSha, VersionRow]:
+        """Return the stored versions of a file, by the commits that made them."""
+        rows = self._db.rows(f"SELECT {_VERSION} FROM lineage_version WHERE path = ? AND rules = ?", (path.raw, rules))
+        return {row.commit: row for row in map(_version_from_row, rows)}
+
+    def version(self, path: RepoPath, commit: CommitSha, rules: str) -> VersionRow | None:
+        """Return the stored version of a file that a commit made."""
         rows = self._db.rows(
-            "SELECT seen, origins FROM lineage_version WHERE path = ? AND commit_sha = ? AND rules = ?",
+            f"SELECT {_VERSION} FROM lineage_version WHERE path = ? AND commit_sha = ? AND rules = ?",
             (path.raw, commit, rules),
         )
-        return (integer_from_sql(rows[0][0]), bytes_from_sql(rows[0][1])) if rows else None
+        return _version_from_row(rows[0]) if rows else None
 
-    def put_version(self, path: RepoPath, commit: CommitSha, rules: str, newest: int, origins: bytes) -> None:
-        """Store the version of a file as of a commit, and the newest state that it was computed with."""
-        self._db.run(
-            "INSERT INTO lineage_version (path, commit_sha, rules, seen, origins) VALUES (?, ?, ?, ?, ?)"
-            " ON CONFLICT (path, commit_sha, rules) DO UPDATE SET seen = excluded.seen, origins = excluded.origins",
-            (path.raw, commit, rules, newest, origins),
+    def put_version(self, path: RepoPath, rules: str, version: VersionRow) -> None:
+        """Store a version of a file."""
+        values = (
+            *(path.raw, rules, version.commit, version.blob, version.seen, version.at_ns, version.commits),
+            *(pack_line_keys(version.keys), _pack_version_uses(version.uses), version.origins),
         )
+        self._db.run(
+            f"INSERT INTO lineage_version (path, rules, {_VERSION}) VALUES ({make_sql_placeholders(values)})"
+            " ON CONFLICT (path, commit_sha, blob, rules) DO UPDATE SET seen = excluded.seen, at_ns = excluded.at_ns,"
+            " commits = excluded.commits, keys = excluded.keys, uses = excluded.uses, origins = excluded.origins",
+            values,
+        )
+
+    def find_touch(self, path: RepoPath, commit: CommitSha, rules: str) -> tuple[CommitSha | None] | None:
+        """Return the last commit that changed a file as of ``commit``, if any, in a tuple; None if not stored."""
+        rows = self._db.rows(
+            "SELECT touched FROM lineage_touch WHERE commit_sha = ? AND path = ? AND rules = ?",
+            (commit, path.raw, rules),
+        )
+        return (None if rows[0][0] is None else CommitSha(str(rows[0][0])),) if rows else None
+
+    def put_touch(self, path: RepoPath, commit: CommitSha, rules: str, touched: CommitSha | None) -> None:
+        """Store the last commit that changed a file as of ``commit``."""
+        self._db.run(
+            "INSERT INTO lineage_touch (commit_sha, path, rules, touched) VALUES (?, ?, ?, ?)"
+            " ON CONFLICT (commit_sha, path, rules) DO UPDATE SET touched = excluded.touched",
+            (commit, path.raw, rules, touched),
+        )
+
+    def read_later_states(self, newest: int) -> LaterStates:
+        """Return what the states after ``newest`` are about."""
+        files: dict[RepoPath, list[tuple[int, int]]] = {}
+        for id_, path, at_ns in self._db.rows("SELECT id, path, at_ns FROM lineage_state WHERE id > ?", (newest,)):
+            name = RepoPath(bytes_from_sql(path))
+            files.setdefault(name, []).append((integer_from_sql(id_), integer_from_sql(at_ns)))
+        lines = self._db.rows("SELECT hash, max(state) FROM lineage_line WHERE state > ? GROUP BY hash", (newest,))
+        return LaterStates(files, {integer_from_sql(key): integer_from_sql(state) for key, state in lines})
 
 
 def pack_line_keys(keys: Iterable[int]) -> bytes:
     """Return keys as stored: 8 bytes each."""
     return array("q", keys).tobytes()
+
+
+def unpack_line_keys(data: bytes) -> tuple[int, ...]:
+    """Return stored keys."""
+    keys = array("q")
+    keys.frombytes(data)
+    return tuple(keys)
+
+
+def _version_from_row(row: Row) -> VersionRow:
+    commit, blob, seen, at_ns, commits, keys, uses, origins = row
+    return VersionRow(
+        commit=CommitSha(str(commit)),
+        blob=str(blob),
+        seen=integer_from_sql(seen),
+        at_ns=integer_from_sql(at_ns),
+        commits=integer_from_sql(commits),
+        keys=unpack_line_keys(bytes_from_sql(keys)),
+        uses=_unpack_version_uses(bytes_from_sql(uses)),
+        origins=bytes_from_sql(origins),
+    )
+
+
+def _pack_version_uses(uses: Iterable[tuple[CommitSha, RepoPath]]) -> bytes:
+    return b"\0".join(commit.encode("ascii") + b":" + path.raw for commit, path in uses)
+
+
+def _unpack_version_uses(data: bytes) -> tuple[tuple[CommitSha, RepoPath], ...]:
+    pairs = (use.partition(b":") for use in data.split(b"\0") if use)
+    return tuple((CommitSha(commit.decode("ascii")), RepoPath(path)) for commit, _, path in pairs)
 
 
 def _select_latest_lineage_state(rows: Iterable[Row]) -> StateRow | None:
@@ -386,15 +495,13 @@ def _select_latest_lineage_state(rows: Iterable[Row]) -> StateRow | None:
 
 def _lineage_state_from_row(row: Row) -> StateRow:
     id_, path, at_ns, store, seq, n, *author, text, hashes, origins = row
-    keys = array("q")
-    keys.frombytes(bytes_from_sql(hashes))
     return StateRow(
         id=integer_from_sql(id_),
         path=RepoPath(bytes_from_sql(path)),
         n=integer_from_sql(n),
         author=_state_author_from_row((store, seq, at_ns, *author)),
         text=None if text is None else zlib.decompress(bytes_from_sql(text)).decode("utf-8", "surrogatepass"),
-        keys=tuple(keys),
+        keys=unpack_line_keys(bytes_from_sql(hashes)),
         origins=bytes_from_sql(origins),
     )
 

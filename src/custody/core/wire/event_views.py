@@ -241,7 +241,7 @@ def _optional_text_view(field: TextField | None) -> Text | None:
 # They are separate from the readers, since most commands do not load these.
 
 
-READER_VERSION = 5
+READER_VERSION = 6
 """Version of the reader of generic events."""
 HOOK_VERSION = 5
 """Version of the reader of hook events and snapshots."""
