@@ -12,7 +12,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from custody.capture.git_event import git_event_from_file, is_git_event_name, read_git_event_time
 from custody.capture.hook.durable import (
     UNFINISHED,
     make_durable_folder,
@@ -128,7 +127,7 @@ class Spool:
     def list_foreign_files(self) -> list[Path]:
         """Return the files in the folder that no recorder of custody made; they are left alone."""
         names = ((path, path.name.removesuffix(UNFINISHED)) for path in self._paths(self.folder))
-        return sorted(path for path, name in names if not _SPOOL_NAME.fullmatch(name) and not is_git_event_name(name))
+        return sorted(path for path, name in names if not _SPOOL_NAME.fullmatch(name) and not _is_git_event_name(name))
 
     def list_unfinished_files(self) -> list[Path]:
         """Return the unfinished files of recorders that were killed: never acknowledged, so safe to delete."""
@@ -191,7 +190,9 @@ class Spool:
             # The file of a recorder that another user ran is unchanged; a planted link is not.
             is_damaged = not isinstance(error, PermissionError)
             return RejectedFile(name, path, f"cannot be read: {error.strerror}", is_damaged=is_damaged)
-        if is_git_event_name(name):
+        if _is_git_event_name(name):
+            from custody.capture.git_event import git_event_from_file  # only after a commit
+
             try:
                 event = EventId(f"{name}{_NUMBER_SEPARATOR}{modified_ns}")
                 return self._arrivals([(event, git_event_from_file(name, raw, modified_ns))])
@@ -255,16 +256,28 @@ class Spool:
             raise SpoolError(f"cannot read the spool '{folder}': {error.strerror}") from error
 
 
+def _is_git_event_name(name: str) -> bool:
+    if not name.startswith("post-"):
+        return False
+    from custody.capture.git_event import is_git_event_name  # most spools have none, and a start should be light
+
+    return is_git_event_name(name)
+
+
 def _sort_key_of_file(path: Path) -> tuple[str, str] | None:
     """Return time and name of a complete file; None for any other."""
-    if not is_git_event_name(path.name):
+    if not _is_git_event_name(path.name):
         return (path.name, path.name) if _SPOOL_NAME.fullmatch(path.name) else None
+    from custody.capture.git_event import read_git_event_time
+
     at_ns = read_git_event_time(str(path))
     return None if at_ns is None else (f"{at_ns:020d}", path.name)
 
 
 def _is_unfinished_file(path: Path) -> bool:
-    if is_git_event_name(path.name):
+    if _is_git_event_name(path.name):
+        from custody.capture.git_event import read_git_event_time
+
         return read_git_event_time(str(path)) is None
     return path.suffix == UNFINISHED and _SPOOL_NAME.fullmatch(path.stem) is not None
 
