@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Protocol, TextIO
 
 from bench import (
+    append,
     blame,
     cite,
     cite_near,
@@ -56,6 +57,7 @@ BENCHES: Mapping[str, Bench | Growth] = by_name(
     hook.BENCHES,
     start.BENCHES,
     store.BENCHES,
+    append.BENCHES,
     trust_growth.BENCHES,
     blame.BENCHES,
     sketch.BENCHES,

@@ -55,6 +55,8 @@ _BETWEEN = b"\\n" + b" " * (GAP_MAX + 1) + b"\\n"
 """A line between two events, so that nothing in one is near the other."""
 _HEADS = frozenset(head for head, _ in TOKEN_HEADS)
 _HINTS = tuple(hint.strip() for hint in (*PASS_STEMS, *OTHER_STEMS, *PHRASE_HINTS))
+_WORD_PARTS = (*_HINTS, *MARKERS, *filter(str.isalpha, KEYWORDS))
+"""What may be a part of a word, so that it is searched in different words only."""
 _NAME, _OPEN, _SENTENCE = "name", "open", "sentence"
 """The marks of a line with a revealing name, with one whose value may begin on a later line, and with a word of a
 sentence that may have a secret. The other marks are ``MARKERS``."""
@@ -73,7 +75,7 @@ class SecretPrefilter:
         self._windows: set[bytes] = set()
         self._words: set[str] = set()
         self._spoken: set[str] = set()
-        """The remembered words of sentences that may have a secret."""
+        """The remembered words with one of ``_WORD_PARTS``."""
         self._heads: set[str] = set()
         self._bytes = 0
 
@@ -116,13 +118,13 @@ class SecretPrefilter:
         if b"://" in data and b"@" in data and any(find_url_secrets(text)):
             return False
         spoken = " ".join((*words, *(present & self._spoken))).lower()
-        hints = [hint for hint in _HINTS if hint in spoken]
-        marked = _NewLines(new, text).mark(hints)
+        parts = {part for part in _WORD_PARTS if part in spoken}
+        marked = _NewLines(new, text).mark(parts)
         if marked is None:
             return False
         self._words |= words
-        if hints:
-            self._spoken.update(word for word in words if any(hint in word.lower() for hint in hints))
+        if parts:
+            self._spoken.update(word for word in words if any(part in word.lower() for part in parts))
         self._lines.update(new)
         self._marked.update(marked)
         self._bytes += len(joined) + sum(map(len, words))
@@ -183,16 +185,21 @@ class _NewLines:
         self._starts: list[int] = []
         self._marked: dict[bytes, set[str]] = {}
 
-    def mark(self, hints: list[str]) -> dict[bytes, set[str]] | None:
-        """Return the lines with a name, a marker or one of ``hints``; None if a value may be longer than a window."""
+    def mark(self, parts: set[str]) -> dict[bytes, set[str]] | None:
+        """Return the lines with a name, a marker or a word of a sentence; None if a value may be longer than a window.
+
+        ``parts`` are those of ``_WORD_PARTS`` in the text.
+        """
         low = lower_ascii(self._text)
-        for text, mark in (*((marker, marker) for marker in MARKERS), *((hint, _SENTENCE) for hint in hints)):
+        for text, mark in (*zip(MARKERS, MARKERS, strict=True), *((hint, _SENTENCE) for hint in _HINTS)):
+            if text not in parts:
+                continue
             at = low.find(text)
             while at >= 0:
                 self._mark_line(at, mark)
                 at = low.find(text, at + len(text))
         for keyword in KEYWORDS:
-            at = low.find(keyword)
+            at = low.find(keyword) if keyword in parts or not keyword.isalpha() else -1
             while at >= 0:
                 start, end = find_secret_name(self._text, at)
                 says = rate_secret_name(self._text[start:end])

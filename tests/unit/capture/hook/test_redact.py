@@ -68,6 +68,12 @@ def test_a_name_beside_a_value_marks_it_as_a_secret() -> None:
     assert "hunter2" not in clean["password"]
 
 
+@pytest.mark.parametrize("text", ["contraseña=\t\nx", "mot de passe =\t"])
+def test_a_sentence_may_end_before_its_value(text: str) -> None:
+    assert not has_possible_secret(json.dumps({"a": text}, ensure_ascii=False).encode())
+    assert redact_text(text) == (text, ())
+
+
 def test_escapes_do_not_hide_a_secret() -> None:
     for text in (TOKEN, f'a\n"{TOKEN}"', f"x\\/{TOKEN}"):
         assert has_possible_secret(json.dumps({"a": text}).encode())
