@@ -76,7 +76,6 @@ SHALLOW_BYTES_MAX = 64 << 20
 BRANCH_PREFIXES = ("refs/heads/", "refs/remotes/")
 
 _YES_NO = (0, 1)
-_KNOWN_OR_NOT = (0, 128)
 _RENAMES = ("--no-renames", "--find-renames")
 
 
@@ -120,11 +119,6 @@ class Repository:
 
     def head(self) -> RepositoryHead:
         """Return HEAD."""
-        # One process answers, unless HEAD has no commit yet or shares its name with a branch.
-        both = self._open.run("rev-parse", "--quiet", "HEAD", "--symbolic-full-name", "HEAD", statuses=_KNOWN_OR_NOT)
-        commit_line, _, name = both.rstrip(b"\n").partition(b"\n")
-        if name:
-            return RepositoryHead(None if name == b"HEAD" else name, parse_commit_sha(commit_line))
         branch = self._open.run("symbolic-ref", "--quiet", "HEAD", statuses=_YES_NO)
         commit = self._open.run("rev-parse", "--quiet", "--verify", "HEAD", statuses=_YES_NO)
         return RepositoryHead(branch.rstrip(b"\n") or None, parse_commit_sha(commit.rstrip(b"\n")) if commit else None)
