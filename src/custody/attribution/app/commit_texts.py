@@ -10,7 +10,7 @@ from custody.capture.hook.secret_removal import REDACTION_FAILURES
 from custody.capture.hook.secret_scan import has_possible_secret
 from custody.core.ids import CommitSha
 from custody.core.paths import Hunk, RepoPath
-from custody.git import Commit, Comparison, FileDiff, HunkDetail, Repository, Walk
+from custody.git import Commit, Comparison, FileChange, FileDiff, HunkDetail, Repository, Walk
 
 FILES_MAX = 200
 """Maximum files of one commit that are searched for moved lines."""
@@ -97,6 +97,43 @@ def read_file_history_touches(
         for path, path_touches in touches.items()
         if all(touch.diff.shown is not HunkDetail.TOO_LARGE for touch in path_touches)
     }
+
+
+class CommitFileChanges(Struct, frozen=True):
+    """The changed files of a commit against each parent, None for a commit without one."""
+
+    commit: CommitSha
+    by_parent: Mapping[CommitSha | None, tuple[FileChange, ...]]
+
+
+def read_file_changes(repository: Repository, head: CommitSha, since_seconds: int | None) -> list[CommitFileChanges]:
+    """Return the changed files of each commit since a time, newest first."""
+    with repository.log([head], walk=Walk(since_seconds=since_seconds)) as log:
+        commits = list(log)
+    comparisons = [Comparison(commit.id, parent) for commit in commits for parent in (commit.parents or (None,))]
+    if not comparisons:
+        return []
+    with repository.changes(comparisons, renames=False) as changes:
+        return [
+            CommitFileChanges(commit.id, {parent: tuple(next(changes).files) for parent in (commit.parents or (None,))})
+            for commit in commits
+        ]
+
+
+def read_last_touches(repository: Repository, head: CommitSha, since_seconds: int | None) -> dict[RepoPath, CommitSha]:
+    """Return the last commit since a time that changed each file as of ``head``."""
+    return list_last_touches(head, read_file_changes(repository, head, since_seconds))
+
+
+def list_last_touches(head: CommitSha, changes: Iterable[CommitFileChanges]) -> dict[RepoPath, CommitSha]:
+    """Return the last of these commits that changed each file as of ``head``."""
+    return find_last_touches(
+        head,
+        {
+            change.commit: {parent: {file.path for file in files} for parent, files in change.by_parent.items()}
+            for change in changes
+        },
+    )
 
 
 def find_last_touches(

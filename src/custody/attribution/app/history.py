@@ -9,7 +9,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from custody.attribution.app.commit_texts import RemovedLines, Touch, decode_hunk, read_file_history_touches
+from custody.attribution.app.commit_texts import (
+    RemovedLines,
+    Touch,
+    decode_hunk,
+    read_file_history_touches,
+    read_last_touches,
+)
 from custody.attribution.app.replay import Lineage
 from custody.attribution.lineage import IMPORTED, TracedText
 from custody.attribution.origin_search import (
@@ -33,7 +39,7 @@ from custody.attribution.packing import (
     unpack_line_origins,
     unpack_version_origins,
 )
-from custody.attribution.queries.lineage import StatePlace, StateRow, VersionRow
+from custody.attribution.queries.lineage import DonorPlace, StateRow, VersionRow
 from custody.attribution.text import decode_lineage_text, split_lineage_lines
 from custody.core.ids import CommitSha
 from custody.core.paths import Hunk, RepoPath
@@ -114,7 +120,7 @@ class _VersionBasis(Struct):
 
 
 class _CommittedText(Struct, frozen=True):
-    """The lines of a file in a commit, and its object id; empty if there is no such file."""
+    """The lines of a file in a commit, and its object id; empty if the file is missing."""
 
     blob: str
     lines: list[str]
@@ -218,16 +224,22 @@ class History:
         """Read the history of several files at once, as far as it is not stored; answers are the same."""
         if self.since_ns is None:
             return
-        unread = [path for path in paths if self._is_unread(commit, path)]
+        known = {path: self._tables.find_touch(path, commit, self._stored_for) for path in paths}
+        if sum(touch is None for touch in known.values()) >= TOGETHER_MIN:
+            touches = read_last_touches(self._repository, commit, self._since_seconds)
+            known = {path: (touches.get(path),) for path in paths}
+            self._known_touches.add_all(commit, touches)
+            self._new_touches.update(((commit, path), touch[0]) for path, touch in known.items() if touch is not None)
+        unread = [path for path, touch in known.items() if self._is_unread(path, touch)]
         if len(unread) >= TOGETHER_MIN:
             self._touches = read_file_history_touches(self._repository, commit, unread, self._since_seconds)
             self._touches_of = commit
 
-    def _is_unread(self, commit: CommitSha, path: RepoPath) -> bool:
-        touch = self._tables.find_touch(path, commit, self._stored_for)
-        return touch is None or (
-            touch[0] is not None and self._tables.version(path, touch[0], self._stored_for) is None
-        )
+    def _is_unread(self, path: RepoPath, touch: tuple[CommitSha | None] | None) -> bool:
+        """Return whether a file's version is not stored, for the last commit that changed it."""
+        if touch is None:
+            return True
+        return touch[0] is not None and self._tables.version(path, touch[0], self._stored_for) is None
 
     def walk_file(self, commit: CommitSha, path: RepoPath) -> None:
         """Read the history of a file up to a commit, ignoring stored versions."""
@@ -597,7 +609,7 @@ class History:
         rows = map(self._read_state, states[:DONORS_MAX])
         return [self._donor(row, commit, self._absent_from(commit, row.path)) for row in rows]
 
-    def _read_state(self, place: StatePlace) -> StateRow:
+    def _read_state(self, place: DonorPlace) -> StateRow:
         if place.id not in self._states:
             (self._states[place.id],) = self._tables.states([place.id])
         return self._states[place.id]
@@ -615,7 +627,7 @@ class History:
             self._overwritten[state] = next((row.at_ns for row in rows if self._lineage.overwrites(row)), None)
         return self._overwritten[state]
 
-    def _rank_donor_states(self, version: OpenVersion) -> list[StatePlace]:
+    def _rank_donor_states(self, version: OpenVersion) -> list[DonorPlace]:
         """Return the states that added open lines, those that added most first, the later of equals."""
         votes = self._lineage.count_line_votes(version.open_keys)
         places = self._lineage.list_state_places(votes)

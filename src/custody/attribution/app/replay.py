@@ -22,7 +22,7 @@ from custody.attribution.lineage import (
 )
 from custody.attribution.origin_search import OwnerFindings
 from custody.attribution.packing import pack_line_origins, unpack_line_origins
-from custody.attribution.queries.lineage import REDACTED, LaterStates, LineageTables, StateAuthor, StatePlace, StateRow
+from custody.attribution.queries.lineage import REDACTED, DonorPlace, LaterStates, LineageTables, StateAuthor, StateRow
 from custody.attribution.rules import AttributeRules
 from custody.attribution.text import (
     decode_lineage_text,
@@ -77,7 +77,7 @@ class Lineage:
         self._adopted = ForeignStates(store)
         self._later: tuple[int, LaterStates] | None = None
         self._votes: dict[int, tuple[int, ...]] = {}
-        self._places: dict[int, StatePlace] = {}
+        self._places: dict[int, DonorPlace] = {}
         self._views: dict[RecordRef, tuple[View, ...]] = {}
 
     def read_later_states(self, newest: int) -> LaterStates:
@@ -101,7 +101,7 @@ class Lineage:
             votes.update(self._votes[key])
         return votes
 
-    def list_state_places(self, states: Iterable[int]) -> list[StatePlace]:
+    def list_state_places(self, states: Iterable[int]) -> list[DonorPlace]:
         """Return the file and time of these states, read once."""
         ids = list(states)
         unread = [state for state in ids if state not in self._places]

@@ -2,12 +2,12 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, field, structs
 
 from custody.attribution.app.answers import LineAnswer
-from custody.attribution.app.commit_texts import find_last_touches
+from custody.attribution.app.commit_texts import list_last_touches, read_file_changes
 from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.findings import LineAttributor
 from custody.attribution.model import CERTAINTIES, Grade, LineOwner, TraceAttribution, format_certainty
@@ -19,7 +19,7 @@ from custody.core.paths import RepoPath
 from custody.core.views import FileEdit, FileState, TracedFile
 from custody.core.wire.body import format_digest
 from custody.core.wire.time import format_timestamp
-from custody.git import ChangeKind, Comparison, FileChange, Repository, Walk
+from custody.git import ChangeKind, Repository
 from custody.intake.queries import list_captured_agents
 from custody.ledger.queries import list_recorded_paths
 from custody.workspace.workspace import Workspace
@@ -320,50 +320,14 @@ def _compute_capture_reach(evidence: AttributionContext, commit: CommitSha, root
     # Reads the whole repository even for one folder: a file may have moved into it.
     captured = list_recorded_paths(evidence.store, CAPTURED)
     changed: set[RepoPath] = set()
-    changes = _list_changes_since_capture(evidence.repository, commit, since_ns)
+    changes = read_file_changes(evidence.repository, commit, max(0, since_ns // NS))
     for commit_changes in reversed(changes):
         for files in commit_changes.by_parent.values():
             changed.update(file.path for file in files)
             if any(file.kind is ChangeKind.DELETED and file.path in captured for file in files):
                 captured.update(file.path for file in files if file.kind is ChangeKind.ADDED)
-    evidence.known_touches.add_all(
-        commit,
-        find_last_touches(
-            commit,
-            {
-                commit_changes.commit: {
-                    parent: {file.path for file in files} for parent, files in commit_changes.by_parent.items()
-                }
-                for commit_changes in changes
-            },
-        ),
-    )
+    evidence.known_touches.add_all(commit, list_last_touches(commit, changes))
     return _CaptureReach(frozenset(changed), frozenset(captured))
-
-
-class _CommitFileChanges(Struct, frozen=True):
-    """The changed files of a commit against each parent, None for a commit without one."""
-
-    commit: CommitSha
-    by_parent: Mapping[CommitSha | None, tuple[FileChange, ...]]
-
-
-def _list_changes_since_capture(repository: Repository, commit: CommitSha, since_ns: int) -> list[_CommitFileChanges]:
-    """Return the changed files of each commit since a time, newest first."""
-    with repository.log([commit], walk=Walk(since_seconds=max(0, since_ns // NS))) as log:
-        commits = list(log)
-    comparisons = [
-        Comparison(git_commit.id, parent) for git_commit in commits for parent in (git_commit.parents or (None,))
-    ]
-    if not comparisons:
-        return []
-    with repository.changes(comparisons, renames=False) as changes:
-        return [
-            _CommitFileChanges(
-                git_commit.id, {parent: tuple(next(changes).files) for parent in (git_commit.parents or (None,))}
-            )
-            for git_commit in commits
-        ]
 
 
 def _name_stats_folder(path: RepoPath, root: RepoPath | None) -> str:

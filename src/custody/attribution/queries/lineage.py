@@ -69,7 +69,7 @@ class StateRow(Struct, frozen=True):
         return self.author.ref
 
 
-class StatePlace(NamedTuple):
+class DonorPlace(NamedTuple):
     """The file and time of a state."""
 
     id: int
@@ -226,7 +226,7 @@ class LineageTables:
         results = (self._db.rows(f"SELECT {_STATE} FROM lineage_state WHERE id = ?", (id_,)) for id_ in ids)
         return [_lineage_state_from_row(row) for rows in results for row in rows]
 
-    def list_state_places(self, ids: Collection[int]) -> list[StatePlace]:
+    def list_state_places(self, ids: Collection[int]) -> list[DonorPlace]:
         """Return the file and time of the states with these ids."""
         places = []
         for batch in split_row_batches(ids, KEYS_PER_STATEMENT_MAX):
@@ -234,7 +234,7 @@ class LineageTables:
                 f"SELECT id, path, at_ns FROM lineage_state WHERE id IN ({make_sql_placeholders(batch)})", batch
             )
             places += [
-                StatePlace(integer_from_sql(id_), RepoPath(bytes_from_sql(path)), integer_from_sql(at_ns))
+                DonorPlace(integer_from_sql(id_), RepoPath(bytes_from_sql(path)), integer_from_sql(at_ns))
                 for id_, path, at_ns in rows
             ]
         return places

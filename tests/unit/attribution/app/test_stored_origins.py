@@ -185,9 +185,9 @@ def test_the_last_commit_of_a_file_is_the_one_that_git_finds(tmp_path: Path) -> 
         ]
         changed: dict[CommitSha, dict[CommitSha | None, set[RepoPath]]] = {}
         with repository.changes([Comparison(*pair) for pair in pairs], renames=False) as answers:
-            for (commit, former), answer in zip(pairs, answers, strict=True):
-                changed.setdefault(commit, {})[former] = {file.path for file in answer.files}
-        for head in trees:
+            for (commit, side), answer in zip(pairs, answers, strict=True):
+                changed.setdefault(commit, {})[side] = {file.path for file in answer.files}
+        for head in sorted(trees):
             touches = find_last_touches(head, changed)
             for path in (RepoPath(b"%d.py" % n) for n in range(6)):
                 found = built.git("rev-list", "-1", head, "--", str(path)).decode().strip()
